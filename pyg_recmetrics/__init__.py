@@ -35,30 +35,23 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics.task import Catalogue as Catalogue
     from pyg_recmetrics.task import RankingTask as RankingTask
 
-#: The module of every public name that is not itself a module.
-_MODULES = {
-    "Benchmark": "benchmark",
-    "Catalogue": "task",
-    "Cohorts": "results",
-    "Comparison": "results",
-    "EvaluationResult": "results",
-    "Evaluator": "evaluation",
-    "Margin": "margins",
-    "PairScorer": "ranking",
-    "Population": "conventions",
-    "Race": "results",
-    "RankedEdges": "ranked_edges",
-    "RankingTask": "task",
-    "Runs": "results",
-    "SideBySide": "results",
-    "compare": "results",
-    "evaluate": "evaluation",
-    "merge": "results",
-    "race": "racing",
-    "rank": "ranking",
-    "report": "reporting",
-    "side_by_side": "results",
+#: The public names that are not modules, by the module where they are.
+_NAMES = {
+    "benchmark": ("Benchmark",),
+    "conventions": ("Population",),
+    "evaluation": ("Evaluator", "evaluate"),
+    "margins": ("Margin",),
+    "racing": ("race",),
+    "ranked_edges": ("RankedEdges",),
+    "ranking": ("PairScorer", "rank"),
+    "reporting": ("report",),
+    "results": (
+        *("Cohorts", "Comparison", "EvaluationResult", "Race", "Runs", "SideBySide"),
+        *("compare", "merge", "side_by_side"),
+    ),
+    "task": ("Catalogue", "RankingTask"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _PARTS = ("conventions", "datasets", "distributed", "metrics", "modules", "plot", "transforms")
 
 if not TYPE_CHECKING:  # which reads the imports above, and would take any name for right

@@ -3,23 +3,13 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
-from torch_geometric.typing import EdgeType
 
-from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, shape_of
-
-
-def check_tensor(value: object, name: str) -> Tensor:
-    """Returns `value` if it is a dense tensor, and nothing that could become one."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"'{name}' needs to be a tensor (got {type(value).__name__})")
-    return as_tensor(value, name)
+from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, as_values, shape_of
 
 
 def check_integers(value: object, name: str) -> Tensor:
@@ -28,6 +18,17 @@ def check_integers(value: object, name: str) -> Tensor:
     if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
         raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
     return tensor.long()
+
+
+def check_mask(value: object, name: str, shape: tuple[int, ...]) -> Tensor:
+    """Returns `value` as a tensor if it holds booleans of a shape."""
+    mask = as_tensor(value, name)
+    if mask.dtype != torch.bool or mask.shape != shape:
+        raise ValueError(
+            f"'{name}' needs to be a mask of shape {list(shape)} (got {mask.dtype}, "
+            f"{list(mask.shape)})"
+        )
+    return mask
 
 
 def check_device(value: Tensor, name: str, device: torch.device, owner: str) -> None:
@@ -157,12 +158,6 @@ def check_weighted_edges(
     return index, as_tensor(weight, weight_name)
 
 
-def _is_plain(value: object) -> bool:
-    # Python has no times of nanoseconds, and NumPy would make integers of them.
-    is_time = isinstance(value, np.datetime64 | np.timedelta64)
-    return isinstance(value, np.generic) and not is_time
-
-
 def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[Hashable, ...]:
     """Returns the original ids of users or items, if all of them differ.
 
@@ -171,16 +166,8 @@ def check_raw_ids(ids: object, name: str, num_ids: int | None = None) -> tuple[H
         name (str): The name of the argument.
         num_ids (int, optional): How many ids there need to be. (default: `None`, any number)
     """
-    if isinstance(ids, str | Mapping | Set) or not isinstance(ids, Iterable):
-        raise TypeError(f"'{name}' needs to be a sequence of ids (got {type(ids).__name__})")
-    # Arrays and columns return their values as Python's own.
-    listed = ids.tolist() if hasattr(ids, "tolist") else ids
-    raw_ids = tuple(id_.item() if _is_plain(id_) else id_ for id_ in listed)
-    try:
-        counts = Counter(raw_ids)
-    except TypeError as error:
-        raise TypeError(f"'{name}' needs to hold ids that can be hashed ({error})") from None
-    if len(counts) < len(raw_ids):
+    raw_ids = tuple(as_values(ids, name, "ids"))
+    if len(counts := Counter(raw_ids)) < len(raw_ids):
         repeated = counts.most_common(1)[0][0]
         raise ValueError(f"'{name}' needs to hold every id once (got {repeated!r} more than once)")
     if num_ids is not None and len(raw_ids) != num_ids:
@@ -207,7 +194,7 @@ def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
         )
     check_finite(tensor, name)
     check_double_precision(tensor.device, name)
-    return tensor.detach().double()
+    return tensor.double()
 
 
 def check_finite(values: Tensor, name: str) -> float:
@@ -216,7 +203,11 @@ def check_finite(values: Tensor, name: str) -> float:
     Raises:
         ValueError: If values are no real numbers, NaN or infinite; the error says how many.
     """
-    _check_real(values, name)
+    # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
+    if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
+        raise ValueError(
+            f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
+        )
     # The extremes show both, and take no memory, unlike a mask of all values.
     low, high = map(float, values.aminmax()) if values.numel() else (0.0, 0.0)
     if math.isfinite(low) and math.isfinite(high):
@@ -296,9 +287,9 @@ def check_boolean(value: object, name: str) -> bool:
 
 def check_fraction(value: object, name: str) -> float:
     """Returns `value` as a number of Python if it lies between zero and one."""
-    number = check_finite_number(value, name)
-    if not 0 < number < 1:
-        raise ValueError(f"'{name}' needs to be in (0, 1) (got {value!r})")
+    number = as_number(value)
+    if number is None or not 0 < number < 1:
+        raise ValueError(f"'{name}' needs to be a number between 0 and 1 (got {value!r})")
     return number
 
 
@@ -328,17 +319,7 @@ def check_mapping(value: object, name: str) -> Mapping[Any, Any]:
 
 def check_level(level: object) -> float:
     """Returns `level` if it is a number between zero and one."""
-    number = as_number(level)
-    if number is None or not 0 < number < 1:
-        raise ValueError(f"'level' needs to be a number between 0 and 1 (got {level!r})")
-    return number
-
-
-def check_edge_type(edge_type: EdgeType, data: HeteroData) -> EdgeType:
-    """Returns `edge_type` if `data` has it."""
-    if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:
-        raise ValueError(f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})")
-    return edge_type
+    return check_fraction(level, "level")
 
 
 def _check_integer(value: object, name: str, what: str, least: float = -math.inf) -> int:
@@ -352,11 +333,3 @@ def _check_integer(value: object, name: str, what: str, least: float = -math.inf
             f"integer of {number.bit_length()} bits)"
         )
     return number
-
-
-def _check_real(values: Tensor, name: str) -> None:
-    # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
-    if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
-        raise ValueError(
-            f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
-        )

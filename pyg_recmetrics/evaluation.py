@@ -11,7 +11,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import conventions, processes
 from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
-from pyg_recmetrics.conventions import Convention, Population
+from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
@@ -231,7 +231,14 @@ class Evaluator(Frozen):
         patience: int | None = None,
     ) -> None:
         # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
-        _check_options(empty_target_action, batch_size, keep_items, ties, seed, progress)
+        if empty_target_action is not None:
+            check_empty_target_action(empty_target_action)
+        if batch_size is not None:
+            check_positive_integer(batch_size, "batch_size")
+        if not isinstance(keep_items, bool):
+            check_positive_integer(keep_items, "keep_items")
+        check_ties("index" if ties is None else ties, seed)
+        check_boolean(progress, "progress")
         task = as_task(
             data,
             num_users=num_users,
@@ -247,9 +254,11 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
-        self.task, self._num_left_out = _select_eligible(task, self._convention.population)
+        is_eligible = self._convention.population.is_eligible(task)[task.users]
+        self._num_left_out = int((~is_eligible).sum())
+        self.task = task._of_users(task.users[is_eligible]) if self._num_left_out else task
         self._empty_target_action = empty_target_action
-        self._ties, self._seed = ties, seed
+        self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k = self._depth()
         #: How users are ranked.
         self._how: dict[str, Any] = {
@@ -405,10 +414,6 @@ class Evaluator(Frozen):
             _check_lists_of_edges(ranking)
         return ranking
 
-    @property
-    def _ranked_ties(self) -> Ties:
-        return self._ties or self._convention.ties
-
     def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
         # Lists know no ties: only those that were asked for are an error. Not in `rank`, as the
         # ranking by item id tells who has constant scores.
@@ -476,24 +481,6 @@ class Evaluator(Frozen):
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
-def _check_options(
-    empty_target_action: EmptyTargetAction | None,
-    batch_size: int | None,
-    keep_items: bool | int,
-    ties: Ties | None,
-    seed: int,
-    progress: bool,
-) -> None:
-    if empty_target_action is not None:
-        check_empty_target_action(empty_target_action)
-    if batch_size is not None:
-        check_positive_integer(batch_size, "batch_size")
-    if not isinstance(keep_items, bool):
-        check_positive_integer(keep_items, "keep_items")
-    check_ties("index" if ties is None else ties, seed)
-    check_boolean(progress, "progress")
-
-
 def _check_per(
     per: Per, metrics: Sequence[Metric], keep_items: bool | int, person: Tensor | None
 ) -> Per:
@@ -530,22 +517,18 @@ def _check_lists_of_edges(ranking: OpenRanking) -> None:
         )
 
 
-def _select_eligible(task: RankingTask, population: Population) -> tuple[RankingTask, int]:
-    """Returns the task of the users of a population, and how many others it had."""
-    is_eligible = population.is_eligible(task)[task.users]
-    num_left_out = int((~is_eligible).sum())
-    if not num_left_out:
-        return task, 0
-    users = task.users[is_eligible]
-    return task._of_users(users), num_left_out
-
-
 def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue:
     """Returns what is known about the items of a task."""
     if catalogue is None:
         return task.catalogue
     if not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
-    known = catalogue._of_task(task.num_items, task.catalogue.seen)
-    known._check_device(task.device, "truth")
-    return known
+    if catalogue.num_items != task.num_items:
+        raise ValueError(
+            f"'catalogue' needs to hold the items of the task, {task.num_items} "
+            f"(got num_items={catalogue.num_items})"
+        )
+    if catalogue.seen is None:
+        catalogue = Catalogue(**catalogue.to_dict() | {"seen": task.catalogue.seen})
+    catalogue._check_device(task.device, "truth")
+    return catalogue

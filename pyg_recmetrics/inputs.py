@@ -8,6 +8,7 @@ Single numbers may be those of any library.
 
 import operator
 import warnings
+from collections.abc import Iterable, Mapping, Set
 from numbers import Real
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -69,6 +70,35 @@ def as_number(value: object) -> float | None:
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     return float(value) if isinstance(value, Real) else None
+
+
+def as_values(values: Any, name: str, what: str) -> list[Any]:
+    """Returns the ids or labels in a sequence, an array or a column, as Python's own if it can.
+
+    Raises:
+        TypeError: If `values` is no sequence, or one of them cannot be hashed.
+    """
+    if isinstance(values, str | Mapping | Set) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"'{name}' needs to be a tensor or a sequence of {what} (got {type(values).__name__})"
+        )
+    # Arrays and columns return their values as Python's own; an array of a single one, just that.
+    listed = values.tolist() if hasattr(values, "tolist") else values
+    found = list(map(_as_plain, listed if isinstance(listed, Iterable) else [listed]))
+    for value in found:
+        try:
+            hash(value)
+        except TypeError as error:
+            raise TypeError(
+                f"'{name}' needs to hold {what} that can be hashed (got {value!r})"
+            ) from error
+    return found
+
+
+def _as_plain(value: Any) -> Any:
+    # Python has no times of nanoseconds, and NumPy would make integers of them.
+    is_time = isinstance(value, np.datetime64 | np.timedelta64)
+    return value.item() if isinstance(value, np.generic) and not is_time else value
 
 
 def is_sparse_matrix(value: Any) -> bool:
@@ -230,7 +260,23 @@ def _stack(parts: Any, name: str) -> Tensor:
 
 
 def _from_array(value: Any, name: str) -> Tensor:
-    array = _as_array(value, name)
+    if is_sparse_matrix(value):
+        raise TypeError(
+            f"'{name}' needs to be dense, as 'toarray()' makes it (got {type(value).__name__})"
+        )
+    if np.ma.isMaskedArray(value):
+        raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")
+    if not (_is_sequence(value) or hasattr(value, "__array__")):
+        raise TypeError(
+            f"'{name}' needs to be a tensor, an array or a list of numbers "
+            f"(got {type(value).__name__})"
+        )
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"'{name}' needs to hold numbers in rows of one length ({error})"
+        ) from None
     if array.dtype.kind not in _NUMBERS:
         raise ValueError(f"'{name}' needs to hold numbers (got {array.dtype})")
     if array.size == 0 and _is_sequence(value):
@@ -250,24 +296,4 @@ def _from_array(value: Any, name: str) -> Tensor:
     except TypeError:
         raise ValueError(
             f"'{name}' needs to hold numbers of at most 64 bits (got {array.dtype})"
-        ) from None
-
-
-def _as_array(value: Any, name: str) -> "np.ndarray[Any, Any]":
-    if is_sparse_matrix(value):
-        raise TypeError(
-            f"'{name}' needs to be dense, as 'toarray()' makes it (got {type(value).__name__})"
-        )
-    if np.ma.isMaskedArray(value):
-        raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")
-    if not (_is_sequence(value) or hasattr(value, "__array__")):
-        raise TypeError(
-            f"'{name}' needs to be a tensor, an array or a list of numbers "
-            f"(got {type(value).__name__})"
-        )
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"'{name}' needs to hold numbers in rows of one length ({error})"
         ) from None

@@ -1,11 +1,13 @@
 """Labels of users or items, such as the group of each, in any form in which people hold them."""
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Hashable
 from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from pyg_recmetrics.inputs import as_values
 
 
 def read_labels(
@@ -33,16 +35,8 @@ def read_labels(
         _check_one_for_each(list(labels.shape), name, what, num_wanted)
         found, number = labels.unique(return_inverse=True)
         return number, found.tolist()
-    if isinstance(labels, str | Set | Mapping) or not isinstance(labels, Iterable):
-        raise TypeError(
-            f"'{name}' needs to be a tensor or a sequence of labels (got {type(labels).__name__})"
-        )
-    # Arrays and series return their values as Python's own.
-    given = labels.tolist() if hasattr(labels, "tolist") else labels
-    given = list(given) if isinstance(given, Iterable) else [given]
+    given = as_values(labels, name, "labels")
     _check_one_for_each([len(given)], name, what, num_wanted)
-    for label in given:
-        _check_hashable(label, name)
     distinct = list(dict.fromkeys(label for label in given if not _is_missing(label)))
     with suppress(TypeError):  # labels of different types stay in the order in which they came
         distinct = sorted(distinct)
@@ -56,15 +50,6 @@ def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int)
         raise ValueError(
             f"'{name}' needs to have shape [{num_wanted}], a label for every {what} (got {shape})"
         )
-
-
-def _check_hashable(label: object, name: str) -> None:
-    try:
-        hash(label)
-    except TypeError as error:
-        raise TypeError(
-            f"'{name}' needs to hold labels that can be hashed (got {label!r})"
-        ) from error
 
 
 def _is_missing(label: Any) -> bool:

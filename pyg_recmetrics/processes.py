@@ -35,8 +35,7 @@ def process_index() -> int:
 
 def share(users: Tensor) -> Tensor:
     """Returns the users that this process ranks: every n-th, so that all have equal work."""
-    size = num_processes()
-    return users if size == 1 else users[process_index() :: size]
+    return users[process_index() :: num_processes()]
 
 
 def collect(value: T) -> list[T]:

@@ -139,7 +139,7 @@ class Table(Tabular):
         if self.notes:
             lines += [
                 r"\par\smallskip{\footnotesize\raggedright",
-                *map(_latex_note, self.notes),
+                *(rf"{note.translate(_LATEX)}\par" for note in self.notes),
                 "}",
             ]
         return "\n".join(lines)
@@ -261,10 +261,6 @@ def format_p(p: float) -> str:
     if p < 0.0001:
         return "<0.0001"
     return f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
-
-
-def _latex_note(note: str) -> str:
-    return rf"{note.translate(_LATEX)}\par"
 
 
 def _to_latex(cell: str) -> str:

@@ -11,6 +11,7 @@ from pyg_recmetrics.metrics import AggregateDefinition, Definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.metrics.registry import Docstring
 from pyg_recmetrics.modules.ranking_metric import (
+    PYGS,
     MeanOverUsers,
     OverAllUsers,
     OverListedItems,
@@ -23,10 +24,6 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 #: The words of a metric's name that a class name spells in capitals.
 _ABBREVIATIONS = ("auc", "dcg", "err", "map", "mrr", "ndcg", "pr", "rbp", "roc")
-
-
-#: What PyG's class of a metric takes in place of a catalogue, by the name of the metric.
-_PYGS = {"coverage": "num_dst_nodes", "diversity": "category", "popularity": "popularity"}
 
 
 def _options(
@@ -125,11 +122,11 @@ def make_class(definition: Definition) -> type[RankingMetric]:
 
 def _options_of(definition: Definition) -> dict[str, inspect.Parameter]:
     """The arguments that the class of a metric takes, and its function does not."""
-    fact = _PYGS.get(definition.name)
+    fact = PYGS.get(definition.name)
     needs_catalogue = bool(set(definition.needs) - {"items"})
     is_taken = {
         "catalogue": needs_catalogue or bool(definition.may_need),
-        **{name: name == fact for name in _PYGS.values()},
+        **{name: name == fact for name in PYGS.values()},
         "weighted": definition.depends_on_weight,
         "empty_target_action": definition.needs_truth,
         "keep_per_user": not isinstance(definition, AggregateDefinition),

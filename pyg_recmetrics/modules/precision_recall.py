@@ -29,13 +29,6 @@ from pyg_recmetrics.modules.streaming_metric import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranked_edges.sources import check_scored_pairs
 
-#: The pairs of no user, as the state holds them: scores, relevance and users.
-_NO_PAIRS = {
-    "preds": Part("cat", torch.empty(0, dtype=torch.float64)),
-    "target": Part("cat", torch.empty(0, dtype=torch.bool)),
-    "indexes": Part("cat", torch.empty(0, dtype=torch.long)),
-}
-
 
 class PrecisionRecallCurve(StreamingMetric):
     r"""Precision and recall at every cut-off from one to `max_k`, over all users.
@@ -119,7 +112,8 @@ class PrecisionRecallCurve(StreamingMetric):
 
     def parts(self) -> dict[str, Part]:
         """Returns the scores, relevance and users of no pairs."""
-        return dict(_NO_PAIRS)
+        dtypes = {"preds": torch.float64, "target": torch.bool, "indexes": torch.long}
+        return {name: Part("cat", torch.empty(0, dtype=dtype)) for name, dtype in dtypes.items()}
 
     def update(
         self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None
@@ -138,14 +132,14 @@ class PrecisionRecallCurve(StreamingMetric):
             TypeError: If an argument does not hold numbers.
             ValueError: If a shape, a dtype or a device is wrong, or if scores are NaN or `inf`.
         """
-        preds, target, indexes = to_double_precision_device((preds, target, indexes))
+        preds, target, indexes = map(to_double_precision_device, (preds, target, indexes))
         score, relevance, query = check_scored_pairs(preds, target, indexes, self.ignore_index)
         is_relevant = relevance > 0
         if self.max_k is not None:
             # All others rank below `max_k` whatever comes, and so does what ranks below them.
             is_kept = is_relevant | (ranks_within_rows(query, score).rank <= self.max_k)
             score, is_relevant, query = score[is_kept], is_relevant[is_kept], query[is_kept]
-        for name, value in zip(_NO_PAIRS, (score.double(), is_relevant, query), strict=True):
+        for name, value in zip(self._parts, (score.double(), is_relevant, query), strict=True):
             self.merge(name, value)
 
     def compute(self) -> Any:

@@ -2,7 +2,6 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -30,6 +29,9 @@ from pyg_recmetrics.task import Catalogue
 
 # PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.
 _PyGMetric = getattr(link_pred, "_LinkPredMetric", link_pred.BaseMetric)
+
+#: What PyG's class of a metric takes in place of a catalogue, by the name of the metric.
+PYGS = {"coverage": "num_dst_nodes", "diversity": "category", "popularity": "popularity"}
 
 
 class _NoCutOff(int):
@@ -139,8 +141,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     def _catalogue_of(self, arguments: dict[str, Any]) -> Catalogue | None:
         """The catalogue in the arguments, or one that is made of the argument of PyG's class."""
-        names = inspect.signature(type(self)).parameters
-        pygs = next((name for name in CATALOGUE_OF if name in names), "")
+        pygs = PYGS.get(self.definition.name, "")
         catalogue, fact = arguments.get("catalogue"), arguments.get(pygs)
         if pygs and (catalogue is None) == (fact is None):
             raise TypeError(
@@ -150,7 +151,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         if catalogue is not None and not isinstance(catalogue, Catalogue):
             kind = type(catalogue).__name__
             raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {kind})")
-        return catalogue if fact is None else CATALOGUE_OF[pygs](fact)
+        return catalogue if fact is None else _catalogue_made_of(pygs, fact)
 
     def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
         """Warns, but only once, of lists that are too short for the metric."""
@@ -240,7 +241,13 @@ class MeanOverUsers(RankingMetric):
             raise ValueError(
                 "'keep_per_user' needs to be set to compute values per user (got False)"
             )
-        with self._synchronised():
+        if not link_pred.WITH_TORCHMETRICS:
+            return self.as_result(self.get("per_user"))
+        with self.sync_context(
+            dist_sync_fn=self.dist_sync_fn,
+            should_sync=self._to_sync,
+            should_unsync=self._should_unsync,
+        ):
             return self.as_result(self.get("per_user"))
 
 
@@ -282,7 +289,11 @@ class OverAllUsers(RankingMetric):
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self.get("state")))
+        return self.as_result(self.definition.compute(self._total()))
+
+    def _total(self) -> Tensor:
+        """Returns the state of all users since the last reset."""
+        return self.get("state")
 
 
 class OverListedItems(OverAllUsers):
@@ -318,12 +329,8 @@ class OverListedItems(OverAllUsers):
         for name, value in _nonzero_elements(self._total()).items():
             self.set(name, value)
 
-    def compute(self) -> Tensor:
-        """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self._total()))
-
     def _total(self) -> Tensor:
-        """The state with its zeros. Where elements have the same position, their sum."""
+        """Returns the state with its zeros. Where elements have the same position, their sum."""
         position, value = self.get("position"), self.get("value")
         return value.new_zeros(max_id(position) + 1).index_add_(0, position, value)
 
@@ -336,37 +343,19 @@ def _nonzero_elements(state: Tensor) -> dict[str, Tensor]:
     return {"position": position, "value": state[position]}
 
 
-def _of_num_dst_nodes(num_dst_nodes: object) -> Catalogue:
-    return Catalogue(check_positive_integer(num_dst_nodes, "num_dst_nodes"))
-
-
-def _of_category(category: object) -> Catalogue:
-    category = _check_one_per_item(category, "category")
-    return Catalogue(category.numel(), item_category=category)
-
-
-def _of_popularity(popularity: object) -> Catalogue:
-    """A catalogue whose items were seen as often as that, by whomever."""
-    popularity = _check_one_per_item(popularity, "popularity")
-    if (lowest := int(popularity.min())) < 0:
+def _catalogue_made_of(name: str, value: object) -> Catalogue:
+    """Returns a catalogue that is made of what PyG's class takes under this name."""
+    if name == "num_dst_nodes":
+        return Catalogue(check_positive_integer(value, name))
+    of_item = check_integers(value, name)
+    if of_item.dim() != 1 or of_item.numel() == 0:
+        raise ValueError(f"'{name}' needs to have shape [num_items] (got {list(of_item.shape)})")
+    if name == "category":
+        return Catalogue(of_item.numel(), item_category=of_item)
+    if (lowest := int(of_item.min())) < 0:
         raise ValueError(f"'popularity' needs to hold numbers of zero or more (got {lowest})")
-    item = torch.arange(popularity.numel(), device=popularity.device).repeat_interleave(popularity)
+    item = torch.arange(of_item.numel(), device=of_item.device).repeat_interleave(of_item)
     # The first user has seen all items that anybody has, the second all that two have, and so on.
-    start = (popularity.cumsum(0) - popularity)[item]
+    start = (of_item.cumsum(0) - of_item)[item]
     user = torch.arange(item.numel(), device=item.device) - start
-    return Catalogue(popularity.numel(), seen=torch.stack([user, item]))
-
-
-def _check_one_per_item(value: object, name: str) -> Tensor:
-    numbers = check_integers(value, name)
-    if numbers.dim() != 1 or numbers.numel() == 0:
-        raise ValueError(f"'{name}' needs to have shape [num_items] (got {list(numbers.shape)})")
-    return numbers
-
-
-#: What PyG's classes take in place of a catalogue, and how to make one of it.
-CATALOGUE_OF: dict[str, Callable[[object], Catalogue]] = {
-    "num_dst_nodes": _of_num_dst_nodes,
-    "category": _of_category,
-    "popularity": _of_popularity,
-}
+    return Catalogue(of_item.numel(), seen=torch.stack([user, item]))

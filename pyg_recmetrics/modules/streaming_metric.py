@@ -3,14 +3,14 @@
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_mapping, check_tensor, holds_double_precision
+from pyg_recmetrics.checks import check_mapping, holds_double_precision
+from pyg_recmetrics.inputs import as_tensor
 
 
 class Part(NamedTuple):
@@ -41,9 +41,7 @@ def double_precision_device(device: torch.device) -> torch.device:
 
 
 def to_double_precision_device(value: Any) -> Any:
-    """Returns a tensor, or a tuple of tensors, on a device that holds double precision."""
-    if isinstance(value, tuple):
-        return tuple(map(to_double_precision_device, value))
+    """Returns a value, which moves to a device that holds double precision if it is a tensor."""
     return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
 
 
@@ -121,17 +119,6 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
             return torch.device("cpu")
         return double_precision_device(self._result_device)
 
-    def _synchronised(self) -> AbstractContextManager[None]:
-        """Returns a context in which the state is that of all processes together."""
-        if not link_pred.WITH_TORCHMETRICS:
-            return nullcontext()
-        context: AbstractContextManager[None] = self.sync_context(
-            dist_sync_fn=self.dist_sync_fn,
-            should_sync=self._to_sync,
-            should_unsync=self._should_unsync,
-        )
-        return context
-
     def as_result(self, value: Tensor) -> Tensor:
         """Returns a value as others see it: in the default dtype, unless it is an integer.
 
@@ -160,9 +147,9 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def merge(self, name: str, value: Tensor) -> None:
         """Merges what other users have as a tensor of the state into it."""
-        value, attribute = value.to(self.state_device), self._attributes[name]
-        is_list = self._parts[name].merging == "cat"
-        setattr(self, attribute, getattr(self, attribute) + ([value] if is_list else value))
+        value, merged = value.to(self.state_device), getattr(self, self._attributes[name])
+        merged = merged + ([value] if isinstance(merged, list) else value)
+        setattr(self, self._attributes[name], merged)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Returns what the `state_dict` holds: the tensors of the state, and whose they are."""
@@ -183,8 +170,16 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
                 f"'state' needs to hold {list(self._attributes)} of {self.identity} (got "
                 f"{list(tensors)} of {identity})"
             )
-        for name, value in tensors.items():
-            self._check_part(name, check_tensor(value, "state"))
+        for name, (merging, initial) in self._parts.items():
+            value = tensors[name] = as_tensor(tensors[name], "state")
+            is_list = merging == "cat"
+            fits = value.dim() == 1 if is_list else value.shape == initial.shape
+            if not fits or value.dtype != initial.dtype:
+                shape = "[n]" if is_list else list(initial.shape)
+                raise ValueError(
+                    f"'state' needs to hold '{name}' in {initial.dtype} of shape {shape} (got "
+                    f"{value.dtype} of shape {list(value.shape)})"
+                )
         for name, value in tensors.items():
             self.set(name, value.to(self.state_device))
         # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
@@ -193,18 +188,6 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def _tensors(self) -> dict[str, Tensor]:
         return {name: self.get(name) for name in self._attributes}
-
-    def _check_part(self, name: str, value: Tensor) -> None:
-        """Raises if a tensor cannot be this part of the state."""
-        merging, initial = self._parts[name]
-        is_list = merging == "cat"
-        fits = value.dim() == 1 if is_list else value.shape == initial.shape
-        if not fits or value.dtype != initial.dtype:
-            shape = "[n]" if is_list else list(initial.shape)
-            raise ValueError(
-                f"'state' needs to hold '{name}' in {initial.dtype} of shape {shape} (got "
-                f"{value.dtype} of shape {list(value.shape)})"
-            )
 
     def _declare_states(self) -> None:
         # A collection of torchmetrics lets metrics share their state if the names and, after the

@@ -17,7 +17,6 @@ from pyg_recmetrics.checks import (
     check_num_pairs,
     check_positive_integer,
     check_scores,
-    check_shape,
 )
 from pyg_recmetrics.frozen import Frozen, arguments_of
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
@@ -84,13 +83,14 @@ class Catalogue(Frozen):
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         #: `None` if there are no seen edges: popularity is then undefined.
         self.seen = None if seen is None else _check_seen(seen, num_items)
+        features = _read(item_embedding, "item_embedding", num_items, ", num_features")
         self.item_embedding = (
-            None if item_embedding is None else _check_embedding(item_embedding, num_items)
+            features if features is None else check_scores(features, "item_embedding")
         )
-        self.item_category = (
-            None if item_category is None else _check_category(item_category, num_items)
-        )
-        self.propensity = None if propensity is None else _check_propensity(propensity, num_items)
+        category = _read(item_category, "item_category", num_items, "", ", num_categories")
+        self.item_category = None if category is None else _check_category(category)
+        chance = _read(propensity, "propensity", num_items, "")
+        self.propensity = None if chance is None else _check_propensity(chance)
         self._freeze()
 
     @cached_property
@@ -150,19 +150,6 @@ class Catalogue(Frozen):
         value: Tensor = getattr(self, name)
         return value
 
-    def _of_task(self, num_items: int, seen: Tensor | None) -> "Catalogue":
-        """Returns the same for the items of a task, whose seen edges fill in if it has none.
-
-        Raises:
-            ValueError: If it has another number of items.
-        """
-        if self.num_items != num_items:
-            raise ValueError(
-                f"'catalogue' needs to hold the items of the task, {num_items} "
-                f"(got num_items={self.num_items})"
-            )
-        return self if self.seen is not None else type(self)(**self.to_dict() | {"seen": seen})
-
     def _check_device(self, device: torch.device, owner: str) -> None:
         """Raises if a tensor is on another device than its `owner`."""
         for name, value in self._tensors().items():
@@ -220,47 +207,34 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
     return edges
 
 
-def _check_embedding(embedding: object, num_items: int) -> Tensor:
-    check_labels(embedding, "item_embedding", None)
-    tensor = check_scores(embedding, "item_embedding")
-    if tensor.dim() != 2 or tensor.size(0) != num_items:
-        raise ValueError(
-            f"'item_embedding' needs to have shape [num_items={num_items}, num_features] "
-            f"(got {list(tensor.shape)})"
-        )
-    check_finite(tensor, "item_embedding")
-    return tensor.detach()
-
-
-def _check_category(category: object, num_items: int) -> Tensor:
-    check_labels(category, "item_category", None)
-    tensor = as_tensor(category, "item_category")
-    if tensor.dim() not in (1, 2) or tensor.size(0) != num_items:
-        raise ValueError(
-            f"'item_category' needs to have shape [num_items={num_items}] or "
-            f"[num_items={num_items}, num_categories] (got {list(tensor.shape)})"
-        )
-    if tensor.dim() == 1:
-        tensor = check_integers(tensor, "item_category")
-    else:
-        check_finite(tensor, "item_category")
-    if bool((tensor < 0).any()):
-        raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
-    if tensor.dim() == 1:
-        # Categories are renumbered from zero on, so that large ids do not take memory.
-        tensor = tensor.unique(return_inverse=True)[1]
+def _read(value: object, name: str, num_items: int, *columns: str) -> Tensor | None:
+    """Returns finite numbers with a row for every item, and with some columns or others."""
+    if value is None:
+        return None
+    check_labels(value, name, None)
+    tensor = as_tensor(value, name)
+    if tensor.dim() not in [1 + bool(each) for each in columns] or tensor.size(0) != num_items:
+        shapes = " or ".join(f"[num_items={num_items}{each}]" for each in columns)
+        raise ValueError(f"'{name}' needs to have shape {shapes} (got {list(tensor.shape)})")
+    check_finite(tensor, name)
     return tensor
 
 
-def _check_propensity(propensity: object, num_items: int) -> Tensor:
-    check_labels(propensity, "propensity", None)
-    tensor = check_scores(propensity, "propensity")
-    check_shape(tensor, "propensity", (num_items,), "a number for every item")
-    check_finite(tensor, "propensity")
-    low, high = (float(bound) for bound in tensor.detach().aminmax())
+def _check_category(tensor: Tensor) -> Tensor:
+    of_one = tensor.dim() == 1
+    tensor = check_integers(tensor, "item_category") if of_one else tensor
+    if bool((tensor < 0).any()):
+        raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
+    # Categories are renumbered from zero on, so that large ids do not take memory.
+    return tensor.unique(return_inverse=True)[1] if of_one else tensor
+
+
+def _check_propensity(tensor: Tensor) -> Tensor:
+    tensor = check_scores(tensor, "propensity")
+    low, high = (float(bound) for bound in tensor.aminmax())
     if low < _MIN_PROPENSITY or high > 1:
         wrong = low if low < _MIN_PROPENSITY else high
         raise ValueError(
             f"'propensity' needs to hold probabilities from {_MIN_PROPENSITY} to 1 (got {wrong:g})"
         )
-    return tensor.detach()
+    return tensor

@@ -1,7 +1,7 @@
 """Reads interactions from data frames, and numbers users and items."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -24,20 +24,6 @@ class FrameLike(Protocol):
         """Returns the names of its columns."""
 
 
-class _Numbered(NamedTuple):
-    """The ids of one column of both frames.
-
-    Attributes:
-        ids: All ids, in order.
-        numbers: The number of the id of every row, for each frame.
-        only_in_test: The ids that only the first frame has.
-    """
-
-    ids: tuple[Hashable, ...]
-    numbers: list[Tensor]
-    only_in_test: list[Hashable]
-
-
 def read_frames(
     test: "IntoDataFrame",
     train: "IntoDataFrame | None",
@@ -58,19 +44,19 @@ def read_frames(
     frames = {"test": as_frame(test, "test", "from_frames")}
     if train is not None:
         frames["train"] = as_frame(train, "train", "from_frames")
-    users, items = (
+    (user_ids, users, new_users), (item_ids, items, new_items) = (
         _number([read_column(frame, name, column, owner) for owner, frame in frames.items()], name)
         for column, name in ((user, "user"), (item, "item"))
     )
     if len(frames["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
-    truth, *seen = (torch.stack(edges) for edges in zip(users.numbers, items.numbers, strict=True))
+    truth, *seen = (torch.stack(edges) for edges in zip(users, items, strict=True))
     weight = None
     if rating is not None:
         column = read_column(frames["test"], "rating", rating, "test")
         weight = as_tensor(column.to_numpy(), "rating")
-    kinds = ((users, "user"), (items, "item"))
-    new = [_in_words(each.only_in_test, kind) for each, kind in kinds if each.only_in_test]
+    kinds = ((new_users, "user"), (new_items, "item"))
+    new = [_in_words(ids, kind) for ids, kind in kinds if ids]
     if new and train is not None:
         warn(
             f"'test' has {' and '.join(new)} that 'train' does not have, so nothing could be "
@@ -80,10 +66,10 @@ def read_frames(
         "truth": truth,
         "weight": weight,
         "seen": seen[0] if seen else None,
-        "num_users": len(users.ids),
-        "num_items": len(items.ids),
-        "user_ids": users.ids,
-        "item_ids": items.ids,
+        "num_users": len(user_ids),
+        "num_items": len(item_ids),
+        "user_ids": user_ids,
+        "item_ids": item_ids,
     }
 
 
@@ -131,37 +117,39 @@ def look_up_ids(
 
     These are numbered from `len(number)` on.
     """
-    column = _with_few_types(column)
-    _check_single_ids(column, column.name)
-    ids = _to_list(column.unique())
+    column, ids = _distinct(column, column.name)
     unknown = [id_ for id_ in ids if id_ not in number]
     numbers = {**number, **{id_: len(number) + place for place, id_ in enumerate(unknown)}}
     return _look_up(column, {id_: numbers[id_] for id_ in ids}), unknown
 
 
-def _number(columns: "list[nw.Series[Any]]", name: str) -> _Numbered:
-    """Numbers the ids of a column of several frames in their order."""
-    columns = [_with_few_types(column) for column in columns]
-    for column in columns:
-        _check_single_ids(column, name)
-    distinct = [_to_list(column.unique()) for column in columns]
-    ids = _in_order(set().union(*distinct))
+def _number(
+    columns: "list[nw.Series[Any]]", name: str
+) -> tuple[tuple[Hashable, ...], list[Tensor], list[Hashable]]:
+    """Numbers the ids of a column of several frames in their order.
+
+    Returns:
+        All ids, the number of the id of every row for each frame, and the ids that only the first
+        frame has.
+    """
+    read = [_distinct(column, name) for column in columns]
+    ids = _in_order(set().union(*(own for _, own in read)))
     number = {id_: index for index, id_ in enumerate(ids)}
-    numbers = [
-        _look_up(column, {id_: number[id_] for id_ in own})
-        for column, own in zip(columns, distinct, strict=True)
-    ]
-    in_train = set().union(*distinct[1:])
-    return _Numbered(tuple(ids), numbers, [id_ for id_ in ids if id_ not in in_train])
+    numbers = [_look_up(column, {id_: number[id_] for id_ in own}) for column, own in read]
+    in_train = set().union(*(own for _, own in read[1:]))
+    return tuple(ids), numbers, [id_ for id_ in ids if id_ not in in_train]
 
 
-def _with_few_types(column: "nw.Series[Any]") -> "nw.Series[Any]":
-    """Returns a column in which all integers, and all floats, have one type."""
+def _distinct(column: "nw.Series[Any]", name: str) -> "tuple[nw.Series[Any], list[Any]]":
+    """Returns a column in which all integers, and all floats, have one type, and its ids."""
     import narwhals as nw
 
     if column.dtype.is_integer() and column.dtype not in (nw.UInt64, nw.UInt128, nw.Int128):
-        return column.cast(nw.Int64)
-    return column.cast(nw.Float64) if column.dtype.is_float() else column
+        column = column.cast(nw.Int64)
+    elif column.dtype.is_float():
+        column = column.cast(nw.Float64)
+    _check_single_ids(column, name)
+    return column, _to_list(column.unique())
 
 
 def _check_single_ids(column: "nw.Series[Any]", name: str) -> None:

@@ -13,9 +13,9 @@ from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.checks import (
     check_device,
-    check_edge_type,
     check_edges,
     check_ids,
+    check_mask,
     check_matrix,
     check_pairs,
     check_positive_integer,
@@ -59,9 +59,36 @@ def read_data(
 ) -> UserItemEdges:
     """Reads one part of a split."""
     check_graph(data, num_users=num_users, edge_type=edge_type)
+    store = find_truth(data, edge_type)
+    truth, weight, num_zero_ratings = _read_truth(store)
+    seen = edge_index = read_edge_index(store)
+    edge_weight, candidates = store.get("edge_weight"), _read_candidates(store)
     if isinstance(data, HeteroData):
-        return _read_hetero(data, edge_type)
-    return _read_homogeneous(data, num_users)
+        source, _, destination = store._key
+        num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
+        users, reverse = _read_users(data[source], num_users), _read_reverse(data, store._key)
+        edge_index = to_homogeneous(seen, num_users)
+        edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
+    else:
+        num_users, num_items = count_users(data, num_users)
+        users, reverse = _read_users(data, num_users + num_items), None
+        truth = to_bipartite(truth, "edge_label_index", num_users)
+        seen = to_bipartite(seen, "edge_index", num_users)
+        if candidates is not None:
+            candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
+    return UserItemEdges(
+        num_users=num_users,
+        num_items=num_items,
+        truth=truth,
+        weight=weight,
+        num_zero_ratings=num_zero_ratings,
+        seen=seen,
+        edge_index=edge_index,
+        edge_weight=edge_weight,
+        users=users,
+        candidates=candidates,
+        reverse=reverse,
+    )
 
 
 def check_graph(data: object, *, num_users: int | None, **edge_types: EdgeType | None) -> None:
@@ -102,28 +129,6 @@ def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
     return contains(reverse, truth, edges.num_items)
 
 
-def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> UserItemEdges:
-    store = find_truth(data, edge_type)
-    source, _, destination = store._key
-    num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
-    truth, weight, num_zero_ratings = _read_truth(store)
-    seen = read_edge_index(store)
-    edge_weight = store.get("edge_weight")
-    return UserItemEdges(
-        num_users=num_users,
-        num_items=num_items,
-        truth=truth,
-        weight=weight,
-        num_zero_ratings=num_zero_ratings,
-        seen=seen,
-        edge_index=to_homogeneous(seen, num_users),
-        edge_weight=None if edge_weight is None else torch.cat([edge_weight, edge_weight]),
-        users=_read_users(data[source], num_users),
-        candidates=_read_candidates(store),
-        reverse=_read_reverse(data, store._key),
-    )
-
-
 def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStorage:
     """The edge store that holds the ground truth."""
     if isinstance(data, Data):
@@ -134,27 +139,6 @@ def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStora
     # Splits may label reverse edges, too. They are the truth only if nothing else is labelled.
     forward = [key for key in labelled if not is_named_reverse(key)]
     return data[choose_edge_type(data, edge_type, forward or labelled, "holds ground truth")]
-
-
-def _read_homogeneous(data: Data, num_users: int | None) -> UserItemEdges:
-    num_users, num_items = count_users(data, num_users)
-    truth, weight, num_zero_ratings = _read_truth(data)
-    edge_index = read_edge_index(data)
-    candidates = _read_candidates(data)
-    if candidates is not None:
-        candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
-    return UserItemEdges(
-        num_users=num_users,
-        num_items=num_items,
-        truth=to_bipartite(truth, "edge_label_index", num_users),
-        weight=weight,
-        num_zero_ratings=num_zero_ratings,
-        seen=to_bipartite(edge_index, "edge_index", num_users),
-        edge_index=edge_index,
-        edge_weight=data.get("edge_weight"),
-        users=_read_users(data, num_users + num_items),
-        candidates=candidates,
-    )
 
 
 def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
@@ -193,7 +177,11 @@ def choose_edge_type(
         description (str): What these edge types have in common, for the error.
     """
     if edge_type is not None:
-        return check_edge_type(edge_type, data)
+        if not isinstance(edge_type, tuple) or edge_type not in data.edge_types:
+            raise ValueError(
+                f"'edge_type' needs to be one of {data.edge_types} (got {edge_type!r})"
+            )
+        return edge_type
     if len({frozenset((key[0], key[2])) for key in found}) == 1:
         found = [key for key in found if key[0] == "user"] or found
     if len(found) != 1:
@@ -243,13 +231,7 @@ def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:
     mask = store.get("eval_mask")
     if mask is None:
         return None
-    mask = as_tensor(mask, "eval_mask")
-    if mask.dtype != torch.bool or mask.shape != (num_nodes,):
-        raise ValueError(
-            f"'eval_mask' needs to be a mask of shape [{num_nodes}] (got {mask.dtype}, "
-            f"{list(mask.shape)})"
-        )
-    return mask.nonzero().flatten()
+    return check_mask(mask, "eval_mask", (num_nodes,)).nonzero().flatten()
 
 
 def _read_candidates(store: Data | EdgeStorage) -> Tensor | None:
@@ -303,7 +285,6 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
 def read_given_edges(
     truth: EdgesLike,
     edge_index: EdgesLike | None,
-    *,
     num_users: int | None,
     num_items: int | None,
 ) -> dict[str, Any]:
@@ -347,18 +328,18 @@ def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> t
     """Returns the number of users and items: as given, or as the shape of a matrix says."""
     shape = shape_of(truth) if is_sparse_matrix(truth) else None
     of_matrix = shape if shape and len(shape) == 2 else (None, None)
-    counts = []
-    for name, given, known in zip(
-        ("num_users", "num_items"), (num_users, num_items), of_matrix, strict=True
-    ):
-        count = known if given is None else given
+    num_users = of_matrix[0] if num_users is None else num_users
+    num_items = of_matrix[1] if num_items is None else num_items
+    for name, count in (("num_users", num_users), ("num_items", num_items)):
         if count is None:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
                 f"scores know it by themselves (got None)"
             )
-        counts.append(check_positive_integer(count, name))
-    return counts[0], counts[1]
+    return (
+        check_positive_integer(num_users, "num_users"),
+        check_positive_integer(num_items, "num_items"),
+    )
 
 
 def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:

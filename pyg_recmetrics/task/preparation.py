@@ -157,10 +157,7 @@ def read_threshold(threshold: float | None, weight: Tensor | None) -> float | No
 
 
 def find_relevant(
-    edges: Tensor,
-    weight: Tensor | None,
-    threshold: float | None,
-    num_items: int,
+    edges: Tensor, weight: Tensor | None, threshold: float | None, num_items: int
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the coalesced edges that are relevant, and their weights."""
     if edges.size(1) == 0:
@@ -179,27 +176,20 @@ def find_relevant(
     )
 
 
-def keep_users(
-    truth: Tensor,
-    weight: Tensor | None,
-    users: Tensor,
-    num_users: int,
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth of the users to evaluate, of whom at least one needs to have any."""
-    kept, weight_of_kept = truth_of(truth, weight, users, num_users)
-    if kept.size(1) == 0:
+def check_truth_of(users: Tensor, truth: Tensor) -> None:
+    """Raises if none of the users to evaluate has ground truth."""
+    if truth.size(1) == 0:
         raise ValueError(
             f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
             f"(got {users.numel()} users, none with ground truth)"
         )
-    return kept, weight_of_kept
 
 
 def truth_of(
     truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the truth of some users, and its weights."""
-    return _select(truth, weight, index_to_mask(users, num_users)[truth[0]])
+    return select(truth, weight, index_to_mask(users, num_users)[truth[0]])
 
 
 def keep_retrievable(
@@ -234,7 +224,7 @@ def keep_retrievable(
                 f"edges that {reason})"
             )
         is_kept = is_kept if counts_as_missed else is_left
-    return _select(truth, weight, is_kept)
+    return select(truth, weight, is_kept)
 
 
 def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
@@ -276,5 +266,6 @@ def are_candidates(edges: Tensor, candidates: Tensor | None, num_items: int) -> 
     return contains(candidates, edges, num_items)
 
 
-def _select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
+def select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth that is kept, and its weights."""
     return truth[:, is_kept], None if weight is None else weight[is_kept]

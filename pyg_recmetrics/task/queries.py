@@ -1,7 +1,7 @@
 """Reads queries of several columns, triples and events, and numbers them."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from pyg_recmetrics.checks import (
     check_device,
     check_ids,
     check_integers,
+    check_mask,
     check_num_pairs,
     check_positive_integer,
 )
@@ -24,18 +25,6 @@ from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
 
 #: Queries: the columns, as tensors of shape `[num_edges]`, or rows `[num_edges, num_columns]`.
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
-
-
-class _Column(NamedTuple):
-    """How the next column of a row tells it from other rows.
-
-    Attributes:
-        values: The values of the column, sorted.
-        keys: The number of the columns before and the number of the value, as one number, sorted.
-    """
-
-    values: Tensor
-    keys: Tensor
 
 
 class RowNumbers:
@@ -52,27 +41,29 @@ class RowNumbers:
     """
 
     def __init__(self, columns: list[Tensor]) -> None:
-        self._columns: list[_Column] = []
-        self.number = torch.zeros_like(columns[0])
-        for column in columns:
-            values, value = column.unique(return_inverse=True)
-            keys, self.number = (self.number * values.numel() + value).unique(return_inverse=True)
-            self._columns.append(_Column(values, keys))
+        self.number = _number(columns)
         index = torch.arange(self.number.numel(), device=self.number.device)
         #: A row that has each number.
-        self.first = index.new_empty(self._columns[-1].keys.numel()).scatter_(0, self.number, index)
+        self.first = index.new_empty(max_id(self.number) + 1).scatter_(0, self.number, index)
         self.rows = torch.stack([column[self.first] for column in columns], dim=1)
 
     def find(self, columns: list[Tensor]) -> tuple[Tensor, Tensor]:
         """Returns the rows of others that are among the numbered ones, and their numbers."""
-        found = torch.arange(columns[0].numel(), device=columns[0].device)
-        number = torch.zeros_like(found)
-        for column, (values, keys) in zip(columns, self._columns, strict=True):
-            is_known, value = _look_up(column[found], values)
-            found, key = found[is_known], (number * values.numel())[is_known] + value
-            is_known, number = _look_up(key, keys)
-            found = found[is_known]
-        return found, number
+        both = _number(list(map(torch.cat, zip(self.rows.unbind(1), columns, strict=True))))
+        own, others = both.split([self.rows.size(0), columns[0].numel()])
+        number = torch.full((max_id(both) + 1,), -1, device=both.device)
+        number[own] = torch.arange(own.numel(), device=both.device)
+        found = (number[others] >= 0).nonzero().flatten()
+        return found, number[others[found]]
+
+
+def _number(columns: list[Tensor]) -> Tensor:
+    """Returns the number of each row among distinct rows."""
+    number = torch.zeros_like(columns[0])
+    for column in columns:
+        values, value = column.unique(return_inverse=True)
+        number = (number * values.numel() + value).unique(return_inverse=True)[1]
+    return number
 
 
 class Queries:
@@ -124,16 +115,18 @@ class Queries:
 
     def candidates(self, candidates: Any) -> TensorLike | None:
         """Returns the items that all queries share, or the edges to those of each query."""
-        if candidates is None or not _are_columns(candidates):
-            shared = None if candidates is None else as_tensor(candidates, "candidates")
-            if shared is not None and shared.dim() != 1:
-                raise ValueError(
-                    f"'candidates' needs to have shape [num_candidates] for all queries, or to be "
-                    f"a pair of the columns of queries and of an item for each "
-                    f"(got {list(shared.shape)})"
-                )
-            return shared
-        return self.edges(candidates, "candidates")
+        if candidates is None:
+            return None
+        if _are_columns(candidates):
+            return self.edges(candidates, "candidates")
+        shared = as_tensor(candidates, "candidates")
+        if shared.dim() != 1:
+            raise ValueError(
+                f"'candidates' needs to have shape [num_candidates] for all queries, or to be a "
+                f"pair of the columns of queries and of an item for each "
+                f"(got {list(shared.shape)})"
+            )
+        return shared
 
     def relevant(self, weight: TensorLike | None, threshold: float | None) -> Tensor:
         """Returns the edges that are truth, coalesced. The others have too little weight."""
@@ -171,13 +164,6 @@ def without(edges: Tensor, truth: Tensor, num_items: int) -> Tensor:
     return edges[:, ~contains(coalesce_edges(truth, num_items), edges, num_items)]
 
 
-def _look_up(wanted: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns which wanted numbers are among sorted ones, and where those stand."""
-    place = torch.searchsorted(values, wanted).clamp_(max=values.numel() - 1)
-    is_known = values[place] == wanted
-    return is_known, place[is_known]
-
-
 def _are_columns(value: Any) -> bool:
     """Returns whether a sequence holds columns, and not numbers or rows, as nested lists do."""
     if not isinstance(value, tuple | list) or len(value) == 0:
@@ -201,11 +187,13 @@ def _read_columns(value: Any, name: str) -> list[Tensor]:
         )
     for column in columns:
         check_device(column, name, columns[0].device, f"{name}[0]")
-        if column.numel() and int(column.min()) < 0:
-            raise ValueError(
-                f"'{name}' needs to hold no negative numbers (got {int(column.min())})"
-            )
+        _check_not_negative(column, name)
     return columns
+
+
+def _check_not_negative(column: Tensor, name: str) -> None:
+    if column.numel() and int(column.min()) < 0:
+        raise ValueError(f"'{name}' needs to hold no negative numbers (got {int(column.min())})")
 
 
 def _read_items(
@@ -230,38 +218,30 @@ def _shape_in_words(value: Any) -> str:
     return type(value).__name__ if shape is None else f"shape {list(shape)}"
 
 
-class Events(NamedTuple):
-    """Queries at a moment, with what their source saw before.
-
-    Attributes:
-        rows: The source and the moment of each query, of shape `[num_queries, 2]`.
-        truth: The queries over the destinations at their moment, of shape `[2, num_edges]`.
-        seen: The queries over the destinations strictly before, each of them once.
-    """
-
-    rows: Tensor
-    truth: Tensor
-    seen: Tensor
-
-
 def read_events(
     src: TensorLike,
     dst: TensorLike,
     t: TensorLike,
     is_test: TensorLike,
-    *,
     num_items: int,
     repeats: bool,
-) -> Events:
-    """Reads events in any order. Memory is that of the edges that are left out.
+) -> tuple[Tensor, dict[str, Any]]:
+    """Reads events in any order, as queries of a source and the number of a moment.
+
+    Memory is that of the edges that are left out.
+
+    Returns:
+        All moments in their order, and the arguments of :meth:`RankingTask.from_queries`.
 
     Raises:
         TypeError: If `repeats` is not a boolean, or events do not hold numbers.
         ValueError: If shapes, dtypes or devices do not fit, ids are out of range, or there is no
             event to rank.
     """
+    num_items = check_positive_integer(num_items, "num_items")
     source, item, time = _read_events(src, dst, t, num_items)
-    is_asked = _read_mask(is_test, source)
+    is_asked = check_mask(is_test, "is_test", source.shape)
+    check_device(is_asked, "is_test", source.device, "src")
     sources, source = source.unique(return_inverse=True)
     moments, moment = time.unique(return_inverse=True)
     check_num_pairs("src", sources.numel(), num_items)
@@ -278,46 +258,37 @@ def read_events(
         )
     source_of_pair = pairs.div(num_items, rounding_mode="floor")
     met, order = (source_of_pair * moments.numel() + first).sort()
-    asked = RowNumbers([source[is_asked], moment[is_asked]])
-    start_of_source = asked.rows[:, 0] * moments.numel()
+    asked = torch.stack([source[is_asked], moment[is_asked]])
+    asked_source, asked_moment = asked.unique(dim=1)
+    start_of_source = asked_source * moments.numel()
     start = torch.searchsorted(met, start_of_source)
-    end = torch.searchsorted(met, start_of_source + asked.rows[:, 1])
+    end = torch.searchsorted(met, start_of_source + asked_moment)
     query, place = spread(start, end - start)
-    return Events(
-        rows=torch.stack([sources[asked.rows[:, 0]], moments[asked.rows[:, 1]]], dim=1),
-        truth=torch.stack([asked.number, item[is_asked]]),
-        seen=torch.stack([query, pairs[order[place]] % num_items]),
-    )
+    seen = (sources[asked_source[query]], asked_moment[query]), pairs[order[place]] % num_items
+    return moments, {
+        "query": (sources[asked[0]], asked[1]),
+        "item": item[is_asked],
+        "num_items": num_items,
+        "seen": seen,
+        "person": 0,
+    }
 
 
 def _read_events(
     src: TensorLike, dst: TensorLike, t: TensorLike, num_items: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    source, item, time = (
-        check_integers(value, name) for name, value in (("src", src), ("dst", dst), ("t", t))
-    )
-    for name, column in (("src", source), ("dst", item), ("t", time)):
+    named = (("src", src), ("dst", dst), ("t", t))
+    source, item, time = columns = [check_integers(value, name) for name, value in named]
+    for (name, _), column in zip(named, columns, strict=True):
         if column.dim() != 1 or column.numel() != source.numel():
             raise ValueError(
                 f"'{name}' needs to have shape [num_events], as 'src' has it "
                 f"(got {list(column.shape)})"
             )
         check_device(column, name, source.device, "src")
-    if source.numel() and int(source.min()) < 0:
-        raise ValueError(f"'src' needs to hold no negative numbers (got {int(source.min())})")
+    _check_not_negative(source, "src")
     check_ids(item, "dst", "item", num_items)
     return source, item, time
-
-
-def _read_mask(is_test: TensorLike, source: Tensor) -> Tensor:
-    mask = as_tensor(is_test, "is_test")
-    if mask.dtype != torch.bool or mask.shape != source.shape:
-        raise ValueError(
-            f"'is_test' needs to be a mask of shape {list(source.shape)} (got {mask.dtype}, "
-            f"{list(mask.shape)})"
-        )
-    check_device(mask, "is_test", source.device, "src")
-    return mask
 
 
 #: Triples `(head, relation, tail)`, of shape `[3, num_triples]`.
@@ -325,19 +296,6 @@ TriplesLike: TypeAlias = TensorLike | Sequence[TensorLike]
 
 #: Which of the two entities of a triple is asked for.
 Directions: TypeAlias = Literal["both", "tail", "head"]
-
-
-class Edges(NamedTuple):
-    """Queries with an item each.
-
-    Attributes:
-        query: The entity and the relation of each query. Where the head is asked for, the number of
-            relations is added to the relation.
-        item: The entity that is asked for.
-    """
-
-    query: tuple[Tensor, Tensor]
-    item: Tensor
 
 
 def read_triples(
@@ -372,11 +330,16 @@ def read_triples(
             "'known' is not given, so triples that the model was trained on compete with those of "
             "'test'. For filtered ranks, pass the parts of the split, as in known=[train, valid]"
         )
-    edges = _edges(asked, num_relations, directions)
-    seen = _edges(torch.cat(others, dim=1), num_relations, directions) if others else None
-    read = _read_candidates(candidates, edges, num_entities, num_relations, directions)
-    asked_for = {"num_items": num_entities, "seen": seen, "candidates": read}
-    return num_relations, edges._asdict() | asked_for
+    asked = _answers(asked, num_relations, directions)
+    seen = _answers(torch.cat(others, dim=1), num_relations, directions) if others else None
+    query, item = _pair(asked)
+    return num_relations, {
+        "query": query,
+        "item": item,
+        "num_items": num_entities,
+        "seen": None if seen is None else _pair(seen),
+        "candidates": _read_candidates(candidates, asked, num_entities, num_relations, directions),
+    }
 
 
 def _parts(known: Any) -> list[Any]:
@@ -407,22 +370,30 @@ def _read(triples: TriplesLike, name: str, num_entities: int) -> Tensor:
     return read
 
 
-def _edges(triples: Tensor, num_relations: int, directions: Directions) -> Edges:
+def _answers(triples: Tensor, num_relations: int, directions: Directions) -> Tensor:
+    """Returns the entity and the relation of each query, over the entity that is asked for.
+
+    Where the head is asked for, the number of relations is added to the relation.
+    """
     head, relation, tail = triples
-    tails, heads = Edges((head, relation), tail), Edges((tail, relation + num_relations), head)
+    heads = torch.stack([tail, relation + num_relations, head])
     if directions == "both":
-        query = tuple(torch.cat(columns) for columns in zip(tails.query, heads.query, strict=True))
-        return Edges((query[0], query[1]), torch.cat([tails.item, heads.item]))
-    return tails if directions == "tail" else heads
+        return torch.cat([triples, heads], dim=1)
+    return triples if directions == "tail" else heads
+
+
+def _pair(answers: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns the rows of queries, and the item of each."""
+    return answers[:2].t(), answers[2]
 
 
 def _read_candidates(
     candidates: TensorLike | None,
-    edges: Edges,
+    asked: Tensor,
     num_entities: int,
     num_relations: int,
     directions: Directions,
-) -> Edges | TensorLike | None:
+) -> TensorLike | tuple[Tensor, Tensor] | None:
     """Returns the entities that all queries share, or those that fit the relation of each."""
     if candidates is None:
         return None
@@ -438,15 +409,9 @@ def _read_candidates(
             f"{directions!r}: which entities are tails of each relation, and then which are heads "
             f"(got {read.dtype} of shape {list(read.shape)})"
         )
-    check_device(read, "candidates", edges.item.device, "test")
-    return _of_each_query(read, edges, num_relations)
-
-
-def _of_each_query(is_candidate: Tensor, edges: Edges, num_relations: int) -> Edges:
-    """Returns all queries, each with the entities that its relation allows."""
-    entity, relation = torch.stack(edges.query).unique(dim=1)
-    row = relation if is_candidate.size(0) > num_relations else relation % num_relations
-    degree = is_candidate.sum(dim=1)
-    item = is_candidate.nonzero()[:, 1]
+    check_device(read, "candidates", asked.device, "test")
+    queries = asked[:2].unique(dim=1)
+    row = queries[1] if read.size(0) > num_relations else queries[1] % num_relations
+    degree = read.sum(dim=1)
     query, index = spread((degree.cumsum(0) - degree)[row], degree[row])
-    return Edges((entity[query], relation[query]), item[index])
+    return queries[:, query].t(), read.nonzero()[index, 1]

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -48,6 +48,12 @@ from pyg_recmetrics.task.queries import (
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
+
+#: What is printed of a task, in this order.
+_SHOWN = (
+    *("num_users", "num_items", "truth", "threshold", "seen", "exclude_seen", "candidates"),
+    *("missing", "users", "person", "query", "num_relations"),
+)
 
 
 class RankingTask(Frozen):
@@ -179,7 +185,8 @@ class RankingTask(Frozen):
         every_weight = preparation.read_weight(raw_weight, edges)
         self.threshold = preparation.read_threshold(threshold, raw_weight)
         relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
-        evaluated = preparation.keep_users(*relevant, self.users, num_users)
+        evaluated = preparation.truth_of(*relevant, self.users, num_users)
+        preparation.check_truth_of(self.users, evaluated[0])
         self.truth, self.weight = preparation.keep_retrievable(
             *evaluated, self.excluded, self.candidates, num_items, self.missing
         )
@@ -613,21 +620,10 @@ class RankingTask(Frozen):
             >>> task.query.tolist(), task.truth.tolist(), task.seen.tolist()
             ([[0, 30]], [[0, 0], [0, 1]], [[0], [2]])
         """
-        num_items = check_positive_integer(num_items, "num_items")
-        events = read_events(src, dst, t, is_test, num_items=num_items, repeats=repeats)
-        seen = events.seen
-        if check_boolean(exclude_seen, "exclude_seen"):
-            seen = without(seen, events.truth, num_items)
-        return cls(
-            events.truth,
-            num_users=events.rows.size(0),
-            num_items=num_items,
-            seen=seen,
-            exclude_seen=exclude_seen,
-            candidates=candidates,
-            person=events.rows[:, 0],
-            query=events.rows,
-        )
+        moments, read = read_events(src, dst, t, is_test, num_items, repeats)
+        task = cls.from_queries(**read, candidates=candidates, exclude_seen=exclude_seen)
+        source, moment = cast(Tensor, task.query).unbind(1)
+        return task._with(query=torch.stack([source, moments[moment]], dim=1))
 
     @classmethod
     def _of_interactions(cls, **fields: Any) -> "RankingTask":
@@ -686,11 +682,8 @@ class RankingTask(Frozen):
         if is_candidate is None:
             return self
         num_missing = torch.bincount(self.truth[0, ~is_candidate], minlength=self.num_users)
-        return self._with(
-            truth=self.truth[:, is_candidate],
-            weight=None if self.weight is None else self.weight[is_candidate],
-            _num_missing=num_missing,
-        )
+        truth, weight = preparation.select(self.truth, self.weight, is_candidate)
+        return self._with(truth=truth, weight=weight, _num_missing=num_missing)
 
     def select_users(self, users: TensorLike) -> "RankingTask":
         """Returns the same task for only some of its users.
@@ -711,8 +704,9 @@ class RankingTask(Frozen):
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        truth, weight = preparation.keep_users(self.truth, self.weight, chosen, self.num_users)
-        return self._with(users=chosen, truth=truth, weight=weight)
+        part = self._of_users(chosen)
+        preparation.check_truth_of(chosen, part.truth)
+        return part
 
     def part(self, index: int, num_parts: int) -> "RankingTask":
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
@@ -746,8 +740,7 @@ class RankingTask(Frozen):
                 f"'num_parts' needs to be at most the number of users, {num_users} "
                 f"(got {num_parts})"
             )
-        users = self.users[index::num_parts]
-        part = self._of_users(users)
+        part = self._of_users(self.users[index::num_parts])
         settle(part, max_degree=self.max_degree)
         return part
 
@@ -813,26 +806,21 @@ class RankingTask(Frozen):
         return task
 
     def __repr__(self) -> str:
-        parts = [f"num_users={self.num_users}", f"num_items={self.num_items}"]
-        parts.append(f"truth={list(self.truth.shape)}")
-        if self.threshold is not None:
-            parts.append(f"threshold={self.threshold:g}")
-        if self.seen.size(1):
-            parts.append(f"seen={list(self.seen.shape)}")
-        if not self.exclude_seen:
-            parts.append("exclude_seen=False")
-        if self.candidates is not None:
-            parts.append(f"candidates={list(self.candidates.shape)}")
-            parts.append(f"missing='{self.missing}'")
-        if self.users.numel() < self.num_users:
-            parts.append(f"users={list(self.users.shape)}")
-        if self.person is not None:
-            parts.append(f"person={list(self.person.shape)}")
-        if self.query is not None:
-            parts.append(f"query={list(self.query.shape)}")
-        if self.num_relations is not None:
-            parts.append(f"num_relations={self.num_relations}")
-        return f"{type(self).__name__}({', '.join(parts)})"
+        is_left_out = {
+            "seen": self.seen.size(1) == 0,
+            "exclude_seen": self.exclude_seen,
+            "missing": self.candidates is None,
+            "users": self.users.numel() == self.num_users,
+        }
+        shown = []
+        for name in _SHOWN:
+            value = getattr(self, name)
+            if value is None or is_left_out.get(name, False):
+                continue
+            if isinstance(value, Tensor):
+                value = list(value.shape)
+            shown.append(f"{name}={value:g}" if name == "threshold" else f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
@@ -861,40 +849,29 @@ def as_task(
         ValueError: If there is no task in it, or an option is given that says how to read something
             else.
     """
-    task = _read(data, num_users, num_items, edge_index, exclude_seen)
-    if edge_index is None:
-        return task
-    edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)
-    return task._with(edge_index=edges, edge_weight=weight)
-
-
-def _read(
-    data: RankingTask | Data | HeteroData | EdgesLike,
-    num_users: int | None,
-    num_items: int | None,
-    edge_index: EdgesLike | None,
-    exclude_seen: bool | None,
-) -> RankingTask:
-    given = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
+    options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
+    given: dict[str, Any] = {n: value for n, value in options.items() if value is not None}
     if isinstance(data, RankingTask):
         for name, value in given.items():
-            if value is not None:
-                raise ValueError(
-                    f"'{name}' says how to read a graph or edges, and needs to be None for a "
-                    f"'RankingTask', which has been read already (got {value!r})"
-                )
-        return data
-    exclude_seen = True if exclude_seen is None else exclude_seen
-    if isinstance(data, Data | HeteroData):
+            raise ValueError(
+                f"'{name}' says how to read a graph or edges, and needs to be None for a "
+                f"'RankingTask', which has been read already (got {value!r})"
+            )
+        task = data
+    elif isinstance(data, Data | HeteroData):
         if num_items is not None:
             raise ValueError(
                 f"'num_items' needs to be None for a graph, which knows its items (got {num_items})"
             )
-        return RankingTask.from_data(data, num_users=num_users, exclude_seen=exclude_seen)
-    if not is_edges_like(data):
+        task = RankingTask.from_data(data, **given)
+    elif is_edges_like(data):
+        task = RankingTask(**given | read_given_edges(data, edge_index, num_users, num_items))
+    else:
         raise TypeError(
             f"'data' needs to be a 'RankingTask', a 'Data', a 'HeteroData' or ground-truth edges "
             f"(got {type(data).__name__})"
         )
-    edges = read_given_edges(data, edge_index, num_users=num_users, num_items=num_items)
-    return RankingTask(**edges, exclude_seen=exclude_seen)
+    if edge_index is None:
+        return task
+    edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)
+    return task._with(edge_index=edges, edge_weight=weight)

@@ -244,7 +244,7 @@ def test_what_is_wrong_is_named(task, pair):
         )
     with pytest.raises(ValueError, match=f"'k' needs to be at most {K}"):
         side_by_side(pair, k=K + 1)
-    with pytest.raises(ValueError, match="'p' needs to be in"):
+    with pytest.raises(ValueError, match="'p' needs to be a number"):
         side_by_side(pair, k=K, p=1)
     with pytest.raises(ValueError, match="'num' needs to be a positive integer"):
         side_by_side(pair, k=K).differing_users(f"recall@{K}", num=0)

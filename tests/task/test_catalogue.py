@@ -32,7 +32,7 @@ class TestCatalogue:
             ({"item_category": torch.ones(3)}, "'item_category' needs to hold integers"),
             ({"item_category": torch.tensor([0, -1, 2])}, r"zero or more \(got -1\)"),
             ({"item_category": torch.full((3, 2), torch.inf)}, "finite numbers .got 6"),
-            ({"propensity": torch.ones(4)}, r"every item of shape \[3\] \(got \[4\]"),
+            ({"propensity": torch.ones(4)}, r"shape \[num_items=3\] \(got \[4\]"),
             ({"propensity": torch.ones(3).long()}, "'propensity' .* floating-point"),
             ({"propensity": torch.full((3,), torch.nan)}, "finite numbers .got 3"),
             ({"propensity": torch.tensor([0.5, 0.0, 1.0])}, r"from 1e-100 to 1 \(got 0\)"),
