@@ -1,6 +1,7 @@
 """Accuracy metrics: how well the top of a ranking agrees with the ground truth."""
 
 import math
+from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias
 
 import torch
@@ -17,6 +18,9 @@ from pyg_recmetrics.ranked_edges import (
     positions,
 )
 from pyg_recmetrics.sums import exact_sum
+
+#: Down to so many ranks, discounts are looked up, and not computed again.
+_MAX_LOOKED_UP = 2**12
 
 # Each choice stands beside the words that say in a sentence what it means. Tables and recipes of
 # results print these words.
@@ -594,7 +598,7 @@ def dcg(
     """
     gains = _gain(ranked, gain)
     # A gain may be infinite, and infinity times zero is not zero.
-    added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, discount)
+    added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, k, discount)
     if propensity != "none":
         user, item = ranked.edge_label_index
         catalogue = catalogue_of(ranked)
@@ -672,7 +676,7 @@ def ndcg(
         best_possible = _ideal_of_all(ranked, k, gains, discount)
     else:
         best_possible = _ideal(ranked, k, gains, discount)
-    value = ranked.sum(ranked.is_hit(k) * gains * _discount(ranked.rank, discount))
+    value = ranked.sum(gains * _discount(ranked.rank, k, discount))
     return torch.where(value > 0, value / best_possible, value)
 
 
@@ -793,9 +797,8 @@ def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:
 
 def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> Tensor:
     """The discounted gain of the available items in their best order."""
-    is_within = positions(ranked) <= (NOT_RETRIEVED if k is None else k)
     gains = _largest_first(ranked, gains)
-    return ranked.sum(is_within * gains * _discount(positions(ranked), discount))
+    return ranked.sum(gains * _discount(positions(ranked), k, discount))
 
 
 def _ideal_of_all(ranked: RankedEdges, k: int | None, ones: Tensor, discount: str) -> Tensor:
@@ -816,7 +819,7 @@ def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
 def _ideal_of_k(ranked: RankedEdges, k: int, discount: str) -> Tensor:
     """The discounted gain of `k` items that all have the largest gain of the user, which is one."""
     ranks = torch.arange(1, k + 1, device=ranked.rank.device)
-    return _discount(ranks, discount).sum()
+    return _discount(ranks, k, discount).sum()
 
 
 def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int | None:
@@ -897,7 +900,24 @@ def _product_of_earlier(ranked: RankedEdges, values: Tensor) -> Tensor:
     return product
 
 
-def _discount(rank: Tensor, discount: str) -> Tensor:
+def _discount(rank: Tensor, k: int | None, discount: str) -> Tensor:
+    """The factor for every rank: zero beyond `k`, and for what was not retrieved."""
+    if k is None or rank.is_floating_point() or k > _MAX_LOOKED_UP:
+        is_within = rank < NOT_RETRIEVED if k is None else rank <= k
+        return _discount_of_all(rank, discount) * is_within
+    return _discounts(k, discount, rank.device).index_select(0, rank.clamp(max=k + 1))
+
+
+@lru_cache
+def _discounts(k: int, discount: str, device: torch.device) -> Tensor:
+    """The factors for ranks up to `k`, and zero for the next: `[k + 2]`. There is no rank zero."""
+    # A logarithm is computed by several threads, which take longer to meet than to compute it.
+    factors = _discount_of_all(torch.arange(k + 2, device=device), discount)
+    factors[k + 1] = 0.0
+    return factors
+
+
+def _discount_of_all(rank: Tensor, discount: str) -> Tensor:
     rank = rank.double()
     shifted = rank + 1 if discount == "log2" else rank.clamp(min=2)
     return shifted.log2_().reciprocal_()
