@@ -8,7 +8,7 @@ import torch
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
-from pyg_recmetrics.benchmark.means import best_of, notes_of_all
+from pyg_recmetrics.benchmark.means import notes_of_all, with_best
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.plot.picture import span, users
@@ -21,10 +21,8 @@ from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.measured import Measured, common_popularity
 from pyg_recmetrics.results.recipe import those_who
 from pyg_recmetrics.results.result import TieRanges
-from pyg_recmetrics.results.runs import (
-    common_metrics,
-)
-from pyg_recmetrics.tables import Best, Table
+from pyg_recmetrics.results.runs import common_metrics
+from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.catalogue import check_has
 
 #: How many of the items that are recommended most often are listed.
@@ -73,8 +71,8 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
         return f"{', '.join(every)}, on {len(data_sets)} data sets: {', '.join(data_sets)}."
     (contents,) = data_sets.values()
     names = [
-        f"{name} ({len(runs)} runs)".strip() if len(runs) > 1 else name
-        for name, runs in contents.runs.items()
+        f"{name} ({len(result.runs)} runs)".strip() if len(result.runs) > 1 else name
+        for name, result in contents.recommenders.items()
     ]
     who, nouns = ", ".join(filter(None, names)) or "One recommender", contents.first.nouns
     counts = [run.user_counts.num_evaluated for run in contents.every]
@@ -195,8 +193,12 @@ def _count_cold(ranked: RankedEdges) -> int:
 def means(contents: Contents) -> Iterator[Part]:
     """The mean of every metric for every recommender, and how much runs vary."""
     results = contents.recommenders
-    names = dict.fromkeys(name for runs in contents.runs.values() for name in runs[0])
-    rows = [[name, *_with_best(name, results)] for name in names]
+    names = dict.fromkeys(name for result in results.values() for name in result.runs[0])
+    rows = []
+    for metric in names:
+        known = {name: x for name, x in results.items() if metric in map(str, x.metrics)}
+        cells = {name: (x.estimate_of(metric).value, x.cell(metric)) for name, x in known.items()}
+        rows.append([metric, *with_best(cells, results, metric)])
     notes = tuple(notes_of_all({name: _notes_on(result) for name, result in results.items()}))
     table = Table(["metric", *(name or "mean" for name in results)], rows, notes)
     yield Grid("The mean of every metric. The best of each is bold.", table)
@@ -212,15 +214,6 @@ def _notes_on(result: Measured) -> Sequence[str]:
         of_each = (note for note in result[0].table().notes if not note.startswith("±"))
         return [result.table().notes[0], *of_each]
     return result.table().notes
-
-
-def _with_best(metric: str, results: Mapping[str, Measured]) -> Iterator[str]:
-    """Yields the cells of a metric, the best of which is bold if there are several."""
-    known = {name: x for name, x in results.items() if metric in map(str, x.metrics)}
-    best = best_of({name: x.estimate_of(metric).value for name, x in known.items()}, metric)
-    for name in results:
-        text = known[name].cell(metric) if name in known else ""
-        yield Best(text) if name in best else text
 
 
 def differences(contents: Contents) -> Iterator[Part]:
@@ -352,7 +345,7 @@ def _most_recommended(contents: Contents) -> Table:
         ]
         for item in listed
     ]
-    return Table(["item", "seen by", *(name or "lists" for name in contents.runs)], rows)
+    return Table(["item", "seen by", *(name or "lists" for name in contents.recommenders)], rows)
 
 
 def _format_count(count: float) -> str:
@@ -403,9 +396,9 @@ def ties(contents: Contents) -> Iterator[Part]:
 
 def recipe(contents: Contents) -> Iterator[Part]:
     """How exactly it was measured, which may differ where recommenders treat ties differently."""
-    of = {name: [" ".join(runs[0].recipe().split())] for name, runs in contents.runs.items()}
-    for text in notes_of_all(of):
-        yield Prose(text)
+    recipes = {name: [x.runs[0].recipe()] for name, x in contents.recommenders.items()}
+    for text in notes_of_all(recipes):
+        yield Prose(" ".join(text.split()))
 
 
 def split(contents: Contents) -> Iterator[Part]:
