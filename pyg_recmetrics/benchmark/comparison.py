@@ -8,9 +8,9 @@ from pyg_recmetrics.benchmark.means import Results, notes_of_all
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
-from pyg_recmetrics.results.comparison import Verdict, signed
+from pyg_recmetrics.results.comparison import Verdict
 from pyg_recmetrics.results.runs import Name, read_name
-from pyg_recmetrics.tables import Faint, Table, Tabular, to_data_frame
+from pyg_recmetrics.tables import Faint, Table, Tabular, format_interval, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
     def _cell(self, data_set: str, row: PairedDifference | None) -> str:
         if row is None:
             return "-"
-        text = signed(row)
+        text = format_interval(row.difference, row.low, row.high, "+")
         mark = "=" if row.verdict == "equivalent" else self[data_set].star(row)
         return f"{text} {mark}" if mark else Faint(text)
 

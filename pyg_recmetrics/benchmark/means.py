@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.cohorts import CohortMean, format_cohort
+from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.recipe import note_on_intervals
 from pyg_recmetrics.results.runs import describe_samples, every_run
-from pyg_recmetrics.tables import Best, Table
+from pyg_recmetrics.tables import Best, Table, format_interval
 
 #: Means of equal numbers differ by no more than this share of them.
 _DIGITS = 12
@@ -68,7 +68,7 @@ def table_of_means(
     """Returns a row for each recommender, and a column for each data set."""
     columns = []
     for of_one in means_on_each(results, metric, level).values():
-        cells = {name: (mean.value, format_cohort(mean)) for name, mean in of_one.items()}
+        cells = {name: (mean.value, format_interval(*mean[:3])) for name, mean in of_one.items()}
         columns.append(with_best(cells, recommenders, metric))
     notes = notes_of_all({name: _notes_on(of, metric, level) for name, of in results.items()})
     if runs := ", ".join(_runs(results, recommenders)):

@@ -11,18 +11,15 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.plot.picture import all_runs, metrics_of_users
+from pyg_recmetrics.plot.picture import Recommenders, all_runs, metrics_of_users
 from pyg_recmetrics.results import Comparison, EvaluationResult, Sampling, compare
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.runs import Runnable, one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
-
-#: One recommender with one run or several, or several recommenders by name.
-Reportable: TypeAlias = Runnable | Mapping[str, Runnable]
 
 #: The training, validation and test data, or what `check_split` says of them.
 Split: TypeAlias = Sequence[Data | HeteroData] | SplitReport
@@ -55,7 +52,7 @@ class Contents:
 
     @classmethod
     def of(
-        cls, results: Reportable, split: Split | None = None, comparison: object = None
+        cls, results: Recommenders, split: Split | None = None, comparison: object = None
     ) -> "Contents":
         """Returns what a report is about, from what the caller has.
 

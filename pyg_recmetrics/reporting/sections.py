@@ -1,6 +1,7 @@
 """The sections of a report. Each is a function from what is reported on to its parts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -9,20 +10,18 @@ import torch
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.benchmark.means import notes_of_all, with_best
-from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.reporting.contents import Contents, has_few
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
-from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
-from pyg_recmetrics.results.cohorts import format_cohort
+from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.measured import Measured, common_popularity
 from pyg_recmetrics.results.recipe import those_who
 from pyg_recmetrics.results.result import TieRanges
 from pyg_recmetrics.results.runs import common_metrics
-from pyg_recmetrics.tables import Table
+from pyg_recmetrics.tables import Table, format_interval
 from pyg_recmetrics.task.catalogue import check_has
 
 #: How many of the items that are recommended most often are listed.
@@ -84,13 +83,18 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
 
 def _answer(contents: Contents) -> Iterator[Part]:
     """The claims, and what makes them doubtful."""
-    comparison = contents.main_comparison
-    if comparison is not None and (claims := comparison.claims()):
-        yield Remarks(claims, "claims")
-    if warnings := list(_warnings(contents)):
-        yield Remarks(warnings, "warnings")
+    yield from _remarks(contents.main_comparison, list(_warnings(contents)))
     if contents.split is not None and not contents.split.has_leaks:
         yield Remarks(["The split has no leaks."], "good")
+
+
+def _remarks(
+    comparison: Comparison | BenchmarkComparison | None, warnings: Sequence[str]
+) -> Iterator[Part]:
+    if comparison is not None and (claims := comparison.claims()):
+        yield Remarks(claims, "claims")
+    if warnings:
+        yield Remarks(warnings, "warnings")
 
 
 def _overview(
@@ -101,24 +105,21 @@ def _overview(
     if comparison is not None and not has_few(comparison.pairs):
         best = [contents.ranking[0] for contents in data_sets.values()]
         comparison = comparison.select(max(benchmark.recommenders, key=best.count))
-    if comparison is not None:
-        yield Remarks(comparison.claims(), "claims")
     warnings = notes_of_all({name: _warnings(contents) for name, contents in data_sets.items()})
     for name in benchmark.recommenders:
         if lacking := [data_set for data_set, of in benchmark.items() if name not in of]:
             warnings.append(f"{name} was not run on {', '.join(lacking)}.")
-    if warnings:
-        yield Remarks(warnings, "warnings")
+    yield from _remarks(comparison, warnings)
     caption = f"The mean {metric} of every recommender on every data set."
     yield Grid(caption, benchmark.table(metric))
     if comparison is None:
         # The error says what it needs.
         yield grid("Comparison", "", partial(benchmark.compare, metric))
     else:
-        table = comparison.table()
-        notes = tuple(note for note in table.notes if note not in comparison.claims())
+        table, claims = comparison.table(), comparison.claims()
+        notes = tuple(note for note in table.notes if note not in claims)
         caption = f"The difference of two recommenders in {metric}, user by user."
-        yield Grid(caption, Table(table.head, table.rows, notes))
+        yield Grid(caption, replace(table, notes=notes))
     for other in benchmark.metrics:
         if other != metric:
             yield Grid(f"The mean {other}.", benchmark.table(other), fold=str(other))
@@ -278,9 +279,8 @@ def spread(contents: Contents) -> Iterator[Part]:
         f"intervals. A group has n {noun}."
     )
     yield drawing(what, caption, partial(plot.metric_by_degree, results, metric))
-    groups = {name: result.by_degree for name, result in results.items()}
-    numbers = f"Numbers on {what}"
-    yield grid(what, caption, lambda: _side_by_side(groups, metric), fold=numbers)
+    make = partial(_side_by_side, contents, str(metric), lambda result: result.by_degree())
+    yield grid(what, caption, make, fold=f"Numbers on {what}")
 
 
 def items(contents: Contents) -> Iterator[Part]:
@@ -290,16 +290,13 @@ def items(contents: Contents) -> Iterator[Part]:
         f"The mean recall@{k} for relevant items that few and that many users have seen, with 95% "
         f"confidence intervals. Each row is as if only these items were relevant."
     )
-    groups = {
-        name: partial(result.recall_by_popularity, k)
-        for name, result in contents.recommenders.items()
-    }
-    yield grid("Recall by popularity", caption, lambda: _side_by_side(groups, f"recall@{k}"))
+    groups = partial(_side_by_side, contents, f"recall@{k}", lambda x: x.recall_by_popularity(k))
+    yield grid("Recall by popularity", caption, groups)
 
 
-def _side_by_side(groups_of: Mapping[str, Callable[[], Cohorts]], metric: str | Metric) -> Table:
+def _side_by_side(contents: Contents, metric: str, by: Callable[[Measured], Cohorts]) -> Table:
     """Returns a metric of the same groups for every recommender."""
-    cohorts, metric = {name: groups() for name, groups in groups_of.items()}, str(metric)
+    cohorts = {name: by(result) for name, result in contents.recommenders.items()}
     first, *_ = cohorts.values()
     # A table of groups says what is counted.
     head = [*first.table().head[:2], *(name or metric for name in cohorts)]
@@ -307,7 +304,7 @@ def _side_by_side(groups_of: Mapping[str, Callable[[], Cohorts]], metric: str | 
         [
             str(label),
             span(groups[label][metric].num_users for groups in cohorts.values()),
-            *(format_cohort(groups[label][metric]) for groups in cohorts.values()),
+            *(format_interval(*groups[label][metric][:3]) for groups in cohorts.values()),
         ]
         for label in first
     ]

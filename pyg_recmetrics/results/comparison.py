@@ -58,8 +58,8 @@ from pyg_recmetrics.tables import (
     Best,
     Rows,
     Table,
+    format_interval,
     format_level,
-    format_mean,
     format_p,
     to_data_frame,
 )
@@ -395,12 +395,6 @@ def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list
     for row in rows:
         by_pair.setdefault((row.a, row.b), []).append(row)
     return by_pair
-
-
-def signed(row: PairedDifference) -> str:
-    """Returns a difference with its sign and its interval."""
-    sign = "+" if row.difference >= 0 else ""
-    return sign + format_mean(row.difference, (row.high - row.low) / 2)
 
 
 def lift_in_words(row: PairedDifference, missing: str = "") -> str:
@@ -783,7 +777,7 @@ class Comparison(Rows[PairedDifference]):
             counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
             row.metric,
-            signed(row),
+            format_interval(row.difference, row.low, row.high, "+"),
             lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),

@@ -234,9 +234,8 @@ def claim(pair: RacedPair, race: Race) -> str:
     }[verdict]
     if verdict == "better" and max(-low, high) < race.equivalence:
         what += ", by less than what matters"
-    sign = "+" if difference >= 0 else ""
-    number = format_interval(difference, low, high)
-    return f"{what}: {sign}{number}, after {num_users:,} {race.nouns.users}"
+    number = format_interval(difference, low, high, "+")
+    return f"{what}: {number}, after {num_users:,} {race.nouns.users}"
 
 
 def _row(race: Race, each: Entrant) -> list[str]:
