@@ -6,7 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import settle
@@ -223,24 +223,25 @@ def _to_html(cell: str) -> str:
     return f"<b>{text}</b>" if isinstance(cell, Best) else text
 
 
-def format_mean(mean: float, margin: float) -> str:
-    """Formats a mean, and half the width of its interval if there is one.
+def format_interval(value: float, low: float, high: float, sign: Literal["", "+"] = "") -> str:
+    """Formats an estimate with its interval, which has no margin if it is not symmetric.
 
     Values that are all the same have an interval of no width, which would claim certainty.
+
+    Args:
+        value (float): The estimate.
+        low (float): The lower end of its interval; `NaN` if there is none.
+        high (float): The upper end.
+        sign (str, optional): `"+"` shows the sign of what is positive. (default: `""`)
     """
-    if math.isnan(mean):
+    if math.isnan(value):
         return "-"
+    number, margin = f"{value:{sign}.4f}", (high - low) / 2
     if math.isnan(margin) or margin == 0:
-        return f"{mean:.4f}"
-    return f"{mean:.4f} ± {format_error(margin)}"
-
-
-def format_interval(value: float, low: float, high: float) -> str:
-    """Formats an estimate with its interval, which has no margin if it is not symmetric."""
-    margin = (high - low) / 2
-    if math.isnan(margin) or math.isclose(value - low, high - value, rel_tol=1e-6, abs_tol=1e-12):
-        return format_mean(value, margin)
-    return f"{value:.4f} ({low:.4f} to {high:.4f})"
+        return number
+    if math.isclose(value - low, high - value, rel_tol=1e-6, abs_tol=1e-12):
+        return f"{number} ± {format_error(margin)}"
+    return f"{number} ({low:.4f} to {high:.4f})"
 
 
 def format_error(error: float) -> str:

@@ -19,6 +19,7 @@ from pyg_recmetrics import (
     side_by_side,
     transforms,
 )
+from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.tables import Best, Rows, Table, Tabular, format_level
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import small_benchmark
@@ -250,7 +251,8 @@ class TestFormats:
                 assert len(shown.to_pandas()) >= len(rows), name
 
     def test_all_kinds_of_tables_are_among_them(self, tables):
-        kinds = {kind for base in (Tabular, Rows) for kind in base.__subclasses__()} - {Rows}
+        bases = {Tabular, Rows, Measured}
+        kinds = {kind for base in bases for kind in base.__subclasses__()} - bases
         kinds = {kind for kind in kinds if "pyg_recmetrics" in kind.__module__}
         assert kinds == {type(shown) for shown in tables.values()}
         assert {kind.__name__ for kind in kinds} == {

@@ -5,13 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
-from pyg_recmetrics.benchmark.means import (
-    MeanOnDataSet,
-    Results,
-    means_on_each,
-    table_of_means,
-)
-from pyg_recmetrics.checks import check_level
+from pyg_recmetrics.benchmark.means import Results, means_on_each, table_of_means
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.results import EvaluationResult, archive
@@ -19,15 +13,14 @@ from pyg_recmetrics.results.archive import numbered
 from pyg_recmetrics.results.comparison import compare_on_each, read_names
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.runs import (
-    RUNNABLE,
     Name,
     Runnable,
-    as_measured,
     by_name,
     common_metrics,
     every_run,
     fields_of_runs,
     read_name,
+    recommenders_by_name,
     results_of,
     runs_from_fields,
 )
@@ -36,6 +29,9 @@ from pyg_recmetrics.tables import Table, Tabular, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: The columns of a data frame of means.
+_COLUMNS = ["data_set", "recommender", "metric", "value", "low", "high", "num_users", "num_runs"]
 
 
 class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
@@ -122,7 +118,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         Raises:
             ValueError: If a result has no such metric, or `level` is not between 0 and 1.
         """
-        return table_of_means(self, self.recommenders, self.metric(metric), check_level(level))
+        return table_of_means(self, self.recommenders, self.metric(metric), level)
 
     def to_pandas(
         self, metric: str | Metric | None = None, *, level: float = 0.95
@@ -140,8 +136,13 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             ImportError: If pandas is not installed.
             ValueError: If a result has no such metric, or `level` is not between 0 and 1.
         """
-        means = means_on_each(self, self.metric(metric), check_level(level))
-        return to_data_frame(means, MeanOnDataSet._fields)
+        metric = self.metric(metric)
+        rows = [
+            (data_set, name, str(metric), *mean, len(self[data_set][name].runs))
+            for data_set, of_one in means_on_each(self, metric, level).items()
+            for name, mean in of_one.items()
+        ]
+        return to_data_frame(rows, _COLUMNS)
 
     def compare(
         self,
@@ -305,7 +306,7 @@ def _read(data_set: str, results: Any) -> dict[str, Measured]:
         ValueError: If they are of different tasks. The error names the data set.
     """
     try:
-        found = {name: as_measured(x) for name, x in by_name(results, *RUNNABLE).items()}
+        found = recommenders_by_name(results)
         check_same_task(every_run(found))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{data_set}: {error}") from error

@@ -9,9 +9,9 @@ from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
 from pyg_recmetrics.results.comparison import Verdict
-from pyg_recmetrics.results.notes import notes_on_data_set, signed
+from pyg_recmetrics.results.notes import notes_on_data_set
 from pyg_recmetrics.results.runs import Name, read_name
-from pyg_recmetrics.tables import Faint, Table, Tabular, to_data_frame
+from pyg_recmetrics.tables import Faint, Table, Tabular, format_interval, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,27 +150,24 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
     def _cell(self, data_set: str, row: PairedDifference | None) -> str:
         if row is None:
             return "-"
-        text = signed(row)
+        text = format_interval(row.difference, row.low, row.high, "+")
         mark = "=" if row.verdict == "equivalent" else self[data_set].star(row)
         return f"{text} {mark}" if mark else Faint(text)
 
     def _claim(self, a: str, b: str) -> str:
-        data_sets: dict[Verdict | None, list[str]] = {}
-        for data_set, row in self._by_pair[a, b].items():
-            data_sets.setdefault(row.verdict, []).append(data_set)
-        data_sets.pop(None, None)
-        if not data_sets:
+        of_pair = {x: row for x, row in self._by_pair[a, b].items() if row.verdict is not None}
+        if not of_pair:
             return f"{a} and {b} were not tested in {self.metric}."
-        where = {verdict: _where(names, data_sets) for verdict, names in data_sets.items()}
-        found = [(words, where[verdict]) for verdict, words in _WORDS.items() if verdict in where]
-        if not found:
-            return f"{a} and {b} are undecided in {self.metric} on {where['inconclusive']}."
-        (words, on), *others = found
-        more = "".join(f", and {words[0]} on {on}" for words, on in others)
-        sentence = f"{a} is {' '.join(words)} {b} in {self.metric} on {on}{more}."
-        covers_training = all(
-            self[data_set].covers_training(row) for data_set, row in self._by_pair[a, b].items()
-        )
+        on: dict[Verdict | None, str] = {}
+        for verdict in {row.verdict for row in of_pair.values()}:
+            names = [data_set for data_set, row in of_pair.items() if row.verdict == verdict]
+            on[verdict] = _where(names, len(of_pair))
+        first, *others = [verdict for verdict in _WORDS if verdict in on] or [None]
+        if first is None:
+            return f"{a} and {b} are undecided in {self.metric} on {on['inconclusive']}."
+        more = "".join(f", and {_WORDS[verdict][0]} on {on[verdict]}" for verdict in others)
+        sentence = f"{a} is {' '.join(_WORDS[first])} {b} in {self.metric} on {on[first]}{more}."
+        covers_training = all(self[x].covers_training(row) for x, row in of_pair.items())
         return sentence if covers_training else f"As trained here, {sentence}"
 
     def _notes(self) -> Iterator[str]:
@@ -188,9 +185,9 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
             yield f"left out, without two to compare: {', '.join(self.left_out)}"
 
 
-def _where(names: Sequence[str], tested: Mapping[Verdict | None, Sequence[str]]) -> str:
+def _where(names: Sequence[str], num_tested: int) -> str:
     """Names some of the data sets that were tested."""
     *first, last = names
-    if len(tested) > 1 or not first:
+    if len(names) < num_tested or not first:
         return f"{', '.join(first)} and {last}" if first else last
-    return "both data sets" if len(names) == 2 else f"all {len(names)} data sets"
+    return "both data sets" if num_tested == 2 else f"all {num_tested} data sets"

@@ -18,14 +18,16 @@ from pyg_recmetrics.plot.picture import (
     axes_for,
     finish,
     label,
+    metrics_of_users,
     noun_of,
     users,
 )
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, NOTE_COLOR, point_style
 from pyg_recmetrics.results import Comparison, PairedDifference
+from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.notes import lift_in_words
-from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.tables import format_level, format_p
 
 if TYPE_CHECKING:
@@ -93,15 +95,18 @@ def benchmark(
     with requires_extra("matplotlib", "plot", "plot"):
         from matplotlib.figure import Figure
     if isinstance(benchmark, Benchmark):
-        draw = partial(_means_on, benchmark, benchmark.metric(metric), check_level(level))
-        num_rows = len(benchmark.recommenders)
+        names, asked = list(benchmark.recommenders), benchmark.metric(metric)
+        draw, x_label = partial(_means_on, benchmark, asked, check_level(level)), str(asked)
     elif isinstance(benchmark, BenchmarkComparison):
         if metric is not None and parse(metric) != benchmark.metric:
             raise ValueError(
                 f"'metric' needs to be that of the comparison, '{benchmark.metric}' "
                 f"(got '{metric}')"
             )
-        draw, num_rows = partial(_differences_on, benchmark), len(benchmark.pairs)
+        names, x_label = [f"{a} - {b}" for a, b in benchmark.pairs], "difference"
+        if len(baselines := {b for _, b in benchmark.pairs}) == 1:
+            names, x_label = [a for a, _ in benchmark.pairs], f"difference from {baselines.pop()}"
+        draw, x_label = partial(_differences_on, benchmark), f"{benchmark.metric}, {x_label}"
     else:
         raise TypeError(
             f"'benchmark' needs to be a 'Benchmark' or what its 'compare' returned "
@@ -109,12 +114,17 @@ def benchmark(
         )
     num_columns = min(_MAX_COLUMNS, len(benchmark))
     num_lines = math.ceil(len(benchmark) / num_columns)
-    size = (num_columns * _WIDTH_OF_PANEL, num_lines * height(num_rows))
+    size = (num_columns * _WIDTH_OF_PANEL, num_lines * height(len(names)))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(num_lines, num_columns, squeeze=False, sharey=True).flatten()
     for axes, data_set in zip(grid, benchmark, strict=False):
         axes.set_title(label(data_set), loc="left", fontsize="medium", fontweight="bold")
-        draw(data_set, axes)
+        _label_rows(axes, names)
+        places, note = draw(data_set, axes)
+        for place in set(range(len(names))) - places:
+            style = {"va": "center", "color": NOTE_COLOR, "fontsize": "small"}
+            axes.text(0.02, place, "not run", style, transform=axes.get_yaxis_transform())
+        finish(axes, x_label, "", note, max_letters=_MAX_LETTERS_OF_PANEL)
         axes.locator_params(axis="x", nbins=4)  # as many as narrow axes have room for
     for axes in grid[len(benchmark) :]:
         axes.remove()
@@ -158,17 +168,19 @@ def means(
         >>> [label.get_text() for label in axes.get_yticklabels()]
         ['recall@2', 'mrr@2']
     """
-    by_name = one_or_recommenders_by_name(results)
-    check_level(level)
-    asked = _metrics_of(by_name.values()) if metrics is None else parse_all(metrics)
+    by_name, level = one_or_recommenders_by_name(results), check_level(level)
+    asked = metrics_of_users(all_runs(by_name.values())) if metrics is None else parse_all(metrics)
+    if not asked:
+        raise ValueError("'results' needs to have a metric of single users in common (got none)")
     axes = axes_for(ax, height((len(asked) + 1) * len(by_name)))
-    rows = {}
-    for index, (name, result) in enumerate(by_name.items()):
-        _name(axes, index, name)
-        for row, metric in enumerate(asked):
-            rows[row + _shift(index, len(by_name))] = index, result, metric
+    _label_rows(axes, list(map(str, asked)))
+    _name_colors(axes, list(by_name))
+    rows = {
+        row + _shift(index, len(by_name)): (index, result, metric)
+        for index, result in enumerate(by_name.values())
+        for row, metric in enumerate(asked)
+    }
     note = f"means over {_draw_means(axes, rows, level)}"
-    _label_rows(axes, [str(metric) for metric in asked])
     return finish(axes, "mean", "", note, BELOW)
 
 
@@ -211,27 +223,20 @@ def differences(comparison: Comparison, *, ax: "Axes | None" = None) -> Picture:
     if not rows:
         raise ValueError("'comparison' needs to hold a difference with an interval (got none)")
     names = list(dict.fromkeys(row.metric for row in rows))
-    pairs = list(dict.fromkeys((row.a, row.b) for row in rows))
+    pairs = list(rows_by_pair(rows))
     axes = axes_for(ax, height((len(names) + 1) * len(pairs)))
-    for index, (a, b) in enumerate(pairs if len(pairs) > 1 else ()):
-        _name(axes, index, f"{a} - {b}")
-    indices = {pair: index for index, pair in enumerate(pairs)}
-    placed = {
-        names.index(row.metric) + _shift(index, len(pairs)): (index, row)
-        for row in rows
-        for index in [indices[row.a, row.b]]
-    }
-    note = _draw_differences(axes, comparison, placed, _SPREAD / len(pairs))
-    words = {
-        place: f"{lift_in_words(row)}  {_p_in_words(row)} {comparison.star(row)}".strip()
-        for place, (_, row) in placed.items()
-    }
     _label_rows(axes, names)
-    _write_beside(axes, words)
-    x_label = f"{pairs[0][0]} - {pairs[0][1]}" if len(pairs) == 1 else "difference"
+    x_label, *others = [f"{a} - {b}" for a, b in pairs]
+    if others:
+        _name_colors(axes, [x_label, *others])
+        x_label = "difference"
+    placed: _Differences = {}
+    for row in rows:
+        index = pairs.index((row.a, row.b))
+        placed[names.index(row.metric) + _shift(index, len(pairs))] = index, row
+    note = _draw_differences(axes, comparison, placed, _SPREAD / len(pairs), has_p=True)
     together = "simultaneous " if comparison.protocol.are_together else ""
-    note = f"paired differences, {together}{note}"
-    return finish(axes, x_label, "", note, BELOW)
+    return finish(axes, x_label, "", f"paired differences, {together}{note}", BELOW)
 
 
 def height(num_rows: int) -> float:
@@ -241,40 +246,27 @@ def height(num_rows: int) -> float:
 
 def _means_on(
     benchmark: Benchmark, metric: Metric, level: float, data_set: str, axes: "Axes"
-) -> None:
-    """Draws the means on a data set, which may lack some of the recommenders."""
-    results = benchmark[data_set]
-    places = {name: place for place, name in enumerate(benchmark.recommenders)}
+) -> tuple[set[float], str]:
+    """Draws the means on a data set. Returns which rows they are in, and a note."""
     rows: _Means = {
-        places[name]: (places[name], result, metric) for name, result in results.items()
+        benchmark.recommenders.index(name): (benchmark.recommenders.index(name), result, metric)
+        for name, result in benchmark[data_set].items()
     }
-    note = _draw_means(axes, rows, level)
-    _write_missing(axes, set(places.values()) - set(rows))
-    _label_rows(axes, list(map(label, places)))
-    finish(axes, str(metric), "", note, max_letters=_MAX_LETTERS_OF_PANEL)
+    return set(rows), _draw_means(axes, rows, level)
 
 
-def _differences_on(comparison: BenchmarkComparison, data_set: str, axes: "Axes") -> None:
-    """Draws the differences on a data set, which may lack some of the pairs."""
-    found, pairs = comparison[data_set], comparison.pairs
+def _differences_on(
+    comparison: BenchmarkComparison, data_set: str, axes: "Axes"
+) -> tuple[set[float], str]:
+    """Draws the differences on a data set. Returns which rows they are in, and a note."""
     rows: _Differences = {
-        pairs.index((row.a, row.b)): (comparison.recommenders.index(row.a), row)
-        for row in found
+        comparison.pairs.index((row.a, row.b)): (comparison.recommenders.index(row.a), row)
+        for row in comparison[data_set]
         if not math.isnan(row.low)
     }
     if not rows:
         raise ValueError(f"'comparison' needs to have an interval on {data_set} (got none)")
-    note = _draw_differences(axes, found, rows, 1.0)
-    _write_missing(axes, set(range(len(pairs))) - set(rows))
-    baselines = {b for _, b in pairs}
-    _label_rows(axes, [label(a if len(baselines) == 1 else f"{a} - {b}") for a, b in pairs])
-    words: dict[float, str] = {
-        place: f"{lift_in_words(row)} {found.star(row)}".strip() for place, (_, row) in rows.items()
-    }
-    _write_beside(axes, words)
-    common = f" from {baselines.pop()}" if len(baselines) == 1 else ""
-    x_label = f"{comparison.metric}, difference{common}"
-    finish(axes, x_label, "", note, max_letters=_MAX_LETTERS_OF_PANEL)
+    return set(rows), _draw_differences(axes, comparison[data_set], rows, 1.0, has_p=False)
 
 
 def _draw_means(axes: "Axes", rows: _Means, level: float) -> str:
@@ -292,13 +284,11 @@ def _draw_means(axes: "Axes", rows: _Means, level: float) -> str:
     for place, (index, result, metric) in rows.items():
         mean, style = result.mean_of(metric, level), point_style(index)
         num_users.append(mean.num_users)
-        line = {"color": style["color"], "linewidth": LINE_WIDTH}
-        axes.plot([mean.low, mean.high], [place] * 2, **line)
-        axes.plot([mean.value], [place], linestyle="none", **style)
+        _draw_interval(axes, place, mean[:3], style)
         means = result.values_of(metric).nanmean(dim=1).tolist()
         for value in means if len(means) > 1 else ():
             ends = [place - _HALF_TICK, place + _HALF_TICK]
-            axes.plot([value] * 2, ends, **line | {"linewidth": 1})
+            axes.plot([value] * 2, ends, color=style["color"], linewidth=1)
     axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
     results = [result for _, result, _ in rows.values()]
     runs = ", ticks are runs" if any(len(result.runs) > 1 for result in results) else ""
@@ -311,74 +301,65 @@ def _draw_differences(
     comparison: Comparison,
     rows: _Differences,
     row_height: float,
+    *,
+    has_p: bool,
 ) -> str:
-    """Draws differences with their intervals, and what is too small to matter.
+    """Draws differences with their intervals, their lifts, and what is too small to matter.
 
     Args:
         axes (matplotlib.axes.Axes): The axes.
         comparison (Comparison): What they are differences of.
         rows (dict): What stands at each place.
         row_height (float): The height of a row, in units of the y-axis.
+        has_p (bool): Whether p-values stand beside the lifts.
 
     Returns:
         What stands behind the numbers.
     """
     grey: dict[str, Any] = {"color": GREY, "alpha": 0.25, "linewidth": 0}
+    words = []
     for place, (index, row) in rows.items():
         if (bound := comparison.bound(row)) is not None:
             axes.barh(place, 2 * bound, row_height, left=-bound, **grey)
         style = point_style(index)
-        axes.plot([row.low, row.high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
         if not comparison.is_significant(row):
             style["markerfacecolor"] = BACKGROUND
-        axes.plot([row.difference], [place], linestyle="none", **style)
+        _draw_interval(axes, place, (row.difference, row.low, row.high), style)
+        p = f"  {_p_in_words(row.p_adjusted)}" if has_p else ""
+        words.append(f"{lift_in_words(row)}{p} {comparison.star(row)}".strip())
+    beside = axes.secondary_yaxis("right")
+    beside.set_yticks(list(rows), words, fontsize="small")
+    beside.tick_params(length=0)
+    beside.spines["right"].set_visible(False)
     axes.axvline(0, color="black", linewidth=0.8)
     zone = comparison.protocol.equivalence
     smaller = f", grey: smaller than {zone}" if zone else ""
     return f"{format_level(comparison.protocol.level)} confidence intervals{smaller}"
 
 
-def _name(axes: "Axes", index: int, name: str) -> None:
-    """Gives the points of a colour a name in the legend."""
-    axes.plot([], [], linestyle="none", label=label(name), **point_style(index))
+def _draw_interval(
+    axes: "Axes", place: float, estimate: tuple[float, float, float], style: dict[str, Any]
+) -> None:
+    value, low, high = estimate
+    axes.plot([low, high], [place] * 2, color=style["color"], linewidth=LINE_WIDTH)
+    axes.plot([value], [place], linestyle="none", **style)
+
+
+def _name_colors(axes: "Axes", names: Sequence[str]) -> None:
+    """Gives the points of each colour a name in the legend."""
+    for index, name in enumerate(names):
+        axes.plot([], [], linestyle="none", label=label(name), **point_style(index))
 
 
 def _label_rows(axes: "Axes", names: Sequence[str]) -> None:
     """Writes names on the y-axis, the first one on top."""
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), list(map(label, names)))
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
 
 
-def _write_beside(axes: "Axes", words: dict[float, str]) -> None:
-    """Writes words to the right of the axes, by the places of their rows."""
-    beside = axes.secondary_yaxis("right")
-    beside.set_yticks(list(words), list(words.values()), fontsize="small")
-    beside.tick_params(length=0)
-    beside.spines["right"].set_visible(False)
-
-
-def _write_missing(axes: "Axes", places: Iterable[float]) -> None:
-    """Says that some recommenders were not run on a data set."""
-    style: dict[str, Any] = {"va": "center", "color": NOTE_COLOR, "fontsize": "small"}
-    for place in places:
-        axes.text(0.02, place, "not run", transform=axes.get_yaxis_transform(), **style)
-
-
-def _p_in_words(row: PairedDifference) -> str:
-    text = format_p(row.p_adjusted)
-    if math.isnan(row.p_adjusted):
-        return ""
-    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
-
-
-def _metrics_of(results: Iterable[Measured]) -> tuple[Metric, ...]:
-    """Returns the metrics of single users that all results have."""
-    runs = all_runs(results)
-    found = tuple(metric for metric in common_metrics(runs) if str(metric) in runs[0].per_user)
-    if not found:
-        raise ValueError("'results' needs to have a metric of single users in common (got none)")
-    return found
+def _p_in_words(p: float) -> str:
+    return "" if math.isnan(p) else f"p = {format_p(p)}".replace("= <", "< ")
 
 
 def _shift(index: int, number: int) -> float:

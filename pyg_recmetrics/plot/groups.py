@@ -27,11 +27,9 @@ from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.measured import common_popularity
 from pyg_recmetrics.results.notes import those_who
 from pyg_recmetrics.results.runs import (
-    RUNNABLE,
     Runnable,
-    as_measured,
-    by_name,
     one_or_recommenders_by_name,
+    recommenders_by_name,
 )
 from pyg_recmetrics.tables import format_level
 
@@ -327,7 +325,7 @@ def pareto(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('seconds', 'mrr')
     """
-    found = {name: as_measured(x) for name, x in by_name(results, *RUNNABLE).items()}
+    found = recommenders_by_name(results)
     level = check_level(level)
 
     def side(asked: Against) -> _Side:

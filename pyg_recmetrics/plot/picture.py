@@ -2,16 +2,17 @@
 
 import io
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.messages import singular
+from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.style import NOTE_COLOR
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.runs import Runnable
+from pyg_recmetrics.results.runs import Runnable, common_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,11 @@ def label(name: str) -> str:
 def all_runs(recommenders: Iterable[Measured]) -> list[EvaluationResult]:
     """Returns all runs of all recommenders."""
     return [run for recommender in recommenders for run in recommender.runs]
+
+
+def metrics_of_users(runs: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
+    """Returns the metrics that all results have for every user."""
+    return tuple(metric for metric in common_metrics(runs) if str(metric) in runs[0].per_user)
 
 
 def cut_offs_of(recommenders: Iterable[Measured], max_k: int | None) -> list[int]:

@@ -1,34 +1,30 @@
 """What a report is about: results by name, and the split that they are of."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.plot.picture import Recommenders, all_runs, metrics_of_users
 from pyg_recmetrics.results import Comparison, EvaluationResult, Sampling, compare
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
 from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.runs import (
-    Runnable,
-    common_metrics,
-    one_or_recommenders_by_name,
-)
+from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
 
-#: One recommender with one run or several, or several recommenders by name.
-Reportable: TypeAlias = Runnable | Mapping[str, Runnable]
-
 #: The training, validation and test data, or what `check_split` says of them.
 Split: TypeAlias = Sequence[Data | HeteroData] | SplitReport
+
+_Compared = TypeVar("_Compared", Comparison, BenchmarkComparison)
 
 #: With more pairs than this, one recommender is compared with the others.
 _MANY_PAIRS = 6
@@ -56,7 +52,7 @@ class Contents:
 
     @classmethod
     def of(
-        cls, results: Reportable, split: Split | None = None, comparison: object = None
+        cls, results: Recommenders, split: Split | None = None, comparison: object = None
     ) -> "Contents":
         """Returns what a report is about, from what the caller has.
 
@@ -74,15 +70,10 @@ class Contents:
                 ground truth of the results, or `comparison` is not of these results.
         """
         recommenders = one_or_recommenders_by_name(results)
-        first = {name: runs.runs[0] for name, runs in recommenders.items()}
-        check_same_task(first)
-        checked = None if split is None else _check_split(split, next(iter(first.values())))
-        return cls(recommenders, checked, _compare(recommenders, comparison))
-
-    @cached_property
-    def runs(self) -> dict[str, Sequence[EvaluationResult]]:
-        """The runs of each recommender, of which there may be one."""
-        return {name: result.runs for name, result in self.recommenders.items()}
+        check_same_task({name: result.runs[0] for name, result in recommenders.items()})
+        checked = None if split is None else _check_split(split, cls(recommenders).first)
+        found = _compared(recommenders, comparison, Comparison, lambda: compare(recommenders))
+        return cls(recommenders, checked, found)
 
     @property
     def first(self) -> EvaluationResult:
@@ -92,7 +83,7 @@ class Contents:
     @cached_property
     def every(self) -> list[EvaluationResult]:
         """All runs of all recommenders."""
-        return [run for runs in self.runs.values() for run in runs]
+        return all_runs(self.recommenders.values())
 
     @property
     def largest(self) -> EvaluationResult:
@@ -107,8 +98,7 @@ class Contents:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
-        common = common_metrics(self.every)
-        return tuple(metric for metric in common if str(metric) in self.first.per_user)
+        return metrics_of_users(self.every)
 
     @property
     def small_metrics(self) -> list[Metric]:
@@ -159,28 +149,17 @@ def of_data_sets(
         ValueError: If `comparison` is not of these results, or the results have no metric of
             single users in common.
     """
-    if comparison is None:
-        alone = list(map(Contents, benchmark.values()))
-        common = (x for x in benchmark.metrics if all(x in each.metrics for each in alone))
-        metric = next(common, None)
-        if metric is None:
-            raise ValueError("the results have no metric of single users in common")
-        with suppress(ImportError, ValueError):
-            comparison = benchmark.compare(metric)
-    elif isinstance(comparison, BenchmarkComparison):
-        comparison.check_results(benchmark)
-        metric = comparison.metric
-    else:
-        raise TypeError(
-            f"'comparison' needs to be what 'compare' of the benchmark returned "
-            f"(got {type(comparison).__name__})"
-        )
-    of_each = {} if comparison is None else comparison
+    common = set.intersection(*(set(Contents(x).metrics) for x in benchmark.values()))
+    metric = next((metric for metric in benchmark.metrics if metric in common), None)
+    if metric is None and comparison is None:
+        raise ValueError("the results have no metric of single users in common")
+    found = _compared(benchmark, comparison, BenchmarkComparison, lambda: benchmark.compare(metric))
+    metric = metric if found is None else found.metric
     data_sets = {
-        data_set: Contents(results, None, of_each.get(data_set), metric)
+        data_set: Contents(results, None, (found or {}).get(data_set), metric)
         for data_set, results in benchmark.items()
     }
-    return data_sets, comparison
+    return data_sets, found
 
 
 def has_few(pairs: Iterable[tuple[str, str]]) -> bool:
@@ -189,17 +168,20 @@ def has_few(pairs: Iterable[tuple[str, str]]) -> bool:
     return len(pairs) <= _MANY_PAIRS or bool(set.intersection(*map(set, pairs)))
 
 
-def _compare(recommenders: dict[str, Measured], comparison: object) -> Comparison | None:
+def _compared(
+    results: Any, comparison: object, kind: type[_Compared], compare: Callable[[], _Compared]
+) -> _Compared | None:
+    """Returns a comparison of results, which may be given; `None` if nothing can be compared."""
     if comparison is None:
         # There may be a single one, nothing in common, or no scipy.
         with suppress(ImportError, ValueError):
-            return compare(recommenders)
+            return compare()
         return None
-    if not isinstance(comparison, Comparison):
+    if not isinstance(comparison, kind):
         raise TypeError(
-            f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
+            f"'comparison' needs to be a '{kind.__name__}' (got {type(comparison).__name__})"
         )
-    comparison.check_results(recommenders)
+    comparison.check_results(results)
     return comparison
 
 

@@ -7,8 +7,9 @@ from jinja2 import Environment, StrictUndefined
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.files import replacing
+from pyg_recmetrics.plot.picture import Recommenders
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
-from pyg_recmetrics.reporting.contents import Contents, Reportable, Split, of_data_sets
+from pyg_recmetrics.reporting.contents import Contents, Split, of_data_sets
 from pyg_recmetrics.reporting.parts import DARK_COLORS, Missing
 from pyg_recmetrics.reporting.sections import sections_of, sections_of_benchmark, summary
 from pyg_recmetrics.results import Comparison
@@ -16,7 +17,7 @@ from pyg_recmetrics.version import __version__
 
 
 def report(
-    results: Reportable | Benchmark,
+    results: Recommenders | Benchmark,
     path: str | Path,
     *,
     split: Split | None = None,

@@ -5,8 +5,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from markupsafe import Markup, escape
 
@@ -87,23 +86,20 @@ def _on_page(tag: str, prefix: str) -> str:
     return _ID.sub(prefix, _COLOR.sub(lambda color: _VARIABLES[color[0]], tag))
 
 
-@dataclass(frozen=True)
-class Prose:
+class Prose(NamedTuple):
     """A paragraph."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Remarks:
+class Remarks(NamedTuple):
     """Sentences below each other, each good news or something to look at."""
 
     texts: Sequence[str]
     kind: str = ""
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """A table, with a caption above it.
 
     Attributes:
@@ -117,16 +113,14 @@ class Grid:
     fold: str = ""
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A picture, with a caption below it."""
 
     caption: str
     svg: Markup
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(NamedTuple):
     """A part that is left out, and what it needs."""
 
     what: str

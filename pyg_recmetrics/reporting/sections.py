@@ -1,6 +1,7 @@
 """The sections of a report. Each is a function from what is reported on to its parts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -8,23 +9,19 @@ import torch
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
-from pyg_recmetrics.benchmark.means import best_of, notes_of_all
-from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.benchmark.means import notes_of_all, with_best
 from pyg_recmetrics.plot.forest import height
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.reporting.contents import Contents, has_few
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
-from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
-from pyg_recmetrics.results.cohorts import format_cohort
+from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.measured import Measured, common_popularity
 from pyg_recmetrics.results.notes import those_who
 from pyg_recmetrics.results.result import TieRanges
-from pyg_recmetrics.results.runs import (
-    common_metrics,
-)
-from pyg_recmetrics.tables import Best, Table
+from pyg_recmetrics.results.runs import common_metrics
+from pyg_recmetrics.tables import Table, format_interval
 from pyg_recmetrics.task.catalogue import check_has
 
 #: How many of the items that are recommended most often are listed.
@@ -73,8 +70,8 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
         return f"{', '.join(every)}, on {len(data_sets)} data sets: {', '.join(data_sets)}."
     (contents,) = data_sets.values()
     names = [
-        f"{name} ({len(runs)} runs)".strip() if len(runs) > 1 else name
-        for name, runs in contents.runs.items()
+        f"{name} ({len(result.runs)} runs)".strip() if len(result.runs) > 1 else name
+        for name, result in contents.recommenders.items()
     ]
     who, nouns = ", ".join(filter(None, names)) or "One recommender", contents.first.nouns
     counts = [run.user_counts.num_evaluated for run in contents.every]
@@ -86,13 +83,18 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
 
 def _answer(contents: Contents) -> Iterator[Part]:
     """The claims, and what makes them doubtful."""
-    comparison = contents.main_comparison
-    if comparison is not None and (claims := comparison.claims()):
-        yield Remarks(claims, "claims")
-    if warnings := list(_warnings(contents)):
-        yield Remarks(warnings, "warnings")
+    yield from _remarks(contents.main_comparison, list(_warnings(contents)))
     if contents.split is not None and not contents.split.has_leaks:
         yield Remarks(["The split has no leaks."], "good")
+
+
+def _remarks(
+    comparison: Comparison | BenchmarkComparison | None, warnings: Sequence[str]
+) -> Iterator[Part]:
+    if comparison is not None and (claims := comparison.claims()):
+        yield Remarks(claims, "claims")
+    if warnings:
+        yield Remarks(warnings, "warnings")
 
 
 def _overview(
@@ -103,24 +105,21 @@ def _overview(
     if comparison is not None and not has_few(comparison.pairs):
         best = [contents.ranking[0] for contents in data_sets.values()]
         comparison = comparison.select(max(benchmark.recommenders, key=best.count))
-    if comparison is not None:
-        yield Remarks(comparison.claims(), "claims")
     warnings = notes_of_all({name: _warnings(contents) for name, contents in data_sets.items()})
     for name in benchmark.recommenders:
         if lacking := [data_set for data_set, of in benchmark.items() if name not in of]:
             warnings.append(f"{name} was not run on {', '.join(lacking)}.")
-    if warnings:
-        yield Remarks(warnings, "warnings")
+    yield from _remarks(comparison, warnings)
     caption = f"The mean {metric} of every recommender on every data set."
     yield Grid(caption, benchmark.table(metric))
     if comparison is None:
         # The error says what it needs.
         yield grid("Comparison", "", partial(benchmark.compare, metric))
     else:
-        table = comparison.table()
-        notes = tuple(note for note in table.notes if note not in comparison.claims())
+        table, claims = comparison.table(), comparison.claims()
+        notes = tuple(note for note in table.notes if note not in claims)
         caption = f"The difference of two recommenders in {metric}, user by user."
-        yield Grid(caption, Table(table.head, table.rows, notes))
+        yield Grid(caption, replace(table, notes=notes))
     for other in benchmark.metrics:
         if other != metric:
             yield Grid(f"The mean {other}.", benchmark.table(other), fold=str(other))
@@ -195,8 +194,12 @@ def _count_cold(ranked: RankedEdges) -> int:
 def means(contents: Contents) -> Iterator[Part]:
     """The mean of every metric for every recommender, and how much runs vary."""
     results = contents.recommenders
-    names = dict.fromkeys(name for runs in contents.runs.values() for name in runs[0])
-    rows = [[name, *_with_best(name, results)] for name in names]
+    names = dict.fromkeys(name for result in results.values() for name in result.runs[0])
+    rows = []
+    for metric in names:
+        known = {name: x for name, x in results.items() if metric in map(str, x.metrics)}
+        cells = {name: (x.estimate_of(metric).value, x.cell(metric)) for name, x in known.items()}
+        rows.append([metric, *with_best(cells, results, metric)])
     notes = tuple(notes_of_all({name: _notes_on(result) for name, result in results.items()}))
     table = Table(["metric", *(name or "mean" for name in results)], rows, notes)
     yield Grid("The mean of every metric. The best of each is bold.", table)
@@ -212,15 +215,6 @@ def _notes_on(result: Measured) -> Sequence[str]:
         of_each = (note for note in result[0].table().notes if not note.startswith("±"))
         return [result.table().notes[0], *of_each]
     return result.table().notes
-
-
-def _with_best(metric: str, results: Mapping[str, Measured]) -> Iterator[str]:
-    """Yields the cells of a metric, the best of which is bold if there are several."""
-    known = {name: x for name, x in results.items() if metric in map(str, x.metrics)}
-    best = best_of({name: x.estimate_of(metric).value for name, x in known.items()}, metric)
-    for name in results:
-        text = known[name].cell(metric) if name in known else ""
-        yield Best(text) if name in best else text
 
 
 def differences(contents: Contents) -> Iterator[Part]:
@@ -285,9 +279,8 @@ def spread(contents: Contents) -> Iterator[Part]:
         f"intervals. A group has n {noun}."
     )
     yield drawing(what, caption, partial(plot.metric_by_degree, results, metric))
-    groups = {name: result.by_degree for name, result in results.items()}
-    numbers = f"Numbers on {what}"
-    yield grid(what, caption, lambda: _side_by_side(groups, metric), fold=numbers)
+    make = partial(_side_by_side, contents, str(metric), lambda result: result.by_degree())
+    yield grid(what, caption, make, fold=f"Numbers on {what}")
 
 
 def items(contents: Contents) -> Iterator[Part]:
@@ -297,16 +290,13 @@ def items(contents: Contents) -> Iterator[Part]:
         f"The mean recall@{k} for relevant items that few and that many users have seen, with 95% "
         f"confidence intervals. Each row is as if only these items were relevant."
     )
-    groups = {
-        name: partial(result.recall_by_popularity, k)
-        for name, result in contents.recommenders.items()
-    }
-    yield grid("Recall by popularity", caption, lambda: _side_by_side(groups, f"recall@{k}"))
+    groups = partial(_side_by_side, contents, f"recall@{k}", lambda x: x.recall_by_popularity(k))
+    yield grid("Recall by popularity", caption, groups)
 
 
-def _side_by_side(groups_of: Mapping[str, Callable[[], Cohorts]], metric: str | Metric) -> Table:
+def _side_by_side(contents: Contents, metric: str, by: Callable[[Measured], Cohorts]) -> Table:
     """Returns a metric of the same groups for every recommender."""
-    cohorts, metric = {name: groups() for name, groups in groups_of.items()}, str(metric)
+    cohorts = {name: by(result) for name, result in contents.recommenders.items()}
     first, *_ = cohorts.values()
     # A table of groups says what is counted.
     head = [*first.table().head[:2], *(name or metric for name in cohorts)]
@@ -314,7 +304,7 @@ def _side_by_side(groups_of: Mapping[str, Callable[[], Cohorts]], metric: str | 
         [
             str(label),
             span(groups[label][metric].num_users for groups in cohorts.values()),
-            *(format_cohort(groups[label][metric]) for groups in cohorts.values()),
+            *(format_interval(*groups[label][metric][:3]) for groups in cohorts.values()),
         ]
         for label in first
     ]
@@ -352,7 +342,7 @@ def _most_recommended(contents: Contents) -> Table:
         ]
         for item in listed
     ]
-    return Table(["item", "seen by", *(name or "lists" for name in contents.runs)], rows)
+    return Table(["item", "seen by", *(name or "lists" for name in contents.recommenders)], rows)
 
 
 def _format_count(count: float) -> str:
@@ -403,9 +393,9 @@ def ties(contents: Contents) -> Iterator[Part]:
 
 def recipe(contents: Contents) -> Iterator[Part]:
     """How exactly it was measured, which may differ where recommenders treat ties differently."""
-    of = {name: [" ".join(runs[0].recipe().split())] for name, runs in contents.runs.items()}
-    for text in notes_of_all(of):
-        yield Prose(text)
+    recipes = {name: [x.runs[0].recipe()] for name, x in contents.recommenders.items()}
+    for text in notes_of_all(recipes):
+        yield Prose(" ".join(text.split()))
 
 
 def split(contents: Contents) -> Iterator[Part]:

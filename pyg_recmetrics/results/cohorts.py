@@ -30,7 +30,6 @@ from pyg_recmetrics.tables import (
     Tabular,
     format_interval,
     format_level,
-    format_mean,
     to_data_frame,
 )
 
@@ -132,7 +131,7 @@ class Gaps(Rows[Gap]):
                 gap.metric,
                 str(gap.a),
                 str(gap.b),
-                format_mean(gap.difference, (gap.high - gap.low) / 2),
+                format_interval(gap.difference, gap.low, gap.high),
                 format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
             ]
             for gap in self
@@ -167,11 +166,6 @@ class CohortMean(NamedTuple):
     low: float
     high: float
     num_users: int
-
-
-def format_cohort(mean: CohortMean) -> str:
-    """Returns a mean with half the width of its interval, as tables show it."""
-    return format_interval(mean.value, mean.low, mean.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +366,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             [
                 str(label),
                 f"{max((mean.num_users for mean in means.values()), default=0):,}",
-                *(format_cohort(means[metric]) for metric in self._metrics),
+                *(format_interval(*means[metric][:3]) for metric in self._metrics),
             ]
             for label, means in self.items()
         ]

@@ -47,7 +47,6 @@ from pyg_recmetrics.results.notes import (
     lift_in_words,
     note_on_copies,
     notes_on_comparison,
-    signed,
 )
 from pyg_recmetrics.results.runs import (
     Name,
@@ -65,6 +64,7 @@ from pyg_recmetrics.tables import (
     Best,
     Rows,
     Table,
+    format_interval,
     format_p,
     to_data_frame,
 )
@@ -650,7 +650,7 @@ class Comparison(Rows[PairedDifference]):
             counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
             row.metric,
-            signed(row),
+            format_interval(row.difference, row.low, row.high, "+"),
             lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),

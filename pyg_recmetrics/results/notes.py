@@ -25,7 +25,7 @@ from pyg_recmetrics.results.estimates import (
     Sample,
 )
 from pyg_recmetrics.sums import exact_sums
-from pyg_recmetrics.tables import format_interval, format_level, format_mean, format_p
+from pyg_recmetrics.tables import format_interval, format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -552,9 +552,8 @@ def claim_on_race(pair: "RacedPair", race: "Race") -> str:
     }[verdict]
     if verdict == "better" and max(-low, high) < race.equivalence:
         what += ", by less than what matters"
-    sign = "+" if difference >= 0 else ""
-    number = format_interval(difference, low, high)
-    return f"{what}: {sign}{number}, after {num_users:,} {race.nouns.users}"
+    number = format_interval(difference, low, high, "+")
+    return f"{what}: {number}, after {num_users:,} {race.nouns.users}"
 
 
 def describe_samples(
@@ -649,12 +648,6 @@ def _said(*reasons: str | None) -> str | None:
 
 #: A lift in per cent from which on it is said as a multiple.
 _LARGEST_LIFT = 200
-
-
-def signed(row: "PairedDifference") -> str:
-    """Returns a difference with its sign and its interval."""
-    sign = "+" if row.difference >= 0 else ""
-    return sign + format_mean(row.difference, (row.high - row.low) / 2)
 
 
 def lift_in_words(row: "PairedDifference", missing: str = "") -> str:

@@ -20,7 +20,7 @@ from pyg_recmetrics.results.notes import Nouns, note_on_intervals
 from pyg_recmetrics.results.result import EvaluationResult, frame_by_id
 from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.tables import Table, Tabular, format_mean, to_data_frame
+from pyg_recmetrics.tables import Table, Tabular, format_interval, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +178,7 @@ class SideBySide(Tabular):
     def table(self) -> Table:
         """Returns the printed table."""
         rows = [
-            [name, format_mean(sample.mean, sample.estimate.margin(0.95))]
+            [name, format_interval(sample.mean, *sample.estimate.interval(0.95))]
             for name, sample in self._overlaps()
         ]
         person = self._results[0].ranked.origin.person

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 
 from pyg_recmetrics import Benchmark, Runs, compare, evaluate, plot
 from pyg_recmetrics.plot.style import COLORS
+from pyg_recmetrics.results.comparison import lift_in_words
+from pyg_recmetrics.tables import format_p
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import DETERMINISTIC, SKILLS, small_benchmark
 from tests.support.tools.small_pictures import note, texts
@@ -101,7 +103,7 @@ def test_each_difference_has_its_interval(results):
     beside = words_beside(axes)
     assert len(beside) == len(shown)
     for row in shown:
-        p = "< 0.0001" if row.p_adjusted < 1e-4 else f"= {row.p_adjusted:.4f}"
+        p = "< 0.0001" if row.p_adjusted < 1e-4 else f"= {format_p(row.p_adjusted)}"
         assert f"{row.lift:+.1f}%  p {p} {comparison.star(row)}".strip() in beside
 
 
@@ -155,7 +157,7 @@ def test_each_pair_has_its_interval_and_lift_on_each_data_set(benchmark):
         of_pair = sorted(found, key=lambda row: comparison.pairs.index((row.a, row.b)))
         for row, difference in zip(rows(axes), of_pair, strict=True):
             assert_difference(row, found, difference)
-        lifts = [f"{row.lift:+.1f}% {found.star(row)}".strip() for row in of_pair]
+        lifts = [f"{lift_in_words(row)} {found.star(row)}".strip() for row in of_pair]
         assert words_beside(axes) == lifts
         assert len(axes.texts) == 3 - len(found)
         assert len(axes.patches) == len(found)

@@ -131,6 +131,7 @@ class TestWhatIsShown:
         assert shown["three"] == pytest.approx(np.mean([shown[name] for name in results], axis=0))
         assert note(picture) == "top 5 of 59 users"
 
+    @pytest.mark.filterwarnings("ignore:.*the seed set inside")
     @pytest.mark.parametrize("name", PICTURES)
     def test_equal_runs_are_drawn_as_one(self, results, name):
         pytest.importorskip("scipy")
