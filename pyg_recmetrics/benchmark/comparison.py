@@ -162,9 +162,9 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
         for verdict in {row.verdict for row in of_pair.values()}:
             names = [data_set for data_set, row in of_pair.items() if row.verdict == verdict]
             on[verdict] = _where(names, len(of_pair))
-        first, *others = [verdict for verdict in _WORDS if verdict in on] or [None]
-        if first is None:
+        if not (said := [verdict for verdict in _WORDS if verdict in on]):
             return f"{a} and {b} are undecided in {self.metric} on {on['inconclusive']}."
+        first, *others = said
         more = "".join(f", and {_WORDS[verdict][0]} on {on[verdict]}" for verdict in others)
         sentence = f"{a} is {' '.join(_WORDS[first])} {b} in {self.metric} on {on[first]}{more}."
         covers_training = all(self[x].covers_training(row) for x, row in of_pair.items())

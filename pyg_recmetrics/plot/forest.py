@@ -96,7 +96,7 @@ def benchmark(
         from matplotlib.figure import Figure
     if isinstance(benchmark, Benchmark):
         names, asked = list(benchmark.recommenders), benchmark.metric(metric)
-        draw, x_label = partial(_means_on, benchmark, asked, check_level(level)), str(asked)
+        draw, x_label = partial(_means_on, benchmark, asked, level), str(asked)
     elif isinstance(benchmark, BenchmarkComparison):
         if metric is not None and parse(metric) != benchmark.metric:
             raise ValueError(

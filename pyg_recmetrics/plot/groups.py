@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_finite_number, check_level, check_positive_integer
+from pyg_recmetrics.checks import check_finite_number, check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.picture import (
     Picture,
@@ -245,8 +245,8 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
 
 def _scaled_up(runs: Sequence[EvaluationResult]) -> str:
     """Says to how many users the counts of samples are scaled up."""
-    samples = [run.sampling for run in runs if run.sampling is not None]
-    some = next((sample for sample in samples if not sample.is_complete), None)
+    samples = (run.sampling for run in runs if run.sampling and not run.sampling.is_complete)
+    some = next(samples, None)
     return f", scaled up to all {some.num_users + some.num_without_truth:,}" if some else ""
 
 
@@ -326,7 +326,6 @@ def pareto(
         ('seconds', 'mrr')
     """
     found = recommenders_by_name(results)
-    level = check_level(level)
 
     def side(asked: Against) -> _Side:
         if isinstance(asked, Mapping):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyg_recmetrics.checks import check_level, check_positive_integer
+from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.metrics.curves import Curve
@@ -86,7 +86,6 @@ def metric_at_k(
         ('k', 'recall@k')
     """
     by_name = one_or_recommenders_by_name(results)
-    check_level(level)
     y_label, cut_offs = _at_every_k(by_name.values(), metric, max_k)
     axes = axes_for(ax)
     markevery = max(1, len(cut_offs) // _NUM_MARKERS)

@@ -156,7 +156,7 @@ def of_data_sets(
     found = _compared(benchmark, comparison, BenchmarkComparison, lambda: benchmark.compare(metric))
     metric = metric if found is None else found.metric
     data_sets = {
-        data_set: Contents(results, None, (found or {}).get(data_set), metric)
+        data_set: Contents(results, None, None if found is None else found.get(data_set), metric)
         for data_set, results in benchmark.items()
     }
     return data_sets, found
