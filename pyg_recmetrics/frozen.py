@@ -7,11 +7,13 @@ its attributes from other arguments is a :class:`Frozen`.
 
 import inspect
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from functools import cache
 from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+#: The names of the arguments of each class that was asked for.
+_arguments: dict[type, tuple[str, ...]] = {}
 
 
 class Frozen:
@@ -79,10 +81,11 @@ def made_of(kind: type[V], fields: Mapping[str, Any]) -> V:
     return kind(**{name: fields[name] for name in names_of_arguments(kind)})
 
 
-@cache
 def names_of_arguments(kind: type) -> tuple[str, ...]:
     """Returns the names of the arguments that a class takes."""
-    return tuple(inspect.signature(kind).parameters)
+    if kind not in _arguments:
+        _arguments[kind] = tuple(inspect.signature(kind).parameters)
+    return _arguments[kind]
 
 
 class FrozenDict(Mapping[K, V]):
