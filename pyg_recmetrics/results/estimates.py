@@ -593,8 +593,9 @@ class Basis(NamedTuple):
 # Where two recommenders have three runs or more that vary alike, simulations find that
 # Satterthwaite's test of their difference is wrong in 4 to 6% of cases, and Cochran's in 1.5 to 5%.
 # Where only one has several, or nearly all variance of runs is that of one of them, or one has two,
-# Satterthwaite's is wrong in up to 14%, and Cochran's in 3 to 6%. So Satterthwaite's is for the
-# first, and Cochran's for all others.
+# Satterthwaite's is wrong in up to 13%, and Cochran's in 1.5 to 7%. So Satterthwaite's is for the
+# first, and Cochran's for all others. It is most careful, 1.5 to 3%, where both have two, and least
+# so, 7%, where only the one with two runs varies.
 #
 # Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
 # approximate distribution of estimates of variance components" (1946); Cochran, "Approximate

@@ -5,12 +5,17 @@ is wrong by the root of two, or the wrong degrees of freedom, are outside of the
 """
 
 import math
+from functools import partial
+from itertools import combinations
 from statistics import NormalDist
 
 import pytest
 import torch
 
 from pyg_recmetrics import Runs, compare
+from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.results.comparison import Equivalence, Pair
+from pyg_recmetrics.results.estimates import LargestOfAll, mean_of_users
 from tests.support.cases.drawn_results import (
     SD_OF_INTERACTION,
     SD_OF_REST,
@@ -23,12 +28,16 @@ from tests.support.cases.drawn_results import (
     runs_of,
     skewed,
 )
+from tests.support.cases.drawn_values import MEAN, draw_gains, draw_near_one, draw_recommenders
 
 stats = pytest.importorskip("scipy.stats")
 coverage = pytest.importorskip("benchmarks.coverage")
 variance_components = pytest.importorskip("tests.support.references.variance_components")
 
 NUM_DRAWS, NUM_USERS = 1000, 1000
+
+#: How many random signs of users simultaneous intervals are made of.
+NUM_SIGNS = 999
 
 #: The standard deviations of the effect of a run. On LastFM, it is about .004.
 DEVIATIONS = (0.0, 0.002, 0.004, 0.02)
@@ -95,6 +104,101 @@ class TestTextbooks:
         welch = stats.ttest_ind(*(means[:, 0] for means in of_runs), equal_var=False)
         low, high = welch.confidence_interval()
         assert variance_components.satterthwaite(parts) == pytest.approx((high - low) / 2)
+
+
+def pair_of(a, b):
+    """What `compare` tests, given values of two recommenders, `[num_runs, num_users]` each."""
+    return Pair(parse("mrr"), "a", "b", a, b, torch.ones(a.size(1), dtype=torch.bool), None)
+
+
+def errors_of_differences(num_runs, deviations, num_draws, num_users=300):
+    """The difference of each draw, in halves of its interval: the test finds it from one on."""
+    drawn = draw_recommenders(num_runs, deviations, num_draws, num_users)
+    for pair in map(pair_of, *drawn):
+        yield abs(pair.difference) / pair.estimate.uncertainty.margin(0.95)
+
+
+def largest_errors(deviation, num_draws):
+    """The largest of the six differences of four recommenders, in halves of its interval."""
+    drawn = draw_recommenders((3,) * 4, (deviation,) * 4, num_draws)
+    for seed, values in enumerate(zip(*drawn, strict=True)):
+        pairs = [pair_of(a, b) for a, b in combinations(values, 2)]
+        differences = torch.stack([pair.differences for pair in pairs], dim=1)
+        level = 1 - LargestOfAll(differences, None, NUM_SIGNS, seed).alpha_of_each(0.95)
+        yield max(abs(pair.difference) / pair.estimate.uncertainty.margin(level) for pair in pairs)
+
+
+def errors_of_equivalence(share, slope, num_draws):
+    """How far the difference is from the bound where it truly is, in what makes it equivalent."""
+    most = stats.t.isf(0.05, 999)
+    equivalence = Equivalence(share, is_share=True)
+    for pair in map(pair_of, *draw_gains(share, slope, num_draws)):
+        yield stats.t.isf(pair.p_of_equivalence(equivalence), 999) / most
+
+
+def errors_of_means(num_runs, deviation, num_draws):
+    """The error of a mean over users and runs, in halves of its interval."""
+    (drawn,) = draw_recommenders((num_runs,), (deviation,), num_draws)
+    for values in drawn:
+        mean = mean_of_users(values, None)
+        yield abs(mean.value - MEAN) / mean.margin(0.95)
+
+
+def errors_of_few_users(num_draws):
+    """The error of the mean of three users, in halves of an interval that is within the range."""
+    for values in draw_near_one(num_draws):
+        mean = mean_of_users(values, None)
+        error = abs(mean.value - 3 / 4) / mean.margin(0.95)
+        low, high = mean.interval(0.95).of_metric(parse("mrr"))
+        assert 0 <= low < high <= 1
+        assert (low <= 3 / 4 <= high) == (error <= 1)
+        yield error
+
+
+#: For each number of runs and each deviation of these, how often a difference is found: in 2 to 7%.
+SIZES = {
+    ((3, 3), (0, 0)): 0.031,
+    ((3, 3), (0.004, 0.004)): 0.033,
+    ((3, 3), (0.02, 0.02)): 0.039,
+    ((3, 3), (0.02, 0.001)): 0.039,
+    ((3, 3), (0.05, 0)): 0.05,
+    ((5, 5), (0.03, 0.001)): 0.042,
+    ((10, 2), (0.02, 0.02)): 0.058,
+    ((10, 2), (0.001, 0.02)): 0.07,
+    ((20, 2), (0.02, 0.02)): 0.059,
+    ((2, 2), (0, 0)): 0.026,
+    ((2, 2), (0.004, 0.004)): 0.027,
+}
+
+#: Each error, how often it leaves its interval, and in how many draws that is counted.
+RATES = [
+    *((partial(errors_of_differences, *cell), wanted, 1500) for cell, wanted in SIZES.items()),
+    (partial(errors_of_differences, (2, 2), (0.02, 0.02)), 0.032, 4000),
+    # Three equal copies of a recommender without a seed are one run.
+    (partial(errors_of_differences, (3, 1), (0.004, 0), num_users=1000), 0.044, 1500),
+    (partial(errors_of_differences, (3, 1), (0.01, 0), num_users=1000), 0.045, 1500),
+    (partial(errors_of_differences, (3, 1), (0.02, 0), num_users=1000), 0.048, 1500),
+    (partial(largest_errors, 0.005), 0.035, 1500),
+    (partial(largest_errors, 0.02), 0.055, 1500),
+    (partial(errors_of_equivalence, 0.1, 0.25), 0.05, 1500),
+    (partial(errors_of_equivalence, 0.5, 0.5), 0.05, 1500),
+    *((partial(errors_of_means, m, s), 0.035, 1500) for m in (2, 3, 5) for s in (0.01, 0.02)),
+    (errors_of_few_users, 0.085, 4000),
+]
+
+
+@pytest.mark.slow
+class TestRates:
+    @pytest.mark.parametrize(("errors", "wanted", "num_draws"), RATES, ids=str)
+    def test_a_standard_error_that_is_wrong_by_the_root_of_two_would_show(
+        self, errors, wanted, num_draws
+    ):
+        found = torch.tensor(list(errors(num_draws=num_draws)), dtype=torch.double)
+        room = 3 * math.sqrt(wanted * (1 - wanted) / num_draws)
+        # What is found if standard errors are right, too large and too small.
+        right, *wrong = ((found > by).double().mean() for by in (1, 2**0.5, 0.5**0.5))
+        assert abs(right - wanted) <= room
+        assert all(abs(rate - wanted) > room for rate in wrong)
 
 
 @pytest.mark.slow
