@@ -142,19 +142,8 @@ class TableFile:
             raise self._error(column, "vectors of one length", error) from None
         return self._as_reals(column, flat).reshape(len(rows), length)
 
-    def lists(self, column: str) -> tuple[Texts, Numbers]:
-        """Returns the ids of all lists, one after the other, and the length of each."""
-        try:
-            rows = [*map(list, self._values(column))]
-            texts = pd.Series([_written(id_) for row in rows for id_ in row], dtype=object)
-        except (TypeError, ValueError) as error:
-            raise self._error(column, 'lists of ids, such as ["a", "b"]', error) from None
-        if texts.isna().any():
-            raise self._error(column, "lists of ids, integers or texts of one line", "another")
-        return texts, np.fromiter(map(len, rows), np.int64)
-
-    def holds_lists(self, column: str) -> bool:
-        """Returns whether the rows of a column are lists."""
+    def holds_vectors(self, column: str) -> bool:
+        """Returns whether the rows of a column are vectors."""
         return isinstance(self._values(column).iloc[0], list | np.ndarray)
 
     def _values(self, column: str) -> Any:
