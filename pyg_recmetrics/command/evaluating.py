@@ -172,19 +172,16 @@ def _read_recommender(options: argparse.Namespace) -> _Given:
     file = options.lists or options.run or options.scores or f"{options.users}, {options.items}"
     notes.remember_file("recommender", file)
     if options.users is not None:
-        return _read_embeddings(options)
+        users, user_rows = _read_vectors(options.users, "user", options)
+        items, item_rows = _read_vectors(options.items, "item", options)
+        rows = {"user": user_rows, "item": item_rows}
+        return _Given((users, items), rows, (("user",), ("item",)))
     if options.scores is not None:
         return _read_scores(options)
     rows = {} if options.item_ids is None else {"item": _ids_in(options.item_ids)}
     is_run = options.run is not None
     table = reading.read_table(Path(file), options.list_columns, is_run=is_run)
     return _Given((_read_lists(table, options),), rows)
-
-
-def _read_embeddings(options: argparse.Namespace) -> _Given:
-    users, user_rows = _read_vectors(options.users, "user", options)
-    items, item_rows = _read_vectors(options.items, "item", options)
-    return _Given((users, items), {"user": user_rows, "item": item_rows}, (("user",), ("item",)))
 
 
 def _read_vectors(file: str, kind: str, options: argparse.Namespace) -> tuple[Any, Texts]:
@@ -201,11 +198,7 @@ def _read_vectors(file: str, kind: str, options: argparse.Namespace) -> tuple[An
         names = [name for name in table.columns if not is_other.fullmatch(name)]
     shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     table.say(**{kind: id_column, "vector": shown})
-    if len(names) == 1 and table.holds_vectors(names[0]):
-        vectors = table.vectors(names[0])
-    else:
-        vectors = np.stack([table.reals(name) for name in names], axis=1)
-    return vectors.astype(np.float32), table.ids(id_column)
+    return table.vectors(names).astype(np.float32), table.ids(id_column)
 
 
 def _read_scores(options: argparse.Namespace) -> _Given:

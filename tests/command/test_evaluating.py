@@ -219,7 +219,8 @@ def test_files_without_a_header_have_their_columns_named(files, run):
 
 
 @pytest.mark.parametrize(
-    ("option", "start"), [("", "metric"), ("--markdown", "| metric"), ("--latex", r"\sbox")]
+    ("option", "start"),
+    [("", "metric"), ("--markdown", "| metric"), ("--latex", r"\begin{tabular}")],
 )
 def test_the_table_is_that_of_the_result(files, run, option, start):
     status, out, err = run(f"{DATA} --users u.npy --items i.npy {option} --output result.npz")
