@@ -18,14 +18,14 @@ from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.task import RankingTask
 
 #: The options that name one file, or an array in it.
-_READ = ("test", "lists", "run", "users", "items", "scores", "item_bias", "user_ids", "item_ids")
+_READ = ("test", "lists", "run", "users", "items", "scores", "user_ids", "item_ids")
 
 
 class _Given(NamedTuple):
     """What recommends, as it is read.
 
     Attributes:
-        parts: A frame of users and items, with ranks or best first; or arrays.
+        parts: A frame of users, items and ranks; or arrays.
         rows: The id of each row of the arrays, or all ids that an option names, for `"user"` and
             for `"item"`.
         sides: What the dimensions of each array are: `"user"` or `"item"`.
@@ -163,8 +163,6 @@ def _by_ids(lists: pd.DataFrame, ids: dict[str, Any]) -> pd.DataFrame:
             lists = lists.assign(**{kind: lists[kind].map(reading.as_id).astype(object)})
     if num_others := int((~lists["user"].drop_duplicates().isin(ids["user"])).sum()):
         note(f"the lists of {num_others:,} users without interactions are left out")
-    if "rank" not in lists:
-        lists = lists.assign(rank=lists.groupby("user", sort=False).cumcount() + 1)
     columns = {"user": "user_id", "item": "item_id", "rank": "rank"}
     return lists[[*columns]].rename(columns=columns)
 
@@ -174,25 +172,16 @@ def _read_recommender(options: argparse.Namespace) -> _Given:
     file = options.lists or options.run or options.scores or f"{options.users}, {options.items}"
     notes.remember_file("recommender", file)
     if options.users is not None:
-        return _read_embeddings(options)
+        users, user_rows = _read_vectors(options.users, "user", options)
+        items, item_rows = _read_vectors(options.items, "item", options)
+        rows = {"user": user_rows, "item": item_rows}
+        return _Given((users, items), rows, (("user",), ("item",)))
     if options.scores is not None:
         return _read_scores(options)
     rows = {} if options.item_ids is None else {"item": _ids_in(options.item_ids)}
-    if options.lists is not None and reading.is_array_file(options.lists):
-        return _Given((_lists_of_rows(options.lists, options),), rows)
     is_run = options.run is not None
     table = reading.read_table(Path(file), options.list_columns, is_run=is_run)
     return _Given((_read_lists(table, options),), rows)
-
-
-def _read_embeddings(options: argparse.Namespace) -> _Given:
-    users, user_rows = _read_vectors(options.users, "user", options)
-    items, item_rows = _read_vectors(options.items, "item", options)
-    rows = {"user": user_rows, "item": item_rows}
-    if options.item_bias is None:
-        return _Given((users, items), rows, (("user",), ("item",)))
-    bias = reading.read_array(options.item_bias, "bias")
-    return _Given((users, items, bias), rows, (("user",), ("item",), ("item",)))
 
 
 def _read_vectors(file: str, kind: str, options: argparse.Namespace) -> tuple[Any, Texts]:
@@ -209,11 +198,7 @@ def _read_vectors(file: str, kind: str, options: argparse.Namespace) -> tuple[An
         names = [name for name in table.columns if not is_other.fullmatch(name)]
     shown = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     table.say(**{kind: id_column, "vector": shown})
-    if len(names) == 1 and table.holds_lists(names[0]):
-        vectors = table.vectors(names[0])
-    else:
-        vectors = np.stack([table.reals(name) for name in names], axis=1)
-    return vectors.astype(np.float32), table.ids(id_column)
+    return table.vectors(names).astype(np.float32), table.ids(id_column)
 
 
 def _read_scores(options: argparse.Namespace) -> _Given:
@@ -249,46 +234,22 @@ def _ids_in(file: str) -> Texts:
     return pd.Series(ids, dtype=object)
 
 
-def _lists_of_rows(file: str, options: argparse.Namespace) -> pd.DataFrame:
-    """Returns lists of items, where each row is that of a user."""
-    lists = np.asarray(reading.read_array(file, "list"))
-    if lists.ndim != 2 or lists.dtype.kind not in "iu":
-        raise ValueError(f"{file}: lists need to be a matrix of integers (got {lists.dtype})")
-    if ((lists[:, :-1] == -1) & (lists[:, 1:] != -1)).any():
-        raise ValueError(f"{file}: -1 needs to stand behind all items of a row (got it before one)")
-    users = _row_ids(len(lists), "user", file, options)
-    row, place = np.nonzero(lists != -1)
-    items = pd.Series(lists[row, place]).map(str)
-    return pd.DataFrame({"user": users.to_numpy()[row], "item": items}, dtype=object)
-
-
 def _read_lists(table: TableFile, options: argparse.Namespace) -> pd.DataFrame:
-    """Returns users and items, with ranks or best first."""
+    """Returns users, items and ranks. Of equal scores, the lower id comes first."""
     # Scores come first in a run, as in trec_eval, which ignores its ranks.
     kinds = ("score", "rank") if table.in_words == "TREC" else ("rank", "score")
-    for by in kinds:
-        if reading.find_column([by], table.columns) is not None:
-            return _best_first(table, by, options)
-    user, item = table.find("user", options), table.find("item", options)
-    if not table.holds_lists(item):
+    by = next((kind for kind in kinds if reading.find_column([kind], table.columns)), None)
+    if by is None:
         wanted = "the order of items needs a column 'rank' or 'score'"
         raise ValueError(f"{table.path}: {wanted} (got {', '.join(map(repr, table.columns))})")
-    table.say(user=user, item=item)
-    users, (items, lengths) = table.ids(user), table.lists(item)
-    if users.duplicated().any():
-        raise ValueError(f"{table.path}: every user needs one row with a list (got more)")
-    return pd.DataFrame({"user": users.to_numpy().repeat(lengths), "item": items})
-
-
-def _best_first(table: TableFile, by: str, options: argparse.Namespace) -> pd.DataFrame:
-    """Returns users and items, with ranks or best first. Of equal scores, the lower id is first."""
     frame = table.read(options, by)
     if by == "rank":
         return frame
     ties = reading.number_ids([frame["item"]])[1][0]
     if table.in_words == "TREC":  # where the first line does
         ties = np.arange(len(frame))
-    return frame.iloc[np.lexsort((ties, -frame["score"].to_numpy()))]
+    frame = frame.iloc[np.lexsort((ties, -frame["score"].to_numpy()))]
+    return frame.assign(rank=frame.groupby("user", sort=False).cumcount() + 1)
 
 
 def _to_json(result: EvaluationResult) -> dict[str, Any]:

@@ -10,16 +10,8 @@ from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.parser import make_parser
 from pyg_recmetrics.extras import requires_extra
 
-#: The module of the function of each subcommand, imported once it is needed.
-_MODULES = {
-    "evaluate": "evaluating",
-    "compare": "comparing",
-    "report": "comparing",
-    "gate": "comparing",
-    "split": "splitting",
-    "metrics": "explaining",
-    "conventions": "explaining",
-}
+#: The modules of subcommands that read tables. The others read saved results.
+_MODULES = {"evaluate": "evaluating", "split": "splitting"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = notes.show_warning
         try:
             with requires_extra("pandas and pyarrow", "command", options.command):
-                module = import_module(f"pyg_recmetrics.command.{_MODULES[options.command]}")
+                name = _MODULES.get(options.command, "comparing")
+                module = import_module(f"pyg_recmetrics.command.{name}")
             run: Callable[..., int] = getattr(module, options.command)
             status = run(options)
             sys.stdout.flush()

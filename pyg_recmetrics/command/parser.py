@@ -52,13 +52,6 @@ def make_parser() -> argparse.ArgumentParser:
     about = "say whether a new model may replace the old one, by its exit status"
     _add_gate(add("gate", about, _EXIT_STATUS))
     _add_split(add("split", "divide interactions into training, validation and test", _FILES))
-    for name, about, what in (
-        ("metrics", "list all metrics, or explain one", "a metric, such as ndcg"),
-        ("conventions", "show what libraries compute, or explain one", "such as recbole"),
-    ):
-        explaining = add(name, about)
-        explaining.add_argument("name", metavar="NAME", nargs="?", help=what)
-        _add_output(explaining)
     return parser
 
 
@@ -74,18 +67,17 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--include-seen", "rank what users have seen, too")
     group = parser.add_argument_group("what recommends, in one of four forms")
     add = partial(_add_option, group.add_mutually_exclusive_group(required=True))
-    add("--lists FILE", "rows of a user, an item, and its rank or score; or lists of items")
+    add("--lists FILE", "rows of a user, an item, and its rank or score")
     add("--run FILE", "a run of TREC", type=Path)
     add("--scores FILE", "an array of scores [num_users, num_items] or [num_items]")
     add("--users FILE", "embeddings of users, by id or by row; needs --items")
     add = partial(_add_option, group)
     add("--items FILE", "embeddings of items")
-    add("--item-bias FILE", "an array of item biases, added to products of embeddings")
     add("--user-ids FILE", "the id of the user of each row of an array, one per line")
     add("--item-ids FILE", "the same of items; with lists, all items that could be listed")
     add("--list-columns NAME ..", "all columns of --lists without a header")
     add = _adder(parser, "metrics")
-    add("--metrics NAME@K ..", "such as ndcg@20 recall@20; the subcommand 'metrics' lists all")
+    add("--metrics NAME@K ..", "such as ndcg@20 recall@20")
     add("--convention NAME", "the library whose definitions count")
     add("--ties HOW", "index, best, worst, mean or random")
     add("--seed N", "the seed of random ties", type=int)

@@ -132,30 +132,17 @@ class TableFile:
                 raise not_numbers
             return np.asarray((times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1))
 
-    def vectors(self, column: str) -> Reals:
-        """Returns vectors of numbers, of shape `[num_rows, dim]`."""
-        rows = self._values(column)
+    def vectors(self, columns: Sequence[str]) -> Reals:
+        """Returns vectors, of shape `[num_rows, dim]`: a column of them, or columns of numbers."""
+        rows = self._values(columns[0])
+        if len(columns) > 1 or not isinstance(rows.iloc[0], list | np.ndarray):
+            return np.stack([self.reals(column) for column in columns], axis=1)
         try:
             (length,) = set(map(len, rows))
             flat = np.concatenate([*rows])
         except (TypeError, ValueError) as error:
-            raise self._error(column, "vectors of one length", error) from None
-        return self._as_reals(column, flat).reshape(len(rows), length)
-
-    def lists(self, column: str) -> tuple[Texts, Numbers]:
-        """Returns the ids of all lists, one after the other, and the length of each."""
-        try:
-            rows = [*map(list, self._values(column))]
-            texts = pd.Series([_written(id_) for row in rows for id_ in row], dtype=object)
-        except (TypeError, ValueError) as error:
-            raise self._error(column, 'lists of ids, such as ["a", "b"]', error) from None
-        if texts.isna().any():
-            raise self._error(column, "lists of ids, integers or texts of one line", "another")
-        return texts, np.fromiter(map(len, rows), np.int64)
-
-    def holds_lists(self, column: str) -> bool:
-        """Returns whether the rows of a column are lists."""
-        return isinstance(self._values(column).iloc[0], list | np.ndarray)
+            raise self._error(columns[0], "vectors of one length", error) from None
+        return self._as_reals(columns[0], flat).reshape(len(rows), length)
 
     def _values(self, column: str) -> Any:
         with _naming(self.path):

@@ -90,21 +90,11 @@ def write_lists(ranked):
     shuffled.drop(columns="score").to_csv("ranks.csv", index=False)
     shuffled.drop(columns="rank").to_parquet("scores.parquet")
     shuffled.to_json("lists.jsonl", orient="records", lines=True)
-    lists = [{"user_id": user, "items": items[:8]} for user, items in ranked.items()]
-    pd.DataFrame(lists).to_parquet("nested.parquet")
-    (pd.DataFrame(lists)).to_json("nested.jsonl", orient="records", lines=True)
-    np.save("lists.npy", np.array([items[:8] for items in ranked.values()]))
     with open("a.run", "w") as file:
         file.writelines(f"{row[0]} Q0 {row[1]} 1 {row[3]} me\n" for row in frame.values.tolist())
 
 
-FILES_OF_LISTS = [
-    *("ranks.csv", "scores.parquet", "lists.jsonl"),
-    *("nested.parquet", "nested.jsonl", "lists.npy", "a.run"),
-]
-
-
-@pytest.mark.parametrize("file", FILES_OF_LISTS)
+@pytest.mark.parametrize("file", ["ranks.csv", "scores.parquet", "lists.jsonl", "a.run"])
 def test_lists_are_ranked_in_any_form(files, run, file):
     truth, ranked = held()
     write_lists(ranked)
@@ -133,10 +123,9 @@ def test_ids_may_be_any_text_and_files_of_different_formats_share_them(files, ru
 def test_ids_of_rows_may_come_in_any_order(files, run):
     order = np.random.default_rng(1).permutation(25)
     np.save("shuffled.npy", np.load("i.npy")[order])
-    np.save("bias.npy", np.zeros(25))
     np.save("order.npy", order)
     truth, ranked = held()
-    line = f"{DATA} --users u.npy --items shuffled.npy --item-ids order.npy --item-bias bias.npy"
+    line = f"{DATA} --users u.npy --items shuffled.npy --item-ids order.npy"
     found = means(run, f"{line} --metrics recall@5")
     assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
 
@@ -295,8 +284,6 @@ def ann(files):
         # Ranks before scores, but for a run.
         ("lists.csv", "user,item,score,rank\nann,30,0.9,2\nann,10,0.1,1\n", 1),
         ("lists.run", "ann Q0 30 2 0.9 me\nann Q0 10 1 0.1 me\n", 2),
-        ("lists.jsonl", '{"user": "ann", "items": [30, "10"]}\n', 2),
-        ("lists.jsonl", '{"user": "bob", "items": []}\n{"user": "ann", "items": [10]}\n', 1),
     ],
 )
 def test_the_order_of_lists_is_as_documented(ann, run, name, content, first):
@@ -314,21 +301,10 @@ def test_the_order_of_lists_is_as_documented(ann, run, name, content, first):
         ("l.csv", "user,item\nann,9\n", "the order of items needs a column 'rank' or"),
         ("l.csv", "user,item,rank\nann,9,1\nann,9,2\n", "'l.csv' needs to list every item once"),
         ("l.csv", "user,item,rank\nbob,9,1\n", "'l.csv' needs to hold lists by the original ids"),
-        ("l.jsonl", '{"user": "ann", "items": [9]}\n' * 2, "every user needs one row with a list"),
-        (
-            "l.jsonl",
-            '{"user": "ann", "items": [[9]]}\n',
-            "column 'items' needs to hold lists of ids",
-        ),
-        ("l.npy", [[9, -1], [-1, 9]], "l.npy: -1 needs to stand behind all items of a row"),
-        ("l.npy", [[0.5]], "l.npy: lists need to be a matrix of integers"),
     ],
 )
 def test_what_is_no_list_is_told(ann, run, name, content, message):
-    if name == "l.npy":
-        np.save(ann / name, content)
-    else:
-        (ann / name).write_text(content)
+    (ann / name).write_text(content)
     status, out, err = run(f"evaluate -q --test ann.csv --lists {name}")
     assert (status, out) == (3, "")
     assert message in err

@@ -12,7 +12,7 @@ from pyg_recmetrics.command import notes
 
 ROOT = Path(__file__).resolve().parents[2]
 
-COMMANDS = ("evaluate", "compare", "report", "gate", "split", "metrics", "conventions")
+COMMANDS = ("evaluate", "compare", "report", "gate", "split")
 
 
 def start(line, code=None, **options):
@@ -115,7 +115,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
         "import os, sys; from pyg_recmetrics.command import main; "
         "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
     )
-    done = start("metrics", code)
+    done = start("evaluate -q --test test.csv --users u.npy --items i.npy", code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -135,16 +135,16 @@ def test_what_stops_a_run_has_a_status(run, monkeypatch, error, status, part):
     def stop(options):
         raise error
 
-    monkeypatch.setattr("pyg_recmetrics.command.explaining.metrics", stop)
-    found, out, err = run("metrics")
+    monkeypatch.setattr("pyg_recmetrics.command.comparing.compare", stop)
+    found, out, err = run("compare a b")
     assert (found, out) == (status, "")
     assert part in err
 
 
 def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
-    monkeypatch.setattr("pyg_recmetrics.command.explaining.metrics", lambda options: {}["no"])
+    monkeypatch.setattr("pyg_recmetrics.command.comparing.compare", lambda options: {}["no"])
     with pytest.raises(KeyError):
-        run("metrics")
+        run("compare a b")
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,6 @@ TESTED_IN = {
     "report": "test_comparing.py",
     "gate": "test_comparing.py",
     "split": "test_splitting.py",
-    "metrics": "test_explaining.py",
-    "conventions": "test_explaining.py",
 }
 
 #: What `report` hands on to `compare`, where it is tested.
