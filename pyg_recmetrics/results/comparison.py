@@ -241,6 +241,23 @@ class Pair:
         return difference_of_users(self.first, self.second, self.person)
 
     @property
+    def basis(self) -> Basis:
+        """What the interval of the difference rests on.
+
+        Of users who differ in one direction alone, up to three in all who were drawn may differ in
+        the other, unseen, with a probability of 5%.
+        Source: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?" (1983).
+        """
+        sample, (lowest, highest) = self.sample, self.metric.definition.range
+        differing = sample.values[sample.values != 0]
+        is_one_sided = bool((differing > 0).all() or (differing < 0).all())
+        unseen = 3 * (highest - lowest) / max(1, sample.num_drawn)
+        return Basis.of(str(self.metric), sample)._replace(
+            skewness=self.estimate.skewness,
+            is_one_sided=bool(self.difference) and is_one_sided and abs(self.difference) < unseen,
+        )
+
+    @property
     def is_same(self) -> bool:
         """Whether no user differs in any run."""
         return self.difference == 0 and self.estimate.uncertainty.variance == 0
@@ -898,7 +915,7 @@ class _Tests:
                 self._add(difference_of(metric, names, both, alpha))
                 continue
             pair = Pair.of(metric, names, both)
-            self.bases.append(Basis.of(str(metric), pair.sample, pair.estimate.skewness))
+            self.bases.append(pair.basis)
             has_test = pair.estimate.has_interval
             if has_test and (note := caution_on_persons(pair.sample, self.protocol.nouns.drawn)):
                 self.warnings.append(note)

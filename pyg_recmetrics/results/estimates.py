@@ -537,6 +537,8 @@ class Basis(NamedTuple):
         num_persons: How many persons of one size they are worth; `None` if every user is one.
         num_hits: How many users have another value than zero.
         skewness: The skewness of their differences.
+        is_one_sided: Whether all who differ do so in one direction, and the few others that might
+            be unseen could make up for it.
     """
 
     metric: str
@@ -544,12 +546,13 @@ class Basis(NamedTuple):
     num_persons: float | None
     num_hits: int
     skewness: float = 0.0
+    is_one_sided: bool = False
 
     @classmethod
-    def of(cls, metric: str, sample: Sample, skewness: float = 0.0) -> "Basis":
+    def of(cls, metric: str, sample: Sample) -> "Basis":
         """Counts what the values of users are."""
         num_persons = None if sample.person is None else sample.num_effective
-        return cls(metric, sample.num_drawn, num_persons, sample.num_hits, skewness)
+        return cls(metric, sample.num_drawn, num_persons, sample.num_hits)
 
     @property
     def num_needed(self) -> int:

@@ -623,7 +623,7 @@ def caution(
     least, do = (1, "differ") if are_differences else (0, "have more than zero")
     rare = dict.fromkeys(basis.metric for basis in bases if least <= basis.num_hits < FEW_HITS)
     few_hits = f"few {means} {do} in {', '.join(rare)}" if rare else None
-    return _said(few_persons, few_hits, _on_skewness(bases, drawn))
+    return _said(few_persons, few_hits, _on_skewness(bases, drawn), _on_one_side(bases, means))
 
 
 def _on_skewness(bases: Iterable[Basis], drawn: str) -> str | None:
@@ -639,6 +639,14 @@ def _on_skewness(bases: Iterable[Basis], drawn: str) -> str | None:
 def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
     """Returns the same of persons with several rows; `None` if there are enough of them."""
     return _said(Basis.of("", sample).few_persons(persons))
+
+
+def _on_one_side(bases: Iterable[Basis], means: str) -> str | None:
+    """Returns what to say if a few who differ the other way may be unseen, and would decide."""
+    metrics = dict.fromkeys(basis.metric for basis in bases if basis.is_one_sided)
+    if not metrics:
+        return None
+    return f"all {means} who differ in {', '.join(metrics)} do so in one direction"
 
 
 def _said(*reasons: str | None) -> str | None:
