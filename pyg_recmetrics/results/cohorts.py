@@ -208,7 +208,7 @@ class Intervals:
         """
         sample = self.counted(values)
         margin = self.estimate(values).margin(self.level)
-        interval = Interval(sample.mean - margin, sample.mean + margin).of_metric(metric)
+        interval = Interval(sample.mean - margin, sample.mean + margin).of_metric(metric, values)
         return CohortMean(sample.mean, *interval, sample.num_rows)
 
     def estimate(self, values: Tensor) -> Estimate:

@@ -45,6 +45,7 @@ from pyg_recmetrics.results.notes import (
     clauses,
     describe_samples,
     lift_in_words,
+    note_on_calls,
     note_on_copies,
     notes_on_comparison,
 )
@@ -241,6 +242,11 @@ class Pair:
         return difference_of_users(self.first, self.second, self.person)
 
     @property
+    def _least(self) -> float:
+        """The least value of any user in any run."""
+        return min((float(x.min()) for x in (self.first, self.second) if x.numel()), default=0.0)
+
+    @property
     def basis(self) -> Basis:
         """What the interval of the difference rests on.
 
@@ -251,7 +257,10 @@ class Pair:
         sample, (lowest, highest) = self.sample, self.metric.definition.range
         differing = sample.values[sample.values != 0]
         is_one_sided = bool((differing > 0).all() or (differing < 0).all())
-        unseen = 3 * (highest - lowest) / max(1, sample.num_drawn)
+        widest = highest - lowest
+        if widest == math.inf and differing.numel():
+            widest = float(differing.abs().max())
+        unseen = 3 * widest / max(1, sample.num_drawn)
         return Basis.of(str(self.metric), sample)._replace(
             skewness=self.estimate.skewness,
             is_one_sided=bool(self.difference) and is_one_sided and abs(self.difference) < unseen,
@@ -318,7 +327,7 @@ class Pair:
             self.a,
             self.b,
             self.difference,
-            lift=_lift(self.metric, mean_b, self.difference),
+            lift=_lift(self.metric, self._least, mean_b, self.difference),
             wins=wins,
             ties=ties,
             losses=losses,
@@ -342,7 +351,7 @@ class Pair:
 
     def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
         """Returns the interval of the lift, which is one of the logarithm of the ratio."""
-        if mean_a <= 0 or mean_b <= 0 or not _has_lift(self.metric):
+        if mean_a <= 0 or math.isnan(_lift(self.metric, self._least, mean_b, 0.0)):
             return Interval(math.nan, math.nan)
         relative = difference_of_users(self.first / mean_a, self.second / mean_b, self.person)
         log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
@@ -363,7 +372,7 @@ def difference_of(
         return Pair.of(metric, names, both).row(alpha)
     mean_a, mean_b = (recommender.estimate_of(metric).value for recommender in both)
     difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
-    lift = _lift(metric, mean_b, difference)
+    lift = _lift(metric, min(mean_a, mean_b), mean_b, difference)
     return PairedDifference(
         str(metric), *names, difference, lift=lift, mean_a=mean_a, mean_b=mean_b
     )
@@ -398,14 +407,13 @@ def _unless_rounding(mean: float, size: float) -> float:
     return 0.0 if abs(mean) <= _ROUNDING * size else mean
 
 
-def _has_lift(metric: Metric) -> bool:
-    """Returns whether zero is the least that there is, so that ratios mean something."""
-    return metric.definition.range[0] >= 0
+def _lift(metric: Metric, least: float, mean_b: float, difference: float) -> float:
+    """Returns how much larger a mean is than that of `b`, in per cent.
 
-
-def _lift(metric: Metric, mean_b: float, difference: float) -> float:
-    """Returns how much larger a mean is than that of `b`, in per cent."""
-    return 100 * difference / mean_b if mean_b and _has_lift(metric) else math.nan
+    Ratios mean something where zero is the least that there is, and `least` is the least seen.
+    """
+    has_lift = mean_b != 0 and min(least, metric.definition.range[0]) >= 0
+    return 100 * difference / mean_b if has_lift else math.nan
 
 
 def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list[PairedDifference]]:
@@ -867,6 +875,11 @@ def _protocol(
         note_on_copies(len(results_of(each)), len(each.runs), name)
         for name, each in recommenders.items()
     ]
+    remarks += [
+        f"{name}: {note_on_calls(run.num_calls, run.nouns)}"
+        for name, run in every_run(recommenders).items()
+        if run.num_calls > 1
+    ]
     return Protocol(
         "t-test",
         check_level(level),
@@ -932,7 +945,7 @@ class _Tests:
             for metric, names, both in self._asked()
             if self.protocol.primary in (None, metric) and all(x.has_rows(metric) for x in both)
         ]
-        differences = [pair.differences for pair in pairs if pair.estimate.has_interval]
+        differences = [pair.differences.cpu() for pair in pairs if pair.estimate.has_interval]
         if not differences:
             return None
         person = next(iter(self.recommenders.values())).runs[0]._person

@@ -52,7 +52,7 @@ def check_averages(metrics: Iterable[Metric]) -> None:
 def check_has_rows(average_over: AverageOver, method: str) -> None:
     """Raises if a method that looks at single rows is called for means over persons."""
     if average_over == "person":
-        raise ValueError(f"'{method}' needs means over rows (got average_over='person')")
+        raise ValueError(f"'{method}' needs means over rows (got per='person')")
 
 
 def num_persons(person: Tensor | None) -> int:
@@ -148,12 +148,18 @@ class Interval(NamedTuple):
         is_low, is_high = self.low < lowest <= self.high, self.low <= highest < self.high
         return Interval(lowest if is_low else self.low, highest if is_high else self.high)
 
-    def of_metric(self, metric: Metric) -> "Interval":
-        """Returns the part of it that the mean of a metric can reach."""
+    def of_metric(self, metric: Metric, values: Tensor) -> "Interval":
+        """Returns the part of it that the mean of a metric can reach.
+
+        That is its range, unless values of users are outside: weights have no bound, and the range
+        of a metric of one's own may be wider than it says. Shares of a ratio of sums may be larger
+        than the ratio.
+        """
         lowest, highest = metric.definition.range
-        # Weights have no bound.
-        is_weighted = metric.all_arguments.get("propensity", "none") != "none"
-        return self.inside(lowest, math.inf if is_weighted else highest)
+        known = values.new_zeros(0) if metric.is_pooled else values[~values.isnan()]
+        if bool(((known < lowest) | (known > highest)).any()):
+            return self
+        return self.inside(lowest, highest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -593,7 +599,7 @@ class Basis(NamedTuple):
 # :math:`f_i`. It is more careful, and too careful where several parts come from few runs. With one
 # run of each recommender, both are the interval of the paired t-test.
 #
-# Where two recommenders have three runs or more that vary alike, simulations find that
+# Where two recommenders have three runs or more that are seen to vary alike, simulations find that
 # Satterthwaite's test of their difference is wrong in 4 to 6% of cases, and Cochran's in 1.5 to 5%.
 # Where only one has several, or nearly all variance of runs is that of one of them, or one has two,
 # Satterthwaite's is wrong in up to 13%, and Cochran's in 1.5 to 7%. So Satterthwaite's is for the

@@ -102,7 +102,15 @@ class Measured(Tabular):
             return self._intervals(level).mean(self.values_of(metric), resolved)
         estimate, users = self.estimate_of(metric), self.runs[0].user_counts
         num_users = users.num_with_list or users.num_evaluated
-        return CohortMean(estimate.value, *estimate.interval(check_level(level)), num_users)
+        interval = estimate.interval(check_level(level))
+        resolved = self.runs[0]._resolve(metric)
+        ends = interval.of_metric(resolved, estimate.values)
+        return CohortMean(estimate.value, *ends, num_users)
+
+    def _values(self, metric: str | Metric) -> Tensor:
+        """Returns the values of rows, or those of runs of a metric of all users together."""
+        has_rows = self.has_rows(metric)
+        return self.values_of(metric) if has_rows else self.estimate_of(metric).values
 
     def has_rows(self, metric: str | Metric) -> bool:
         """Returns whether a metric has a value for every row, or one for all together."""
@@ -127,7 +135,7 @@ class Measured(Tabular):
 
         Raises:
             TypeError: If `groups` does not hold labels.
-            ValueError: If there is not one label for every user, `level` is not between 0 and 1, or
+            ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
 
         Example:
             >>> import torch

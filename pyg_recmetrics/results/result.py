@@ -747,7 +747,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         ):
             warn(note)
         interval = interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
-        return interval.of_metric(self._resolve(metric))
+        return interval.of_metric(self._resolve(metric), sample.values)
 
     def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
         r"""Measures how fair the lists are to groups of items, such as those of small sellers.

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
+from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice, check_level
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
-from pyg_recmetrics.results.estimates import FEW_RUNS, Estimate, check_scipy
+from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample, check_scipy
 from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.notes import (
+    caution,
     describe_samples,
+    note_on_calls,
     note_on_copies,
     note_on_few_runs,
     note_on_intervals,
@@ -109,6 +113,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         --------------------------------------------------------------------------
         recall@5  0.2733 ± .0596       .0577     .0296        -  ± .0326         -
         ±: 95% confidence interval of the mean for other users and other runs
+        intervals may be too narrow: there are few users (50)
         3 runs; sd: standard deviation; se: standard error from users, and from runs
         10 runs, all runs: the interval with that many runs, and with all there could be
         more runs would help most for recall@5
@@ -125,6 +130,7 @@ class Runs(Measured, Rows[EvaluationResult]):
             raise ValueError(
                 f"'results' needs to have metrics in common (got {list(map(list, self))})"
             )
+        check_users_in_common({f"run {i}": result for i, result in enumerate(self, start=1)})
         self._runs = _different(self)
         if note := note_on_copies(len(self), len(self.runs)):
             warn(note)
@@ -174,7 +180,9 @@ class Runs(Measured, Rows[EvaluationResult]):
         has_runs, uncertainty = len(self.runs) > 1, estimate.uncertainty
         return MeanOfRuns(
             estimate.value,
-            *estimate.interval(level).of_metric(self.runs[0]._resolve(metric)),
+            *estimate.interval(level).of_metric(
+                self.runs[0]._resolve(metric), self._values(metric)
+            ),
             float(estimate.values.std()) if has_runs else math.nan,
             math.sqrt(uncertainty.of("users")) if estimate.num_drawn else math.nan,
             math.sqrt(uncertainty.of("runs")) if has_runs else math.nan,
@@ -283,18 +291,27 @@ class Runs(Measured, Rows[EvaluationResult]):
         margins = [
             estimate.uncertainty.with_runs(number).margin(0.95) for number in (_MANY_RUNS, math.inf)
         ]
+        # What reaches beyond the range of the metric is no help to plan by.
+        is_clipped = not math.isclose(mean.high - mean.value, mean.value - mean.low, rel_tol=1e-6)
         return [
             name,
             self.cell(name),
             *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
-            *(f"± {format_error(margin)}" if margin else "-" for margin in margins),
+            *(f"± {format_error(x)}" if x and not is_clipped else "-" for x in margins),
         ]
 
     def _notes(self, unit: str, estimates: Mapping[str, Estimate]) -> Iterator[str | None]:
         """Yields the lines below the table, in the order of reading."""
         num_runs = len(self.runs)
         yield note_on_intervals(0.95, self[0]._person, self[0].nouns, num_runs)
+        drawn = {
+            name: self.values_of(name).mean(dim=0) for name in estimates if self.has_rows(name)
+        }
+        bases = [Basis.of(x, Sample.of(each, self[0]._person)) for x, each in drawn.items()]
+        yield caution(bases, self.nouns.means, unit)
         yield note_on_copies(len(self), num_runs)
+        num_calls = max(run.num_calls for run in self.runs)
+        yield note_on_calls(num_calls, self.nouns) if num_calls > 1 else None
         yield (
             f"{num_runs} runs; sd: standard deviation; se: standard error from {unit}, and from "
             f"runs"
@@ -353,13 +370,34 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     """Returns whether two results of one task rank every edge alike, and hold the same lists."""
     if result is other:
         return True
-    one, another = result.ranked, other.ranked
-    lists = [None if ranked.lists is None else ranked.lists.item for ranked in (one, another)]
-    return (
-        is_same(one.rank, another.rank)
-        and is_same(one.edge_label_index, another.edge_label_index)
-        and (None in lists or is_same(*lists))
-    )
+    one, another = result.ranked, other.ranked.to(result.ranked.rank.device)
+    known = [ranked.depth for ranked in (one, another) if ranked.depth is not None]
+    users = _users_of_both(one, another)
+    if not is_same(*(_ranks(each, users, min(known, default=None)) for each in (one, another))):
+        return False
+    lists, others = one.lists, another.lists
+    if lists is None or others is None:
+        return True
+    width = min(lists.width, others.width)
+    return is_same(*(torch.stack(each.places(width, users)) for each in (lists, others)))
+
+
+def _users_of_both(one: RankedEdges, another: RankedEdges) -> Tensor:
+    """Returns the users whom two rankings of one task have."""
+    users = torch.arange(one.num_users, device=one.rank.device)
+    for ranked in (one, another):
+        if ranked.users is not None:
+            users = users[torch.isin(users, ranked.users)]
+    return users
+
+
+def _ranks(ranked: RankedEdges, users: Tensor, depth: int | None) -> Tensor:
+    """Returns the edges of some users in order, with their ranks down to a depth."""
+    user, item = ranked.edge_label_index
+    rank = ranked.rank if depth is None else ranked.rank.clamp(max=depth + 1)
+    edges = torch.stack([user, item, rank])[:, torch.isin(user, users)]
+    by_item = edges[:, edges[1].argsort(stable=True)]
+    return by_item[:, by_item[0].argsort(stable=True)]
 
 
 def as_measured(results: Runnable) -> Measured:

@@ -62,8 +62,7 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
         "convention": result.convention,
         "empty_target_action": result.empty_target_action,
         "num_users": ranked.num_users,
-        "average_over": result.average_over,
-        "per": "user" if ranked.origin.user_of_row is None else "edge",
+        "per": (result.average_over, ranked.origin.user_of_row is None),
     }
     if task is not None:
         fields = task.to_dict()

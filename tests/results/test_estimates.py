@@ -114,7 +114,7 @@ def test_pairs_are_persons():
     (pair,) = compare({"a": first, "b": second})
     difference = first.values_of("recall@2")[0] - second.values_of("recall@2")[0]
     assert pair.difference == pytest.approx(float(difference.mean()))
-    with pytest.raises(ValueError, match="differ in average_over"):
+    with pytest.raises(ValueError, match="which differ in per"):
         compare({"a": first, "b": made()})
 
 

@@ -272,7 +272,8 @@ class TestGroups:
     def test_users_count_who_count_in_every_run(self, task, results):
         ranked = results[0].ranked
         some = EvaluationResult(select_users(ranked, torch.arange(80) < 50), METRICS, task=task)
-        others = EvaluationResult(select_users(ranked, torch.arange(80) > 10), METRICS, task=task)
+        others = results[1].ranked
+        others = EvaluationResult(select_users(others, torch.arange(80) > 10), METRICS, task=task)
         (everybody,) = Runs([some, others]).by_degree(1).values()
         assert everybody["ndcg@3"].num_users == int((ranked.degree[11:50] > 0).sum())
 
