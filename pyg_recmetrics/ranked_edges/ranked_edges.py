@@ -317,8 +317,8 @@ class RankedEdges:
 
         Raises:
             OSError: If a file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If a file is not text, or a line is malformed, repeats an item or has more
-                than a megabyte; the error names file and line.
+            ValueError: If a line is malformed, is not text in UTF-8, has more than a megabyte or
+                repeats an item; the error names the file.
 
         Example:
             >>> import tempfile
