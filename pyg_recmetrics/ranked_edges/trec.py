@@ -204,10 +204,15 @@ def read(run: str | Path, qrels: str | Path) -> RankedTruth:
     truth, weight = coalesce_truth(edges, judged.value, len(item_ids))
     rank = ranks_in_ragged_lists(lists.item, lists.ptr, truth[0], truth[1], len(item_ids))
     is_binary = weight is None or bool((weight == 1).all())
-    weight = None if is_binary else weight
-    return RankedTruth(
-        truth, rank, len(user_ids), weight, lists=lists, user_ids=user_ids, item_ids=item_ids
-    )
+    return {
+        "truth": truth,
+        "rank": rank,
+        "num_users": len(user_ids),
+        "weight": None if is_binary else weight,
+        "lists": lists,
+        "user_ids": user_ids,
+        "item_ids": item_ids,
+    }
 
 
 def write_run(path: str | Path, lists: Iterable[NamedList]) -> None:
@@ -336,12 +341,11 @@ def _number(ids: list[str], chosen: list[int]) -> tuple[tuple[str, ...], Tensor]
         The chosen ids in their order, and the new number of each number by now, of shape
         `[num_ids]`; `-1` for one that is not chosen.
     """
+    order = sorted(chosen, key=ids.__getitem__)
     if all(ids[number].isascii() and ids[number].isdigit() for number in chosen):
         # As by `int`, which refuses numbers of thousands of digits.
         digits = [id_.lstrip("0") for id_ in ids]
-        order = sorted(chosen, key=lambda n: (len(digits[n]), digits[n], ids[n]))
-    else:
-        order = sorted(chosen, key=ids.__getitem__)
+        order.sort(key=lambda number: (len(digits[number]), digits[number]))
     new_numbers = torch.full((len(ids),), -1, device="cpu")
     old = torch.tensor(order, dtype=torch.long, device="cpu")
     new_numbers[old] = torch.arange(len(order), device="cpu")
