@@ -284,7 +284,7 @@ def test_weights_names_and_persons_stay():
     )
     result = evaluate(torch.rand(2, 4), task, ["mrr", "hit_rate@1"], per="edge")
     assert result.ranked.weight.tolist() == [1, 3, 2]
-    assert result.person.tolist() == [0, 0, 0]
+    assert result.ranked.origin.person.tolist() == [0, 0, 0]
     frame = result.to_pandas(per_user=True)
     assert list(frame.columns) == ["user", "item", "mrr", "hit_rate@1"]
     assert list(frame["user"]) == ["ann", "ann", "bob"]
