@@ -320,13 +320,12 @@ def complete_counts(
 
 
 def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, int | None]:
-    if is_fitted(recommender):
-        return None, None  # it may have its own ids, which only a task can map
+    if is_fitted(recommender) or are_lists_by_id(recommender):
+        return None, None  # its own ids need a task that knows them
     if model := find_model(recommender):
         asked = model.bound_object
-        if not isinstance(asked, LightGCN) or num_users is None:
-            return None, None
-        return None, asked.num_nodes - num_users
+        is_known = isinstance(asked, LightGCN) and num_users is not None
+        return None, asked.num_nodes - num_users if is_known else None
     if isinstance(recommender, tuple | list) and len(recommender) in (2, 3):
         if any(isinstance(part, Mapping) or hasattr(part, "columns") for part in recommender):
             return None, None  # what is labelled by ids needs a task that knows them
@@ -336,13 +335,9 @@ def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, 
         return None, None
     if not hasattr(recommender, "__array__") or hasattr(recommender, "columns"):
         return None, None
-    return _counts_of_tensor(as_tensor(recommender, "recommender"))
-
-
-def _counts_of_tensor(given: Tensor) -> tuple[int | None, int | None]:
-    if given.dim() == 2:
-        return given.size(0), given.size(1) if given.is_floating_point() else None
-    return None, given.numel() if given.is_floating_point() else None
+    given = as_tensor(recommender, "recommender")
+    num_users, num_items = given.shape if given.dim() == 2 else (None, given.numel())
+    return num_users, num_items if given.is_floating_point() else None
 
 
 #: Every form that can be ranked, one a line.
@@ -453,9 +448,7 @@ def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
     if callable(value):
         return FunctionRecommender(value, task)
     if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
-        tensor = as_tensor(value, "recommender")
-        _check_order(value, tensor, task)
-        return _from_tensor(tensor, task)
+        return _from_tensor(value, as_tensor(value, "recommender"), task)
     raise unknown_form(value)
 
 
@@ -635,17 +628,10 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
         raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
 
 
-def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
-    """Raises if scores or lists have labels of users or items in another order than the task."""
-    if tensor.dim() == 1:
-        check_labels(value, "recommender", task.item_ids)
-    elif tensor.is_floating_point():
-        check_labels(value, "recommender", task.user_ids, task.item_ids)
-    else:
-        check_labels(value, "recommender", task.user_ids)
-
-
-def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
+def _from_tensor(given: object, value: Tensor, task: RankingTask) -> Recommender:
+    """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
+    labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)
+    check_labels(given, "recommender", *(labels if value.is_floating_point() else labels[:1]))
     check_device(value, "recommender", task.device, "task")
     if not value.is_floating_point():
         return _from_lists(value, task)
