@@ -82,7 +82,15 @@ def rank_lists(
     edge_label_weight: TensorLike | None,
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
-    items = _check_lists(pred_index_mat)
+    items = check_integers(pred_index_mat, "pred_index_mat")
+    if items.dim() != 2:
+        raise ValueError(
+            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
+        )
+    if items.numel() and int(items.min()) < -1:
+        raise ValueError(
+            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
+        )
     check_double_precision(items.device, "pred_index_mat")
     edges, weight = check_weighted_edges(
         edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
@@ -212,19 +220,6 @@ def check_scored_pairs(
     check_ranked_scores(preds, "preds")
     check_finite(target, "target")
     return preds, target, indexes
-
-
-def _check_lists(pred_index_mat: object) -> Tensor:
-    items = check_integers(pred_index_mat, "pred_index_mat")
-    if items.dim() != 2:
-        raise ValueError(
-            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
-        )
-    if items.numel() and int(items.min()) < -1:
-        raise ValueError(
-            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
-        )
-    return items
 
 
 def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor, Tensor]:

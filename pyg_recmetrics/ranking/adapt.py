@@ -481,12 +481,18 @@ def _ask(model: FoundModel, task: RankingTask) -> Recommender:
 def _from_model(model: FoundModel, task: RankingTask) -> Recommender:
     if model.lightgcn is None:
         return _ask(model, task)
-    _check_num_nodes(model.lightgcn.num_nodes, task)
+    num_nodes, wanted = model.lightgcn.num_nodes, task.num_users + task.num_items
+    if num_nodes != wanted:
+        raise ValueError(
+            f"'recommender' needs to have a node for each of {task.num_users} users and "
+            f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
+            f"or give the task the 'num_users' and 'num_items' that it was made for"
+        )
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)
     embedding = model.lightgcn.get_embedding(*edges)
     embedding = check_scores(embedding, "recommender.get_embedding()")
-    shape = (task.num_users + task.num_items, *embedding.shape[1:])
+    shape = (wanted, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
@@ -506,15 +512,6 @@ def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[
         index = as_tensor(edges, "edge_index")
     state["edge_index"] = index
     return state if weight is None else state | {"edge_weight": weight}
-
-
-def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:
-    if num_nodes != (wanted := task.num_users + task.num_items):
-        raise ValueError(
-            f"'recommender' needs to have a node for each of {task.num_users} users and "
-            f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
-            f"or give the task the 'num_users' and 'num_items' that it was made for"
-        )
 
 
 def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
@@ -582,11 +579,9 @@ def _is_matrix(value: tuple[Any, ...] | list[Any]) -> bool:
 def _is_row(part: Any) -> bool:
     if isinstance(part, Tensor | np.ndarray):
         return part.ndim == 1 and not as_tensor(part, "recommender").is_floating_point()
-    return isinstance(part, tuple | list) and not any(map(_has_parts, part[:1]))
-
-
-def _has_parts(value: object) -> bool:
-    return isinstance(value, tuple | list | Tensor | np.ndarray)
+    return isinstance(part, tuple | list) and not (
+        part and isinstance(part[0], tuple | list | Tensor | np.ndarray)
+    )
 
 
 def _stacked(rows: tuple[Any, ...] | list[Any], task: RankingTask) -> Tensor:

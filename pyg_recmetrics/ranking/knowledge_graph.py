@@ -179,7 +179,10 @@ def _is_changed(module: torch.nn.Module) -> bool:
 def _inner_products(model: KGEModel) -> InnerProducts | None:
     """Returns inner products that rank as a model does; `None` if there are none."""
     if _is_as_written(model, DistMult):
-        return _of_distmult(model)
+        nodes, relations = _table(model.node_emb), _table(model.rel_emb)
+        return InnerProducts(
+            nodes, None, lambda asked: nodes[asked.entity].double() * relations[asked.relation]
+        )
     if _is_as_written(model, ComplEx):
         relations = _table(model.rel_emb), _table(model.rel_emb_im)
         return _of_rotations(model, lambda relation: [part[relation] for part in relations])
@@ -188,15 +191,14 @@ def _inner_products(model: KGEModel) -> InnerProducts | None:
         products = _of_rotations(model, lambda relation: _cosine_and_sine(angles[relation]))
         return products._replace(bias=_bias(products.entities))
     if _is_as_written(model, TransE) and model.p_norm == 2:
-        return _of_transe(model)
+        entities = F.normalize(_table(model.node_emb).double(), dim=1)
+        shifts = _table(model.rel_emb)
+        return InnerProducts(
+            entities,
+            _bias(entities),
+            lambda asked: entities[asked.entity] + asked.turned(shifts[asked.relation]),
+        )
     return None
-
-
-def _of_distmult(model: KGEModel) -> InnerProducts:
-    entities, relations = _table(model.node_emb), _table(model.rel_emb)
-    return InnerProducts(
-        entities, None, lambda asked: entities[asked.entity].double() * relations[asked.relation]
-    )
 
 
 def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -> InnerProducts:
@@ -216,16 +218,6 @@ def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -
         return torch.cat([x * a - y * b, y * a + x * b], dim=1)
 
     return InnerProducts(torch.cat([real, imaginary], dim=1), None, vectors)
-
-
-def _of_transe(model: KGEModel) -> InnerProducts:
-    entities = F.normalize(_table(model.node_emb).double(), dim=1)
-    relations = _table(model.rel_emb)
-    return InnerProducts(
-        entities,
-        _bias(entities),
-        lambda asked: entities[asked.entity] + asked.turned(relations[asked.relation]),
-    )
 
 
 def _distances(model: KGEModel, query: Tensor) -> Callable[[Tensor], Tensor]:

@@ -344,8 +344,6 @@ class OpenRanking:
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
-        if self.recommender.mask is not None:
-            self.recommender.mask.warn()
         self.recommender.warn()
 
 

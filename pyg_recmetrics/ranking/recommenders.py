@@ -156,14 +156,18 @@ class Recommender(ABC):
     def answer(self, users: Tensor) -> object:
         """Returns what tells it from other recommenders: its tables, or what it says of users."""
 
-    def check(self) -> None:  # noqa: B027 (there may be nothing to check)
+    def check(self) -> None:
         """Raises if the recommender returned invalid scores or ids.
 
         Chunks only count them, on the device. The count is looked at once, after the last chunk.
         """
+        if self.mask is not None:
+            self.mask.check()
 
-    def warn(self) -> None:  # noqa: B027 (there may be nothing to warn about)
+    def warn(self) -> None:
         """Warns if the recommender left out what it was asked for."""
+        if self.mask is not None:
+            self.mask.warn()
 
 
 class BestItems(NamedTuple):
@@ -383,9 +387,6 @@ class GivenScoresRecommender(ScoreRecommender):
             is_missing &= scores.column[seen.item] >= 0
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
-
-    def check(self) -> None:
-        self.mask.check()
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         matrix, row = self.given(chunk.users)
@@ -626,9 +627,6 @@ class PairRecommender(Recommender):
         num_candidates.scatter_add_(0, row, is_candidate.long())
         self.mask.note(chunk, num_candidates, score[of_truth])
         return Ranks(*(found[of_truth] for found in ranks)), lists[:, :k]
-
-    def check(self) -> None:
-        self.mask.check()
 
     def _pairs(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         """Returns the rows and the items of the candidates of a chunk, sorted by both."""
