@@ -126,6 +126,9 @@ def rank_pairs(
         num_masked = torch.bincount(query[is_masked], minlength=num_queries)
         num_candidates = num_candidates - num_masked
         _check_not_empty(num_candidates == 0, "preds", "query")
+    is_binary = target.dtype == torch.bool or bool(
+        ((target <= 1) & (target == target.round())).all()
+    )
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
     ranks = _rank_relevant(query, preds, relevant, num_queries)
@@ -139,7 +142,7 @@ def rank_pairs(
     return {
         "truth": torch.stack([query[relevant], relevant]),
         "num_users": num_queries,
-        "weight": None if _is_binary(target) else target[relevant].double(),
+        "weight": None if is_binary else target[relevant].double(),
         "num_candidates": num_candidates,
         "origin": Origin(num_masked=num_masked),
         **ranks._asdict(),
@@ -282,9 +285,3 @@ def _check_not_empty(is_empty: Tensor, name: str, row: str) -> None:
             f"'{name}' needs to hold a finite score for every {row} (got only '-inf' for "
             f"{num_empty} of them, such as number {int(is_empty.nonzero()[0])})"
         )
-
-
-def _is_binary(target: Tensor) -> bool:
-    return target.dtype == torch.bool or bool(
-        (target <= 1).all() & (target == target.round()).all()
-    )

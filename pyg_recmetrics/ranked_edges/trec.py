@@ -321,10 +321,6 @@ def _name(number: int, names: Names) -> str:
 def _order_by_score(lines: Lines, new_user: Tensor, new_item: Tensor) -> Lists:
     """Returns the list of every user; items of equal score are in the order of their lines."""
     user, item = new_user[lines.user], new_item[lines.item]
-    step = user.diff()
-    # Most files are written in this order.
-    if not bool(((step < 0) | ((step == 0) & (lines.value.diff() > 0))).any()):
-        return Lists(item, index2ptr(user, new_user.numel()))
     order = lines.value.argsort(descending=True, stable=True)
     order = order[user[order].argsort(stable=True)]
     return Lists(item[order], index2ptr(user[order], new_user.numel()))

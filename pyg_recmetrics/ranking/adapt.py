@@ -35,7 +35,7 @@ from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted
-from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
+from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
     FoundModel,
     HasRecommend,
@@ -44,6 +44,7 @@ from pyg_recmetrics.ranking.models import (
     find_doubt,
     find_model,
     state_of,
+    unwrapped,
 )
 from pyg_recmetrics.ranking.recommenders import (
     SCORES_ARE_FLOATS,
@@ -311,9 +312,8 @@ def complete_counts(
     What is given counts. What is not comes from the nodes of a LightGCN, from embeddings, or from
     scores. It stays `None` if these do not know it, or if `data` knows it by itself.
     """
-    if isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data):
-        return num_users, num_items
-    if None not in (num_users, num_items):
+    knows = isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data)
+    if knows or None not in (num_users, num_items):
         return num_users, num_items
     users, items = _counts_of(recommender, num_users)
     return users if num_users is None else num_users, items if num_items is None else num_items
@@ -435,7 +435,7 @@ def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
         return recommender
     if model := find_model(value):
         return _from_model(model, task)
-    if (kge_model := find_kge_model(value)) is not None:
+    if isinstance(kge_model := unwrapped(value), KGEModel):
         return from_kge_model(kge_model, task)
     if isinstance(value, torch.nn.Module | type):
         raise unknown_form(value)

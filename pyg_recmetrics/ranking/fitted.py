@@ -45,11 +45,6 @@ class KnownRows(NamedTuple):
     user: Tensor
     item: Tensor
 
-    @property
-    def are_complete(self) -> bool:
-        """Whether the model knows everybody and everything."""
-        return not bool((self.user < 0).any() | (self.item < 0).any())
-
     @classmethod
     def of(
         cls, task: RankingTask, users: Mapping[Any, int], items: Mapping[Any, int], library: str
@@ -320,7 +315,7 @@ def read_surprise(model: Any, task: RankingTask) -> Reading:
         user, item, bias = model.pu, model.qi, model.bi
         if not model.biased:
             bias = 0 * bias
-        if rows.are_complete:
+        if bool((rows.user >= 0).all() & (rows.item >= 0).all()):  # it knows all
             return Reading(
                 (user[rows.user], item[rows.item], bias[rows.item]), f"factors of {words}"
             )

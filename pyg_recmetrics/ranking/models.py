@@ -152,14 +152,11 @@ def _signature_of(recommend: Recommend) -> str:
 
 
 def _unknown_form(recommend: Recommend) -> TypeError:
-    model, remedy = getattr(recommend, "__self__", None), ""
-    if hasattr(model, "user_factors") and hasattr(model, "item_factors"):
-        remedy = "\nIts embeddings can be ranked: (model.user_factors, model.item_factors)"
     return TypeError(
         f"'recommender.recommend()' needs to have one of these forms, where users and items may "
         f"also be called 'users' and 'items' (got {_signature_of(recommend)}):"
         f"\n  - recommend({', '.join(ARGUMENTS)})"
-        f"\n  - recommend(src_index, k){remedy}"
+        f"\n  - recommend(src_index, k)"
         f"\nFor any other, pass a function of users that returns the scores of all items"
     )
 

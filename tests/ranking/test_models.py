@@ -919,17 +919,6 @@ def test_other_forms_are_refused(recommend):
     assert lines[2].startswith("For any other, pass a function of users")
 
 
-def test_factors_are_pointed_to():
-    class Factors:
-        user_factors, item_factors = SCORES, torch.eye(5)
-
-        def recommend(self, userid, user_items, N=10):  # noqa: N803 (as `implicit` calls it)
-            return user_items
-
-    with pytest.raises(TypeError, match=r"\(model.user_factors, model.item_factors\)\n"):
-        rank(Factors(), TASK_OF_RECOMMEND_FORMS)
-
-
 def test_items_without_their_place_are_numbered_from_zero():
     task = RankingTask(torch.tensor([[0, 1], [2, 2]]), num_users=2, num_items=5)
     with pytest.raises(ValueError, match=r"in \[0, 5\), since a model that is not given items"):
