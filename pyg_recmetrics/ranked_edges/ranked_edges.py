@@ -851,7 +851,7 @@ def _moved(value: object, device: torch.device | str) -> dict[str, Any]:
     }
 
 
-def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Tensor]:
+def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Any]:
     """Returns what fields hold for some edges, by the names of those that hold anything."""
     values = {name: fields.get(name) for name in ("edge_label_index", *PER_EDGE)}
     # To index takes several times as long.

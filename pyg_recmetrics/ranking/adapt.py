@@ -324,8 +324,9 @@ def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, 
         return None, None  # its own ids need a task that knows them
     if model := find_model(recommender):
         asked = model.bound_object
-        is_known = isinstance(asked, LightGCN) and num_users is not None
-        return None, asked.num_nodes - num_users if is_known else None
+        if isinstance(asked, LightGCN) and num_users is not None:
+            return None, asked.num_nodes - num_users
+        return None, None
     if isinstance(recommender, tuple | list) and len(recommender) in (2, 3):
         if any(isinstance(part, Mapping) or hasattr(part, "columns") for part in recommender):
             return None, None  # what is labelled by ids needs a task that knows them

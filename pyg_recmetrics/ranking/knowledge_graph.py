@@ -165,9 +165,9 @@ def _is_as_written(model: KGEModel, kind: type[KGEModel]) -> bool:
 def _inner_products(model: KGEModel) -> InnerProducts | None:
     """Returns inner products that rank as a model does; `None` if there are none."""
     if _is_as_written(model, DistMult):
-        nodes, relations = _table(model.node_emb), _table(model.rel_emb)
+        nodes, factors = _table(model.node_emb), _table(model.rel_emb)
         return InnerProducts(
-            nodes, None, lambda asked: nodes[asked.entity].double() * relations[asked.relation]
+            nodes, None, lambda asked: nodes[asked.entity].double() * factors[asked.relation]
         )
     if _is_as_written(model, ComplEx):
         relations = _table(model.rel_emb), _table(model.rel_emb_im)

@@ -289,9 +289,9 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
     if edges is None or edges.size(1) == 0:
         return None
     (from_item, to_item), is_loop = edges >= num_users, edges[0] == edges[1]
-    kinds = (~from_item & to_item, from_item & ~to_item)
-    kinds += (~(from_item | to_item | is_loop), from_item & to_item & ~is_loop)
-    to_items, to_users, of_users, of_items = torch.stack(kinds).sum(dim=1).tolist()
+    across = [~from_item & to_item, from_item & ~to_item]
+    within = [~(from_item | to_item | is_loop), from_item & to_item & ~is_loop]
+    to_items, to_users, of_users, of_items = torch.stack(across + within).sum(dim=1).tolist()
     total, problems, remedies = to_items + to_users + of_users + of_items, [], []
     between = ((of_users, "users"), (of_items, "items"))
     if odd := [
