@@ -3,13 +3,10 @@
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-
-from pyg_recmetrics.frozen import arguments_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +107,3 @@ class Lists:
     def to(self, device: torch.device | str) -> "Lists":
         """Returns a copy on another device."""
         return Lists(self.item.to(device), self.ptr.to(device))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns both fields by name."""
-        return arguments_of(self)

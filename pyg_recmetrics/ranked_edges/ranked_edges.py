@@ -24,7 +24,6 @@ from pyg_recmetrics.ranked_edges.sources import (
     rank_lists,
     rank_negatives,
     rank_pairs,
-    warn_about_shared_negatives,
 )
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_of
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
@@ -196,9 +195,7 @@ class RankedEdges:
             >>> RankedEdges.from_topk(lists, truth).rank
             tensor([1, 3])
         """
-        return sort_edges(
-            **rank_lists(pred_index_mat, edge_label_index, edge_label_weight)._asdict()
-        )
+        return sort_edges(**rank_lists(pred_index_mat, edge_label_index, edge_label_weight))
 
     @classmethod
     def from_pairs(
@@ -247,10 +244,8 @@ class RankedEdges:
             >>> ranked.rank, ranked.ptr
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
-        seed = check_ties(ties, seed)
-        ranked = rank_pairs(preds, target, indexes, ignore_index)
-        warn_about_shared_negatives(ranked)
-        return sort_edges(**ranked._asdict()).with_ties(ties, seed=seed)
+        ranked = sort_edges(**rank_pairs(preds, target, indexes, ignore_index))
+        return ranked.with_ties(ties, seed=seed)
 
     @classmethod
     def from_negatives(
@@ -295,9 +290,7 @@ class RankedEdges:
             >>> metrics.mrr(ranked)
             tensor([1.0000, 0.4000], dtype=torch.float64)
         """
-        seed = check_ties(ties, seed)
-        ranked = rank_negatives(positive, negative)
-        return sort_edges(**ranked._asdict()).with_ties(ties, seed=seed)
+        return sort_edges(**rank_negatives(positive, negative)).with_ties(ties, seed=seed)
 
     @classmethod
     def from_trec(cls, run: str | Path, qrels: str | Path) -> "RankedEdges":
@@ -317,8 +310,8 @@ class RankedEdges:
 
         Raises:
             OSError: If a file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If a file is not text, or a line is malformed, repeats an item or has more
-                than a megabyte; the error names file and line.
+            ValueError: If a line is malformed, is not text in UTF-8, has more than a megabyte or
+                repeats an item; the error names the file.
 
         Example:
             >>> import tempfile
@@ -331,7 +324,7 @@ class RankedEdges:
             >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
-        return sort_edges(**trec.read(run, qrels)._asdict())
+        return sort_edges(**trec.read(run, qrels))
 
     @property
     def num_users(self) -> int:
@@ -413,8 +406,8 @@ class RankedEdges:
         order = item.argsort(stable=True)
         order = order[order_of_edges(user[order], rank[order])]
         origin = dataclasses.replace(self.origin, seed=seed if ties == "random" else None)
-        ranked = dataclasses.replace(self, rank=rank, ties=ties, origin=origin)
-        return dataclasses.replace(ranked, **ranked._per_edge(order))
+        fields = _of_edges(vars(self) | {"rank": rank}, order)
+        return dataclasses.replace(self, ties=ties, origin=origin, **fields)
 
     def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
         r"""Returns a copy with a catalogue, for the metrics that look at the items.
@@ -441,7 +434,15 @@ class RankedEdges:
         if catalogue is self.catalogue:
             return self
         catalogue._check_device(self.rank.device, "ranked")
-        self._check_num_items(catalogue.num_items, "catalogue")
+        listed = self.rank[:0] if self.lists is None else self.lists.item
+        largest = max_id(listed, self.edge_label_index[1])
+        if self.num_candidates is not None and self.num_users:
+            largest = max(largest, int(self.num_candidates.max()) - 1)
+        if largest >= catalogue.num_items:
+            raise ValueError(
+                f"'catalogue' needs to hold all items of the ranking, up to {largest} "
+                f"(got num_items={catalogue.num_items})"
+            )
         ranked = dataclasses.replace(self, catalogue=catalogue)
         settle(ranked, _grouped=self._grouped)
         return ranked
@@ -479,33 +480,30 @@ class RankedEdges:
         if self.origin.user_of_row is not None:
             return self
         rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
-        user, item = self.edge_label_index[:, rows]
-        ranks = Ranks(*(values[rows] for values in without_other_truth(self)))
-        depth = depth_without_other_truth(self, max_degree or 0)
+        ranks, depth = without_other_truth(self), depth_without_other_truth(self, max_degree or 0)
         if depth is not None:
-            ranks.forget_beyond(torch.full_like(user, depth))
-        has_scores, origin = self.num_above is not None, self.origin
+            ranks.forget_beyond(torch.full_like(rows, depth))
+        known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
+        fields = _of_edges(vars(self) | known, rows)
+        user, item = fields["edge_label_index"]
+        origin = self.origin
         if origin.num_masked is not None:
             is_masked = _is_masked(self)[rows]
             origin = dataclasses.replace(
                 origin, num_masked=without_others(origin.num_masked, user, is_masked)
             )
         row = torch.arange(user.numel() + 1, device=user.device)
+        fields["edge_label_index"] = torch.stack([row[:-1], item])
         return dataclasses.replace(
             self,
-            edge_label_index=torch.stack([row[:-1], item]),
-            rank=ranks.rank,
+            **fields,
             ptr=row,
-            weight=None if self.weight is None else self.weight[rows],
             num_candidates=None
             if self.num_candidates is None
             else without_others(self.num_candidates, user, _can_be_retrieved(self)[rows]),
             depth=depth,
             lists=None,
             users=None,
-            num_above=ranks.num_above if has_scores else None,
-            num_tied=ranks.num_tied if has_scores else None,
-            is_candidate=None if self.is_candidate is None else self.is_candidate[rows],
             origin=dataclasses.replace(
                 origin,
                 person=user if origin.person is None else origin.person[user],
@@ -566,11 +564,11 @@ class RankedEdges:
     def _keys(self) -> tuple[Tensor, ...]:
         """Returns what random ties of each edge are drawn by, which is the same in any task."""
         row, item = self.edge_label_index
-        key = None if self.user_ids is None else keys_of(self.user_ids).to(row.device)
         user_of_row = self.origin.user_of_row
         user = row if user_of_row is None else user_of_row[row]
-        of_user = user if key is None else key[user]
-        return (of_user,) if user_of_row is None else (of_user, item)
+        if self.user_ids is not None:
+            user = keys_of(self.user_ids).to(row.device)[user]
+        return (user,) if user_of_row is None else (user, item)
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
         """Whether each edge is retrieved, of shape `[num_edges]`.
@@ -637,24 +635,6 @@ class RankedEdges:
             return torch.ones_like(self.degree, dtype=torch.bool)
         mask: Tensor = index_to_mask(self.users, self.num_users)
         return mask
-
-    def _per_edge(self, edges: Tensor) -> dict[str, Any]:
-        """Returns what the fields hold for a mask of edges, or for edges in another order."""
-        if edges.dtype == torch.bool:
-            edges = edges.nonzero().squeeze(1)
-        return _of_edges(vars(self), edges)
-
-    def _check_num_items(self, num_items: int, owner: str) -> None:
-        """Raises if the ranking has items that an `owner` of `num_items` items does not have."""
-        listed = self.rank[:0] if self.lists is None else self.lists.item
-        largest = max_id(listed, self.edge_label_index[1])
-        if self.num_candidates is not None and self.num_users:
-            largest = max(largest, int(self.num_candidates.max()) - 1)
-        if largest >= num_items:
-            raise ValueError(
-                f"'{owner}' needs to hold all items of the ranking, up to {largest} "
-                f"(got num_items={num_items})"
-            )
 
 
 # What metrics and results ask of a ranking.
@@ -762,8 +742,9 @@ def select_edges(ranked: RankedEdges, mask: Tensor) -> RankedEdges:
         ranked (RankedEdges): The ranking.
         mask (torch.Tensor): The edges to keep, booleans of shape `[num_edges]`.
     """
-    ptr = index2ptr(ranked.edge_label_index[0, mask], ranked.num_users)
-    return dataclasses.replace(ranked, ptr=ptr, **ranked._per_edge(mask))
+    fields = _of_edges(vars(ranked), mask.nonzero().squeeze(1))
+    ptr = index2ptr(fields["edge_label_index"][0], ranked.num_users)
+    return dataclasses.replace(ranked, ptr=ptr, **fields)
 
 
 def sort_edges(
@@ -797,7 +778,7 @@ def fields_of(ranked: RankedEdges) -> dict[str, Any]:
     fields = arguments_of(ranked) | arguments_of(ranked.origin)
     del fields["origin"]
     return fields | {
-        "lists": ranked.lists and ranked.lists.to_dict(),
+        "lists": ranked.lists and arguments_of(ranked.lists),
         "catalogue": ranked.catalogue and ranked.catalogue.to_dict(),
     }
 
@@ -870,7 +851,7 @@ def _moved(value: object, device: torch.device | str) -> dict[str, Any]:
     }
 
 
-def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Tensor]:
+def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Any]:
     """Returns what fields hold for some edges, by the names of those that hold anything."""
     values = {name: fields.get(name) for name in ("edge_label_index", *PER_EDGE)}
     # To index takes several times as long.

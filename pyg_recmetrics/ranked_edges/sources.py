@@ -1,7 +1,7 @@
 """Ranks from what another system computed: lists, or scored pairs."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -79,34 +79,8 @@ class Origin:
     user_of_row: Tensor | None = None
 
 
-class RankedTruth(NamedTuple):
-    """Coalesced truth edges with their ranks, and what else is known about the ranking.
-
-    Attributes:
-        truth: Edges of shape `[2, num_edges]`, sorted by user and item.
-        rank: Their 1-based ranks, of shape `[num_edges]`.
-        num_users: The number of users.
-        weight: The weight of every edge.
-        num_candidates: The number of candidates of every user.
-        num_above: How many candidates score higher than each edge.
-        num_tied: How many other candidates have the same score.
-        lists: The recommended items.
-        origin: How many items of every user are no candidates because of their score.
-        user_ids: The original id of every user.
-        item_ids: The original id of every item.
-    """
-
-    truth: Tensor
-    rank: Tensor
-    num_users: int
-    weight: Tensor | None = None
-    num_candidates: Tensor | None = None
-    num_above: Tensor | None = None
-    num_tied: Tensor | None = None
-    lists: Lists | None = None
-    origin: Origin = Origin()
-    user_ids: tuple[str, ...] | None = None
-    item_ids: tuple[str, ...] | None = None
+#: What :func:`sort_edges` takes, by name.
+RankedTruth: TypeAlias = dict[str, Any]
 
 
 def rank_lists(
@@ -115,7 +89,15 @@ def rank_lists(
     edge_label_weight: TensorLike | None,
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
-    items = _check_lists(pred_index_mat)
+    items = check_integers(pred_index_mat, "pred_index_mat")
+    if items.dim() != 2:
+        raise ValueError(
+            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
+        )
+    if items.numel() and int(items.min()) < -1:
+        raise ValueError(
+            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
+        )
     check_double_precision(items.device, "pred_index_mat")
     edges, weight = check_weighted_edges(
         edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
@@ -130,7 +112,13 @@ def rank_lists(
     truth, weight = coalesce_truth(edges, weight, num_items)
     rank = ranks_in_lists(items, truth[0], truth[1], num_items)
     lists = Lists.from_matrix(without_repeats(items))
-    return RankedTruth(truth, rank, num_users, weight, lists=lists)
+    return {
+        "truth": truth,
+        "rank": rank,
+        "num_users": num_users,
+        "weight": weight,
+        "lists": lists,
+    }
 
 
 def rank_pairs(
@@ -145,20 +133,27 @@ def rank_pairs(
         num_masked = torch.bincount(query[is_masked], minlength=num_queries)
         num_candidates = num_candidates - num_masked
         _check_not_empty(num_candidates == 0, "preds", "query")
+    is_binary = target.dtype == torch.bool or bool(
+        ((target <= 1) & (target == target.round())).all()
+    )
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
     ranks = _rank_relevant(query, preds, relevant, num_queries)
     ranks.leave_out(is_masked[relevant])
-    return RankedTruth(
-        torch.stack([query[relevant], relevant]),
-        ranks.rank,
-        num_queries,
-        None if _is_binary(target) else target[relevant].double(),
-        num_candidates,
-        num_above=ranks.num_above,
-        num_tied=ranks.num_tied,
-        origin=Origin(num_masked=num_masked),
-    )
+    if num_queries == 1 and relevant.numel() >= _MANY_RELEVANT:
+        warn(
+            f"'from_pairs' ranks all {relevant.numel():,} relevant pairs as one query, of which a "
+            f"hit rate or an MRR looks for the first alone. If each of them is a query against "
+            f"shared negatives, use 'RankedEdges.from_negatives'"
+        )
+    return {
+        "truth": torch.stack([query[relevant], relevant]),
+        "num_users": num_queries,
+        "weight": None if is_binary else target[relevant].double(),
+        "num_candidates": num_candidates,
+        "origin": Origin(num_masked=num_masked),
+        **ranks._asdict(),
+    }
 
 
 def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
@@ -172,26 +167,13 @@ def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
     ranks = Ranks(num_above + 1, num_above, num_tied)
     ranks.leave_out(~is_candidate)
     query = torch.arange(positive.numel(), device=positive.device)
-    return RankedTruth(
-        torch.stack([query, torch.zeros_like(query)]),
-        ranks.rank,
-        positive.numel(),
-        num_candidates=num_candidates,
-        num_above=ranks.num_above,
-        num_tied=ranks.num_tied,
-        origin=Origin(num_masked=None if bool(is_candidate.all()) else (~is_candidate).long()),
-    )
-
-
-def warn_about_shared_negatives(ranked: RankedTruth) -> None:
-    """Warns if pairs look like positives that share their negatives, of which each is a query."""
-    num_relevant = ranked.truth.size(1)
-    if ranked.num_users == 1 and num_relevant >= _MANY_RELEVANT:
-        warn(
-            f"'from_pairs' ranks all {num_relevant:,} relevant pairs as one query, of which a hit "
-            f"rate or an MRR looks for the first alone. If each of them is a query against shared "
-            f"negatives, use 'RankedEdges.from_negatives'"
-        )
+    return {
+        "truth": torch.stack([query, torch.zeros_like(query)]),
+        "num_users": positive.numel(),
+        "num_candidates": num_candidates,
+        "origin": Origin(num_masked=None if bool(is_candidate.all()) else (~is_candidate).long()),
+        **ranks._asdict(),
+    }
 
 
 def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
@@ -248,19 +230,6 @@ def check_scored_pairs(
     check_ranked_scores(preds, "preds")
     check_finite(target, "target")
     return preds, target, indexes
-
-
-def _check_lists(pred_index_mat: object) -> Tensor:
-    items = check_integers(pred_index_mat, "pred_index_mat")
-    if items.dim() != 2:
-        raise ValueError(
-            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
-        )
-    if items.numel() and int(items.min()) < -1:
-        raise ValueError(
-            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
-        )
-    return items
 
 
 def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor, Tensor]:
@@ -323,9 +292,3 @@ def _check_not_empty(is_empty: Tensor, name: str, row: str) -> None:
             f"'{name}' needs to hold a finite score for every {row} (got only '-inf' for "
             f"{num_empty} of them, such as number {int(is_empty.nonzero()[0])})"
         )
-
-
-def _is_binary(target: Tensor) -> bool:
-    return target.dtype == torch.bool or bool(
-        (target <= 1).all() & (target == target.round()).all()
-    )

@@ -10,13 +10,12 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from io import BufferedReader
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
@@ -30,34 +29,23 @@ from pyg_recmetrics.task.edges import coalesce_truth
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
-#: How many bytes are read at once. What they hold stays in the cache until it is numbered.
-NUM_BYTES = 2**16
-
 #: No line has more bytes, so that a file without any line does not fill the memory.
 MAX_BYTES_OF_LINE = 2**20
 
-_IS_SPACE = np.zeros(256, dtype=bool)
-_IS_SPACE[list(b" \t\n\r\v\f")] = True
-
-_NEWLINE = ord("\n")
-
-#: The users, the items, the values and the line numbers of some lines.
-_Columns: TypeAlias = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]
-]
+#: So many lines are read at once.
+_LINES_AT_ONCE = 2**8
 
 
 class Form(NamedTuple):
     """What the lines of a kind of file hold.
 
     Attributes:
-        fields: The names of the fields of a line, separated by spaces.
-        item: The place of the item among the fields. The user is the first.
+        fields: The names of the fields of a line, separated by spaces. The user is the first, and
+            the item the third.
         number: The place of the score or the relevance.
     """
 
     fields: str
-    item: int
     number: int
 
     @property
@@ -66,8 +54,23 @@ class Form(NamedTuple):
         return len(self.fields.split())
 
 
-RUN = Form("user Q0 item rank score tag", item=2, number=4)
-QRELS = Form("user 0 item relevance", item=2, number=3)
+RUN = Form("user Q0 item rank score tag", number=4)
+QRELS = Form("user 0 item relevance", number=3)
+
+
+class Numbers(dict[bytes, int]):
+    """The numbers of ids. An id that is looked up first gets the next number."""
+
+    def __missing__(self, id_: bytes) -> int:
+        """Numbers an id.
+
+        Raises:
+            ValueError: If it is not text in UTF-8.
+        """
+        if "\0" in id_.decode():
+            raise ValueError("A file in UTF-16 has such bytes")
+        number = self[id_] = len(self)
+        return number
 
 
 class Lines(NamedTuple):
@@ -83,182 +86,75 @@ class Lines(NamedTuple):
     item: Tensor
     value: Tensor
 
+    @classmethod
+    def of(cls, lines: list[bytes], form: Form, users: Numbers, items: Numbers) -> "Lines":
+        """Reads lines at once, and adds the ids that are new to `users` and `items`.
 
-class Numbers(dict[bytes, int]):
-    """The numbers of ids. An id that is looked up first gets the next number."""
-
-    def __missing__(self, id_: bytes) -> int:
-        """Numbers an id."""
-        number = self[id_] = len(self)
-        return number
-
-
-class Files(NamedTuple):
-    """What a run and its qrels hold.
-
-    Attributes:
-        scored: The lines of the run.
-        judged: The lines of the qrels.
-        users: The id of every number of a user.
-        items: The id of every number of an item.
-    """
-
-    scored: Lines
-    judged: Lines
-    users: list[str]
-    items: list[str]
-
-
-def read_files(run: Path, qrels: Path) -> Files:
-    """Reads a run and its qrels.
-
-    Raises:
-        OSError: If a file cannot be opened.
-        ValueError: If a file is not text in UTF-8, or has a line that does not have its form, is
-            too long, holds a number that is not finite, or repeats an item; the error names file
-            and line.
-    """
-    numbers = Numbers(), Numbers()
-    columns = [_read(path, form, *numbers) for path, form in ((run, RUN), (qrels, QRELS))]
-    users, items = ([id_.decode() for id_ in of] for of in numbers)
-    scored, judged = (
-        _lines(path, each, users, items) for path, each in zip((run, qrels), columns, strict=True)
-    )
-    return Files(scored, judged, users, items)
-
-
-def _lines(path: Path, columns: _Columns, users: list[str], items: list[str]) -> Lines:
-    """Returns the lines of a file; raises if one repeats an item."""
-    user, item, value, number = columns
-    lines = Lines(*(torch.from_numpy(column) for column in (user, item, value)))
-    repeated = _first_repeat(lines.user * len(items) + lines.item)
-    if repeated is not None:
-        raise ValueError(
-            f"{path}, line {number[repeated]} repeats item {items[item[repeated]]!r} of user "
-            f"{users[user[repeated]]!r}"
+        Raises:
+            ValueError: If a line does not have its form.
+        """
+        # Files that were joined may have such a mark in the middle.
+        rows = [fields for line in lines if (fields := line.removeprefix(codecs.BOM_UTF8).split())]
+        columns = [*zip(*rows, strict=True)] or [()] * form.num_fields
+        is_long = max(map(len, lines), default=0) > MAX_BYTES_OF_LINE
+        if is_long or len(columns) != form.num_fields:
+            raise ValueError("A line is too long, or has too many or too few fields")
+        values = np.fromiter(map(float, columns[form.number]), dtype=np.float64)
+        # Python also reads numbers with underscores, which no other tool does.
+        if not np.isfinite(values).all() or b"_" in b"".join(columns[form.number]):
+            raise ValueError("A number is not finite, or no number elsewhere")
+        user, item = (
+            np.fromiter(map(numbers.__getitem__, column), dtype=np.int64)
+            for numbers, column in ((users, columns[0]), (items, columns[2]))
         )
-    return lines
+        return cls(*map(torch.from_numpy, (user, item, values)))
 
 
-def _read(path: Path, form: Form, users: Numbers, items: Numbers) -> _Columns:
+def _read_file(path: Path, form: Form, users: Numbers, items: Numbers) -> Lines:
     """Reads a file, and adds the ids that are new to `users` and `items`."""
-    nothing = np.empty(0, dtype=np.int64)
-    blocks: list[_Columns] = [(nothing, nothing, np.empty(0), nothing)]
-    for first, block in _blocks(path, form):
-        columns = _read_block(block, first, form, users, items)
-        if columns is None:
-            raise ValueError(f"{path}, line {next(_mistakes(block, first, form))}")
-        blocks.append(columns)
-    user, item, value, number = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return user, item, value, number
-
-
-def _blocks(path: Path, form: Form) -> Iterator[tuple[int, bytes]]:
-    """Yields whole lines of a file, many at once, with the number of the first of them."""
-    first, rest = 1, b""
-    with path.open("rb") as file:
+    num_lines, blocks = 0, [Lines.of([], form, users, items)]
+    stream = _lines(path)
+    while block := list(islice(stream, _LINES_AT_ONCE)):
         try:
-            stream = _decompress(file)
-            while read := stream.read(NUM_BYTES):
-                block = rest + read
-                end = block.rfind(b"\n") + 1
-                rest = block[end:]
-                if end:
-                    yield first, block[:end]
-                    first += block.count(b"\n")
-                if len(rest) > MAX_BYTES_OF_LINE:
-                    raise ValueError(
-                        f"{path}, line {first} needs to be '{form.fields}' (got more than "
-                        f"{MAX_BYTES_OF_LINE:,} bytes, which start with {rest[:80]!r})"
-                    )
+            blocks.append(Lines.of(block, form, users, items))
+        except ValueError:
+            _name_mistake(path, num_lines, block, form)
+            raise
+        num_lines += len(block)
+    return Lines(*(torch.cat(columns) for columns in zip(*blocks, strict=True)))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yields the lines of a file, which may be compressed by gzip, whatever its name is."""
+    with path.open("rb") as file:
+        is_gzip = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        stream = gzip.GzipFile(fileobj=file) if is_gzip else file
+        try:
+            yield from iter(partial(stream.readline, MAX_BYTES_OF_LINE + 1), b"")
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path} needs to be a valid gzip file (got: {error})") from error
-    if rest:
-        yield first, rest + b"\n"
 
 
-def _decompress(file: BufferedReader) -> BufferedReader | gzip.GzipFile:
-    """Returns what a file holds, which may be compressed by gzip, whatever its name is."""
-    is_gzip = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-    return gzip.GzipFile(fileobj=file) if is_gzip else file
+def _name_mistake(path: Path, num_before: int, lines: list[bytes], form: Form) -> None:
+    """Raises for the first line that does not have its form."""
+    for number, line in enumerate(lines, start=num_before + 1):
+        try:
+            Lines.of([line], form, Numbers(), Numbers())
+        except ValueError as error:
+            raise ValueError(
+                f"{path}, line {number} needs to be '{form.fields}' in UTF-8, with a finite "
+                f"{form.fields.split()[form.number]} and at most {MAX_BYTES_OF_LINE:,} bytes (got "
+                f"{line[:80]!r})"
+            ) from error
 
 
-def _read_block(
-    block: bytes, first: int, form: Form, users: Numbers, items: Numbers
-) -> _Columns | None:
-    """Reads lines at once; returns `None` if one is not as it should be."""
-    if codecs.BOM_UTF8 in block:
-        # Files that were joined may have such a mark in the middle.
-        block = block.removeprefix(codecs.BOM_UTF8).replace(b"\n" + codecs.BOM_UTF8, b"\n")
-    num_fields = _num_fields_of_lines(block)
-    has_fields = num_fields > 0
-    if not _is_text(block) or (num_fields[has_fields] != form.num_fields).any():
-        return None
-    fields = block.split()
-    value = _as_numbers(fields[form.number :: form.num_fields])
-    if value is None:
-        return None
-    user, item = (
-        np.fromiter(map(numbers.__getitem__, fields[place :: form.num_fields]), dtype=np.int64)
-        for numbers, place in ((users, 0), (items, form.item))
-    )
-    return user, item, value, has_fields.nonzero()[0] + first
-
-
-def _num_fields_of_lines(block: bytes) -> npt.NDArray[np.int64]:
-    """Counts the fields of every line by where they end."""
-    letters = np.frombuffer(block, dtype=np.uint8)
-    is_space = _IS_SPACE[letters]
-    is_end = np.zeros_like(is_space)
-    is_end[1:] = is_space[1:] & ~is_space[:-1]
-    ends_of_lines = (letters == _NEWLINE).nonzero()[0]
-    starts_of_lines = np.concatenate([[0], ends_of_lines[:-1] + 1])
-    num_fields: npt.NDArray[np.int64] = np.add.reduceat(is_end, starts_of_lines, dtype=np.int64)
-    return num_fields
-
-
-def _is_text(block: bytes) -> bool:
-    if b"\0" in block:
-        return False
-    try:
-        return block.isascii() or bool(block.decode())
-    except UnicodeDecodeError:
-        return False
-
-
-def _as_numbers(texts: list[bytes]) -> npt.NDArray[np.float64] | None:
-    """Reads finite numbers; returns `None` if one of them is none."""
-    # Python also reads numbers with underscores, which no other tool does.
-    if b"_" in b" ".join(texts):
-        return None
-    try:
-        numbers = np.fromiter(map(float, texts), dtype=np.float64)
-    except ValueError:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
-
-
-def _mistakes(block: bytes, first: int, form: Form) -> Iterator[str]:
-    """Yields the number of each line that is not as it should be, and what it needs."""
-    for number, line in enumerate(block.split(b"\n"), start=first):
-        fields = line.removeprefix(codecs.BOM_UTF8).split()
-        text = b" ".join(fields)
-        if b"\0" in text:
-            yield f"{number} needs to be text (got a NUL byte in {text[:80]!r})"
-        elif not _is_text(text):
-            yield f"{number} needs to be text in UTF-8 (got {text[:80]!r})"
-        elif fields and len(fields) != form.num_fields:
-            yield f"{number} needs to be '{form.fields}' (got {text.decode()[:80]!r})"
-        elif fields and _as_numbers([fields[form.number]]) is None:
-            what, got = form.fields.split()[form.number], fields[form.number].decode()
-            yield f"{number} needs a finite number as '{what}' (got {got[:80]!r})"
-
-
-def _first_repeat(keys: Tensor) -> int | None:
-    """Returns where a key stands that has stood before, the first of them; `None` if none has."""
-    ordered, order = keys.sort(stable=True)
-    repeats = order[1:][ordered[1:] == ordered[:-1]]
-    return int(repeats.min()) if repeats.numel() else None
+def _check_once(path: str | Path, lines: Lines, users: list[str], items: list[str]) -> None:
+    """Raises if a line repeats an item of a user."""
+    keys, order = (lines.user * len(items) + lines.item).sort()
+    repeats = order[1:][keys[1:] == keys[:-1]]
+    if repeats.numel():
+        user, item = (int(column[repeats[0]]) for column in (lines.user, lines.item))
+        raise ValueError(f"{path} repeats item {items[item]!r} of user {users[user]!r}")
 
 
 #: A user and its list of items.
@@ -286,11 +182,15 @@ def read(run: str | Path, qrels: str | Path) -> RankedTruth:
 
     Raises:
         OSError: If a file cannot be opened.
-        ValueError: If both files are empty, or one is not text in UTF-8, or has a line that does
-            not have its form, holds a number that is not finite, or repeats an item; the error
-            names file and line.
+        ValueError: If both files are empty, or one has a line that does not have its form or
+            repeats an item.
     """
-    scored, judged, users, items = read_files(Path(run), Path(qrels))
+    numbers = Numbers(), Numbers()
+    scored = _read_file(Path(run), RUN, *numbers)
+    judged = _read_file(Path(qrels), QRELS, *numbers)
+    users, items = ([id_.decode() for id_ in of] for of in numbers)
+    for path, lines in ((run, scored), (qrels, judged)):
+        _check_once(path, lines, users, items)
     if not users:
         raise ValueError(f"'run' and 'qrels' need to hold lines (got none in {run}, {qrels})")
     user_ids, new_user = _number(users, list(range(len(users))))
@@ -304,10 +204,15 @@ def read(run: str | Path, qrels: str | Path) -> RankedTruth:
     truth, weight = coalesce_truth(edges, judged.value, len(item_ids))
     rank = ranks_in_ragged_lists(lists.item, lists.ptr, truth[0], truth[1], len(item_ids))
     is_binary = weight is None or bool((weight == 1).all())
-    weight = None if is_binary else weight
-    return RankedTruth(
-        truth, rank, len(user_ids), weight, lists=lists, user_ids=user_ids, item_ids=item_ids
-    )
+    return {
+        "truth": truth,
+        "rank": rank,
+        "num_users": len(user_ids),
+        "weight": None if is_binary else weight,
+        "lists": lists,
+        "user_ids": user_ids,
+        "item_ids": item_ids,
+    }
 
 
 def write_run(path: str | Path, lists: Iterable[NamedList]) -> None:
@@ -416,10 +321,6 @@ def _name(number: int, names: Names) -> str:
 def _order_by_score(lines: Lines, new_user: Tensor, new_item: Tensor) -> Lists:
     """Returns the list of every user; items of equal score are in the order of their lines."""
     user, item = new_user[lines.user], new_item[lines.item]
-    step = user.diff()
-    # Most files are written in this order.
-    if not bool(((step < 0) | ((step == 0) & (lines.value.diff() > 0))).any()):
-        return Lists(item, index2ptr(user, new_user.numel()))
     order = lines.value.argsort(descending=True, stable=True)
     order = order[user[order].argsort(stable=True)]
     return Lists(item[order], index2ptr(user[order], new_user.numel()))
@@ -436,12 +337,11 @@ def _number(ids: list[str], chosen: list[int]) -> tuple[tuple[str, ...], Tensor]
         The chosen ids in their order, and the new number of each number by now, of shape
         `[num_ids]`; `-1` for one that is not chosen.
     """
+    order = sorted(chosen, key=ids.__getitem__)
     if all(ids[number].isascii() and ids[number].isdigit() for number in chosen):
         # As by `int`, which refuses numbers of thousands of digits.
         digits = [id_.lstrip("0") for id_ in ids]
-        order = sorted(chosen, key=lambda n: (len(digits[n]), digits[n], ids[n]))
-    else:
-        order = sorted(chosen, key=ids.__getitem__)
+        order.sort(key=lambda number: (len(digits[number]), digits[number]))
     new_numbers = torch.full((len(ids),), -1, device="cpu")
     old = torch.tensor(order, dtype=torch.long, device="cpu")
     new_numbers[old] = torch.arange(len(order), device="cpu")

@@ -62,7 +62,8 @@ class TruthByUser:
             rank (torch.Tensor): The rank of every edge, of shape `[num_edges]`.
         """
         bits = self._bits_of_edge
-        if rank.is_floating_point() or rank.device.type != "cpu" or not self._fits:
+        fits = self.num_users.bit_length() + _BITS_OF_RANK + bits <= _MAX_BITS
+        if rank.is_floating_point() or rank.device.type != "cpu" or not fits:
             return order_of_edges(self.user, rank)
         # If the edge is the last part of the number, sorting need not say where it was, and NumPy
         # does it by vector instructions.
@@ -74,11 +75,6 @@ class TruthByUser:
     def _bits_of_edge(self) -> int:
         """How many bits the number of an edge takes."""
         return self.user.numel().bit_length()
-
-    @property
-    def _fits(self) -> bool:
-        """Whether a user, a rank and the number of an edge fit into one number."""
-        return self.num_users.bit_length() + _BITS_OF_RANK + self._bits_of_edge <= _MAX_BITS
 
     @cached_property
     def _user_and_edge(self) -> Tensor:

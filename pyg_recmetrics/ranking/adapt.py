@@ -35,7 +35,7 @@ from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Lists
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted
-from pyg_recmetrics.ranking.knowledge_graph import find_kge_model, from_kge_model
+from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
     FoundModel,
     HasRecommend,
@@ -44,6 +44,7 @@ from pyg_recmetrics.ranking.models import (
     find_doubt,
     find_model,
     state_of,
+    unwrapped,
 )
 from pyg_recmetrics.ranking.recommenders import (
     SCORES_ARE_FLOATS,
@@ -311,22 +312,21 @@ def complete_counts(
     What is given counts. What is not comes from the nodes of a LightGCN, from embeddings, or from
     scores. It stays `None` if these do not know it, or if `data` knows it by itself.
     """
-    if isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data):
-        return num_users, num_items
-    if None not in (num_users, num_items):
+    knows = isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data)
+    if knows or None not in (num_users, num_items):
         return num_users, num_items
     users, items = _counts_of(recommender, num_users)
     return users if num_users is None else num_users, items if num_items is None else num_items
 
 
 def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, int | None]:
-    if is_fitted(recommender):
-        return None, None  # it may have its own ids, which only a task can map
+    if is_fitted(recommender) or are_lists_by_id(recommender):
+        return None, None  # its own ids need a task that knows them
     if model := find_model(recommender):
         asked = model.bound_object
-        if not isinstance(asked, LightGCN) or num_users is None:
-            return None, None
-        return None, asked.num_nodes - num_users
+        if isinstance(asked, LightGCN) and num_users is not None:
+            return None, asked.num_nodes - num_users
+        return None, None
     if isinstance(recommender, tuple | list) and len(recommender) in (2, 3):
         if any(isinstance(part, Mapping) or hasattr(part, "columns") for part in recommender):
             return None, None  # what is labelled by ids needs a task that knows them
@@ -336,13 +336,9 @@ def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, 
         return None, None
     if not hasattr(recommender, "__array__") or hasattr(recommender, "columns"):
         return None, None
-    return _counts_of_tensor(as_tensor(recommender, "recommender"))
-
-
-def _counts_of_tensor(given: Tensor) -> tuple[int | None, int | None]:
-    if given.dim() == 2:
-        return given.size(0), given.size(1) if given.is_floating_point() else None
-    return None, given.numel() if given.is_floating_point() else None
+    given = as_tensor(recommender, "recommender")
+    num_users, num_items = given.shape if given.dim() == 2 else (None, given.numel())
+    return num_users, num_items if given.is_floating_point() else None
 
 
 #: Every form that can be ranked, one a line.
@@ -440,7 +436,7 @@ def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
         return recommender
     if model := find_model(value):
         return _from_model(model, task)
-    if (kge_model := find_kge_model(value)) is not None:
+    if isinstance(kge_model := unwrapped(value), KGEModel):
         return from_kge_model(kge_model, task)
     if isinstance(value, torch.nn.Module | type):
         raise unknown_form(value)
@@ -453,9 +449,7 @@ def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
     if callable(value):
         return FunctionRecommender(value, task)
     if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
-        tensor = as_tensor(value, "recommender")
-        _check_order(value, tensor, task)
-        return _from_tensor(tensor, task)
+        return _from_tensor(value, as_tensor(value, "recommender"), task)
     raise unknown_form(value)
 
 
@@ -488,12 +482,18 @@ def _ask(model: FoundModel, task: RankingTask) -> Recommender:
 def _from_model(model: FoundModel, task: RankingTask) -> Recommender:
     if model.lightgcn is None:
         return _ask(model, task)
-    _check_num_nodes(model.lightgcn.num_nodes, task)
+    num_nodes, wanted = model.lightgcn.num_nodes, task.num_users + task.num_items
+    if num_nodes != wanted:
+        raise ValueError(
+            f"'recommender' needs to have a node for each of {task.num_users} users and "
+            f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
+            f"or give the task the 'num_users' and 'num_items' that it was made for"
+        )
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)
     embedding = model.lightgcn.get_embedding(*edges)
     embedding = check_scores(embedding, "recommender.get_embedding()")
-    shape = (task.num_users + task.num_items, *embedding.shape[1:])
+    shape = (wanted, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
@@ -513,15 +513,6 @@ def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[
         index = as_tensor(edges, "edge_index")
     state["edge_index"] = index
     return state if weight is None else state | {"edge_weight": weight}
-
-
-def _check_num_nodes(num_nodes: int, task: RankingTask) -> None:
-    if num_nodes != (wanted := task.num_users + task.num_items):
-        raise ValueError(
-            f"'recommender' needs to have a node for each of {task.num_users} users and "
-            f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
-            f"or give the task the 'num_users' and 'num_items' that it was made for"
-        )
 
 
 def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
@@ -589,11 +580,9 @@ def _is_matrix(value: tuple[Any, ...] | list[Any]) -> bool:
 def _is_row(part: Any) -> bool:
     if isinstance(part, Tensor | np.ndarray):
         return part.ndim == 1 and not as_tensor(part, "recommender").is_floating_point()
-    return isinstance(part, tuple | list) and not any(map(_has_parts, part[:1]))
-
-
-def _has_parts(value: object) -> bool:
-    return isinstance(value, tuple | list | Tensor | np.ndarray)
+    return isinstance(part, tuple | list) and not (
+        part and isinstance(part[0], tuple | list | Tensor | np.ndarray)
+    )
 
 
 def _stacked(rows: tuple[Any, ...] | list[Any], task: RankingTask) -> Tensor:
@@ -635,17 +624,10 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
         raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
 
 
-def _check_order(value: object, tensor: Tensor, task: RankingTask) -> None:
-    """Raises if scores or lists have labels of users or items in another order than the task."""
-    if tensor.dim() == 1:
-        check_labels(value, "recommender", task.item_ids)
-    elif tensor.is_floating_point():
-        check_labels(value, "recommender", task.user_ids, task.item_ids)
-    else:
-        check_labels(value, "recommender", task.user_ids)
-
-
-def _from_tensor(value: Tensor, task: RankingTask) -> Recommender:
+def _from_tensor(given: object, value: Tensor, task: RankingTask) -> Recommender:
+    """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
+    labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)
+    check_labels(given, "recommender", *(labels if value.is_floating_point() else labels[:1]))
     check_device(value, "recommender", task.device, "task")
     if not value.is_floating_point():
         return _from_lists(value, task)

@@ -24,13 +24,14 @@ from pyg_recmetrics.kernels.fast.searching import (
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
+    ListRecommender,
     MatrixRecommender,
     PairRecommender,
     PairScorer,
     Recommender,
     ScoreRecommender,
 )
-from pyg_recmetrics.ranking.schedule import SCRATCH_BYTES, Chunk, ChunkEdges, rows_in_memory
+from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk, ChunkEdges
 from pyg_recmetrics.task import RankingTask
 
 
@@ -51,6 +52,12 @@ def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dt
 #: on their error; directly, from a product of all embeddings; from what a model recommends by
 #: itself; or by the fastest way that applies.
 Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "direct", "recommend"]
+
+#: How many bytes a chunk of users may take on a CPU.
+SCRATCH_BYTES = 256 * 2**20
+
+#: How many bytes a user and an item take in the boolean adjacency of a chunk.
+_BYTES_OF_ADJACENCY = 1
 
 # The three numbers below were measured on one thread of a CPU with AVX2, with embeddings of 64
 # dimensions: of 1,892 users and 4,489 items, and the last two also of 1,000 users and 41,000 items.
@@ -109,12 +116,6 @@ class Request:
         """Whether all ranks are wanted of a recommender with scores, which are counted then."""
         return self.is_full and isinstance(self.recommender, ScoreRecommender)
 
-    @property
-    def mean_depth(self) -> int:
-        """How deep users are ranked, at least if their numbers of relevant items are alike."""
-        degree = self.task.degree
-        return max(self.depth, int(degree.sum() / (degree > 0).sum()))
-
 
 class Findings(NamedTuple):
     """What an algorithm found out about a chunk.
@@ -164,12 +165,15 @@ class _ExactAlgorithm(RankingAlgorithm):
 
     def num_rows(self, depth: int) -> int:
         items_at_once = min(self.recommender.items_at_once or self.num_items, self.num_items)
-        bytes_per_pair = self.recommender.bytes_per_pair
-        return rows_in_memory(items_at_once, bytes_per_pair, depth, self.device)
+        bytes_per_item = self.recommender.bytes_per_pair + _BYTES_OF_ADJACENCY
+        bytes_per_row = items_at_once * bytes_per_item + depth * BYTES_PER_POSITION
+        return max(1, at_once(SCRATCH_BYTES, self.device) // bytes_per_row)
 
 
 class RankByLists(_ExactAlgorithm):
-    """Looks up relevant items in lists of the best items. Takes any recommender."""
+    """Looks up relevant items in lists of the best items."""
+
+    recommender: ListRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
         lists = self.recommender.top_k(chunk, chunk.max_depth)
@@ -227,6 +231,7 @@ class RankBySearch(RankingAlgorithm):
         self.num_items, self.device = request.task.num_items, request.task.device
         self.depth, self.makes_lists = request.depth, request.list_width > 0
         self.bytes_per_score = recommender.bytes_per_score
+        self.recommender = recommender
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.bytes_per_score)
@@ -243,6 +248,8 @@ class RankBySearch(RankingAlgorithm):
 class SearchProducts(RankBySearch):
     """Searches products of embeddings that are rounded to some precision."""
 
+    recommender: EmbeddingRecommender
+
     def __init__(
         self,
         recommender: EmbeddingRecommender,
@@ -250,8 +257,7 @@ class SearchProducts(RankBySearch):
         dtype: torch.dtype,
     ) -> None:
         super().__init__(recommender, request)
-        self.recommender, self.candidates = recommender, request.task.candidates
-        self.dtype = dtype
+        self.candidates, self.dtype = request.task.candidates, dtype
         is_in_strips = self.device.type == "cpu" and dtype == torch.float32
         self.search = StripSearch if is_in_strips else Search
 
@@ -266,9 +272,7 @@ class SearchProducts(RankBySearch):
 class SearchGivenScores(RankBySearch):
     """Searches scores that are given."""
 
-    def __init__(self, recommender: GivenScoresRecommender, request: Request) -> None:
-        super().__init__(recommender, request)
-        self.recommender = recommender
+    recommender: GivenScoresRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
         scores = self.recommender.fast_scores(chunk)
@@ -434,7 +438,9 @@ def _is_shallow(request: Request, can_count: bool) -> bool:
     # There have to be more blocks of items than positions. To count takes less time than to search
     # for deep ranks of few relevant items.
     deepest_wanted = deepest // _GAIN_OF_COUNTING if can_count else deepest
-    return request.depth <= deepest_wanted and request.mean_depth <= deepest
+    degree = request.task.degree
+    mean_degree = int(degree.sum() / (degree > 0).sum())
+    return request.depth <= deepest_wanted and mean_degree <= deepest
 
 
 def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:

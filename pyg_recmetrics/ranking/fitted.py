@@ -45,11 +45,6 @@ class KnownRows(NamedTuple):
     user: Tensor
     item: Tensor
 
-    @property
-    def are_complete(self) -> bool:
-        """Whether the model knows everybody and everything."""
-        return not bool((self.user < 0).any() | (self.item < 0).any())
-
     @classmethod
     def of(
         cls, task: RankingTask, users: Mapping[Any, int], items: Mapping[Any, int], library: str
@@ -80,21 +75,18 @@ class KnownRows(NamedTuple):
         Args:
             scores_of (callable): Takes the row of a user, and returns the scores of all items.
         """
+        is_known = self.item >= 0
 
-        def of_users(users: Tensor) -> Tensor:
-            return torch.stack([of_user(row) for row in self.user[users.cpu()].tolist()]).to(
-                users.device
-            )
+        def scores(users: Tensor) -> Tensor:
+            shape = (users.numel(), self.item.numel())
+            found = torch.full(shape, -torch.inf, dtype=torch.double, device="cpu")
+            for of_user, row in zip(found, self.user[users.cpu()].tolist(), strict=True):
+                if row >= 0:
+                    given = as_tensor(scores_of(row), "recommender").double()
+                    of_user[is_known] = given[self.item[is_known]]
+            return found.to(users.device)
 
-        def of_user(row: int) -> Tensor:
-            scores = torch.full(self.item.shape, -torch.inf, dtype=torch.double)
-            if row >= 0:
-                is_known = self.item >= 0
-                given = as_tensor(scores_of(row), "recommender").double()
-                scores[is_known] = given[self.item[is_known]]
-            return scores
-
-        return of_users
+        return scores
 
 
 def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
@@ -323,7 +315,7 @@ def read_surprise(model: Any, task: RankingTask) -> Reading:
         user, item, bias = model.pu, model.qi, model.bi
         if not model.biased:
             bias = 0 * bias
-        if rows.are_complete:
+        if bool((rows.user >= 0).all() & (rows.item >= 0).all()):  # it knows all
             return Reading(
                 (user[rows.user], item[rows.item], bias[rows.item]), f"factors of {words}"
             )

@@ -29,7 +29,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from pyg_recmetrics.checks import check_device, check_finite, check_ids
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.ranking.models import state_of, unwrapped
+from pyg_recmetrics.ranking.models import state_of
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     FunctionRecommender,
@@ -98,12 +98,6 @@ class InnerProductRecommender(EmbeddingRecommender):
         """Vectors of queries are products in double precision."""
 
 
-def find_kge_model(value: object) -> KGEModel | None:
-    """Returns a model, also one in a wrapper of PyTorch; `None` if `value` is none."""
-    model = unwrapped(value)
-    return model if isinstance(model, KGEModel) else None
-
-
 def from_kge_model(model: KGEModel, task: RankingTask) -> Recommender:
     """Converts a model to a recommender, and checks that it fits the task.
 
@@ -155,48 +149,44 @@ def _check_task(model: KGEModel, task: RankingTask) -> Tensor:
 
 def _is_as_written(model: KGEModel, kind: type[KGEModel]) -> bool:
     """Returns whether a model computes what its class in PyG does, from its tables as they are."""
-    if type(model) is not kind or kind.forward is not _FORWARD[kind]:
-        return False
     tables = dict(model.named_children())
-    return not any(map(_is_changed, (model, *tables.values()))) and all(
+    for module in (model, *tables.values()):
+        if "forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks:
+            return False
+    num_rows = {"node": model.num_nodes, "rel": model.num_relations}
+    return (type(model), kind.forward) == (kind, _FORWARD[kind]) and all(
         type(table) is torch.nn.Embedding
         and table.max_norm is None
-        and table.weight.shape == (_num_rows(model, name), model.hidden_channels)
+        and table.weight.shape == (num_rows[name.partition("_")[0]], model.hidden_channels)
         for name, table in tables.items()
     )
-
-
-def _num_rows(model: KGEModel, name: str) -> int:
-    num_rows: int = model.num_nodes if name.startswith("node_emb") else model.num_relations
-    return num_rows
-
-
-def _is_changed(module: torch.nn.Module) -> bool:
-    hooks = (module._forward_hooks, module._forward_pre_hooks)
-    return "forward" in vars(module) or any(hooks)
 
 
 def _inner_products(model: KGEModel) -> InnerProducts | None:
     """Returns inner products that rank as a model does; `None` if there are none."""
     if _is_as_written(model, DistMult):
-        return _of_distmult(model)
+        nodes, factors = _table(model.node_emb), _table(model.rel_emb)
+        return InnerProducts(
+            nodes, None, lambda asked: nodes[asked.entity].double() * factors[asked.relation]
+        )
     if _is_as_written(model, ComplEx):
         relations = _table(model.rel_emb), _table(model.rel_emb_im)
         return _of_rotations(model, lambda relation: [part[relation] for part in relations])
     if _is_as_written(model, RotatE):
         angles = _table(model.rel_emb)
-        products = _of_rotations(model, lambda relation: _cosine_and_sine(angles[relation]))
+        products = _of_rotations(
+            model, lambda relation: [of(angles[relation].double()) for of in (torch.cos, torch.sin)]
+        )
         return products._replace(bias=_bias(products.entities))
     if _is_as_written(model, TransE) and model.p_norm == 2:
-        return _of_transe(model)
+        entities = F.normalize(_table(model.node_emb).double(), dim=1)
+        shifts = _table(model.rel_emb)
+        return InnerProducts(
+            entities,
+            _bias(entities),
+            lambda asked: entities[asked.entity] + asked.turned(shifts[asked.relation]),
+        )
     return None
-
-
-def _of_distmult(model: KGEModel) -> InnerProducts:
-    entities, relations = _table(model.node_emb), _table(model.rel_emb)
-    return InnerProducts(
-        entities, None, lambda asked: entities[asked.entity].double() * relations[asked.relation]
-    )
 
 
 def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -> InnerProducts:
@@ -216,16 +206,6 @@ def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -
         return torch.cat([x * a - y * b, y * a + x * b], dim=1)
 
     return InnerProducts(torch.cat([real, imaginary], dim=1), None, vectors)
-
-
-def _of_transe(model: KGEModel) -> InnerProducts:
-    entities = F.normalize(_table(model.node_emb).double(), dim=1)
-    relations = _table(model.rel_emb)
-    return InnerProducts(
-        entities,
-        _bias(entities),
-        lambda asked: entities[asked.entity] + asked.turned(relations[asked.relation]),
-    )
 
 
 def _distances(model: KGEModel, query: Tensor) -> Callable[[Tensor], Tensor]:
@@ -253,11 +233,6 @@ def _scores_of_pairs(model: KGEModel, query: Tensor) -> Callable[[Tensor, Tensor
         return score
 
     return scores
-
-
-def _cosine_and_sine(angle: Tensor) -> list[Tensor]:
-    angle = angle.double()
-    return [angle.cos(), angle.sin()]
 
 
 def _bias(entities: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch import Tensor
@@ -51,20 +51,27 @@ def evaluation_mode(recommender: object) -> Iterator[None]:
     """
     roots = list(_modules_behind(recommender))
     modules = list(dict.fromkeys(module for root in roots for module in root.modules()))
-    _find(modules)
+    with _lock:
+        for module in modules:
+            _modes.setdefault(module, _Mode(module.training)).num_rankings += 1
     try:
         for root in roots:
             root.eval()
         with torch.no_grad():
             yield
     finally:
-        _restore(modules)
+        with _lock:
+            for module in modules:
+                mode = _modes[module]
+                mode.num_rankings -= 1
+                if mode.num_rankings == 0:
+                    module.training = mode.was_training
+                    del _modes[module]
 
 
 def bound_object(function: object) -> object:
     """Returns the object whose method a function is, or else the function (or object) itself."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    function = _without_given(function)
     if inspect.isroutine(function):
         function = inspect.unwrap(function)
     return getattr(function, "__self__", function)
@@ -97,22 +104,6 @@ def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
         else:
             attributes = getattr(candidate, "__dict__", {}).values()
             yield from (value for value in attributes if isinstance(value, torch.nn.Module))
-
-
-def _find(modules: list[torch.nn.Module]) -> None:
-    with _lock:
-        for module in modules:
-            _modes.setdefault(module, _Mode(module.training)).num_rankings += 1
-
-
-def _restore(modules: list[torch.nn.Module]) -> None:
-    with _lock:
-        for module in modules:
-            mode = _modes[module]
-            mode.num_rankings -= 1
-            if mode.num_rankings == 0:
-                module.training = mode.was_training
-                del _modes[module]
 
 
 #: The `recommend` of a model: a method of a module or of another object, or a function.
@@ -161,14 +152,11 @@ def _signature_of(recommend: Recommend) -> str:
 
 
 def _unknown_form(recommend: Recommend) -> TypeError:
-    model, remedy = getattr(recommend, "__self__", None), ""
-    if hasattr(model, "user_factors") and hasattr(model, "item_factors"):
-        remedy = "\nIts embeddings can be ranked: (model.user_factors, model.item_factors)"
     return TypeError(
         f"'recommender.recommend()' needs to have one of these forms, where users and items may "
         f"also be called 'users' and 'items' (got {_signature_of(recommend)}):"
         f"\n  - recommend({', '.join(ARGUMENTS)})"
-        f"\n  - recommend(src_index, k){remedy}"
+        f"\n  - recommend(src_index, k)"
         f"\nFor any other, pass a function of users that returns the scores of all items"
     )
 
@@ -276,24 +264,15 @@ def _find_recommend(value: object) -> Recommend | None:
     recommend: Recommend | None = getattr(unwrapped(value), "recommend", None)
     if callable(recommend):
         return recommend
-    if callable(value) and _name(value) == "recommend" and find_names(value) is not None:
-        return value
-    return None
+    is_named = getattr(_without_given(value), "__name__", "") == "recommend"
+    return value if callable(value) and is_named and find_names(value) is not None else None
 
 
-def _name(function: object) -> str:
+def _without_given(function: object) -> object:
+    """Returns the function that arguments were given to."""
     while isinstance(function, functools.partial):
         function = function.func
-    return getattr(function, "__name__", "")
-
-
-class _EdgeCounts(NamedTuple):
-    """How many edges of each kind there are, leaving out self-loops."""
-
-    user_to_item: int
-    item_to_user: int
-    between_users: int
-    between_items: int
+    return function
 
 
 def find_doubt(edge_index: Adj, num_users: int) -> str | None:
@@ -309,14 +288,22 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
     edges = _to_edges(edge_index)
     if edges is None or edges.size(1) == 0:
         return None
-    counts = _count(edges, num_users)
-    problems, remedies = [], []
-    if problem := _numbering_problem(counts):
-        problems.append(problem)
+    (from_item, to_item), is_loop = edges >= num_users, edges[0] == edges[1]
+    across = [~from_item & to_item, from_item & ~to_item]
+    within = [~(from_item | to_item | is_loop), from_item & to_item & ~is_loop]
+    to_items, to_users, of_users, of_items = torch.stack(across + within).sum(dim=1).tolist()
+    total, problems, remedies = to_items + to_users + of_users + of_items, [], []
+    between = ((of_users, "users"), (of_items, "items"))
+    if odd := [
+        f"{num} of {total} edges connect {kind} with {kind}" for num, kind in between if num
+    ]:
+        problems.append(" and ".join(odd))
         remedies.append("number users from 0 on, and add 'num_users' to item ids")
-    if problem := _direction_problem(counts):
-        problems.append(problem)
-        remedies.append("add the reverse edges, as PyG's 'ToUndirected' does")
+    ways = ((to_users, to_items, "items to users"), (to_items, to_users, "users to items"))
+    for number, opposite, way in ways:
+        if 2 * number < opposite:
+            problems.append(f"{number or 'no'} edges run from {way}")
+            remedies.append("add the reverse edges, as PyG's 'ToUndirected' does")
     if not problems:
         return None
     return (
@@ -331,36 +318,6 @@ def _to_edges(edge_index: Adj) -> Tensor | None:
         transposed, _ = to_coordinates(edge_index)  # as PyG's adjacency matrices are
         return transposed.flip([0])
     return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
-
-
-def _count(edges: Tensor, num_users: int) -> _EdgeCounts:
-    source, target = edges
-    is_edge = source != target
-    from_item, to_item = source >= num_users, target >= num_users
-    counts = [
-        ~from_item & to_item,
-        from_item & ~to_item,
-        ~from_item & ~to_item & is_edge,
-        from_item & to_item & is_edge,
-    ]
-    return _EdgeCounts(*torch.stack([mask.sum() for mask in counts]).tolist())
-
-
-def _numbering_problem(counts: _EdgeCounts) -> str | None:
-    found = [
-        f"{number} of {sum(counts)} edges connect {kind} with {kind}"
-        for number, kind in ((counts.between_users, "users"), (counts.between_items, "items"))
-        if number
-    ]
-    return " and ".join(found) or None
-
-
-def _direction_problem(counts: _EdgeCounts) -> str | None:
-    if 2 * counts.item_to_user < counts.user_to_item:
-        return f"{counts.item_to_user or 'no'} edges run from items to users"
-    if 2 * counts.user_to_item < counts.item_to_user:
-        return f"{counts.user_to_item or 'no'} edges run from users to items"
-    return None
 
 
 #: What the scores of a model take at most, which it computes for all items.

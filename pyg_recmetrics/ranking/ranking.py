@@ -241,11 +241,6 @@ class OpenRanking:
             self._of_ranks = self._of_lists = _KnownRanks(request, algorithm)
             self._rankings = [self._of_ranks]
 
-    @property
-    def in_words(self) -> str:
-        """What ranks, in words."""
-        return self.recommender.in_words
-
     def rank(self, users: Tensor) -> None:
         """Ranks users of the task. The processes of a group share them between them."""
         own = processes.share(users)
@@ -331,7 +326,7 @@ class OpenRanking:
             item_ids=task.item_ids,
             is_candidate=None if is_missed is None else ~is_missed,
             origin=Origin(
-                ranked_by=self.in_words,
+                ranked_by=self.recommender.in_words,
                 num_masked=None if mask is None else mask.num_masked,
                 person=task.person,
             ),
@@ -349,8 +344,6 @@ class OpenRanking:
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
-        if self.recommender.mask is not None:
-            self.recommender.mask.warn()
         self.recommender.warn()
 
 

@@ -156,21 +156,18 @@ class Recommender(ABC):
     def answer(self, users: Tensor) -> object:
         """Returns what tells it from other recommenders: its tables, or what it says of users."""
 
-    @abstractmethod
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        """Returns the ids of the `k` best items `[num_rows, k]`, best first.
-
-        `-1` stands where no item is left.
-        """
-
-    def check(self) -> None:  # noqa: B027 (there may be nothing to check)
+    def check(self) -> None:
         """Raises if the recommender returned invalid scores or ids.
 
         Chunks only count them, on the device. The count is looked at once, after the last chunk.
         """
+        if self.mask is not None:
+            self.mask.check()
 
-    def warn(self) -> None:  # noqa: B027 (there may be nothing to warn about)
+    def warn(self) -> None:
         """Warns if the recommender left out what it was asked for."""
+        if self.mask is not None:
+            self.mask.warn()
 
 
 class BestItems(NamedTuple):
@@ -199,9 +196,6 @@ class ScoreRecommender(Recommender):
     @abstractmethod
     def ranks(self, chunk: Chunk) -> Ranks:
         """Returns the ranks of the truth edges of a chunk, however deep."""
-
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        return self.best(chunk, k).item
 
 
 # Recommenders that score by the inner product of embeddings.
@@ -253,15 +247,10 @@ class EmbeddingRecommender(ScoreRecommender):
         self._largest_of_user = largest_of_user
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
-        self.in_words = self.words(self.has_bias)
+        self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
-
-    @staticmethod
-    def words(has_bias: bool) -> str:
-        """Says what ranks, in words."""
-        return "embeddings and item biases" if has_bias else "embeddings"
 
     def answer(self, users: Tensor) -> object:
         return self.tables
@@ -399,9 +388,6 @@ class GivenScoresRecommender(ScoreRecommender):
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
 
-    def check(self) -> None:
-        self.mask.check()
-
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         matrix, row = self.given(chunk.users)
         dtype = torch.promote_types(matrix.dtype, torch.float32)
@@ -474,6 +460,13 @@ class ListRecommender(Recommender):
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
         self.noted = torch.zeros(1, dtype=torch.long, device=task.device)
         self.has_ids = task.item_ids is not None
+
+    @abstractmethod
+    def top_k(self, chunk: Chunk, k: int) -> Tensor:
+        """Returns the ids of the `k` best items `[num_rows, k]`, best first.
+
+        `-1` stands where no item is left.
+        """
 
     def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
         """Returns the `k` best items `[num_rows, k]` out of longer lists of local ids.
@@ -616,9 +609,6 @@ class PairRecommender(Recommender):
         user, item = self.truth[:, torch.isin(self.truth[0], users)]
         return self._scores(user, item)
 
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        return self.find(chunk, k)[1]
-
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""
         row, item = self._pairs(chunk)
@@ -637,9 +627,6 @@ class PairRecommender(Recommender):
         num_candidates.scatter_add_(0, row, is_candidate.long())
         self.mask.note(chunk, num_candidates, score[of_truth])
         return Ranks(*(found[of_truth] for found in ranks)), lists[:, :k]
-
-    def check(self) -> None:
-        self.mask.check()
 
     def _pairs(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         """Returns the rows and the items of the candidates of a chunk, sorted by both."""

@@ -10,16 +10,10 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.task import RankingTask
-
-#: How many bytes a chunk of users may take on a CPU.
-SCRATCH_BYTES = 256 * 2**20
-
-#: How many bytes a user and an item take in the boolean adjacency of a chunk.
-_BYTES_OF_ADJACENCY = 1
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
@@ -32,19 +26,6 @@ MAX_IDLE_BYTES = 2**24
 
 #: How many schedules are kept for one task.
 _MAX_PREPARED = 4
-
-
-def rows_in_memory(num_items: int, bytes_per_pair: int, depth: int, device: torch.device) -> int:
-    """Returns how many users fit into the scratch memory if all of their scores are computed.
-
-    Args:
-        num_items (int): How many items are looked at at once.
-        bytes_per_pair (int): How many bytes a user and an item take, besides the adjacency.
-        depth (int): How long the lists of the users are.
-        device (torch.device): The device.
-    """
-    bytes_per_row = num_items * (bytes_per_pair + _BYTES_OF_ADJACENCY) + depth * BYTES_PER_POSITION
-    return max(1, at_once(SCRATCH_BYTES, device) // bytes_per_row)
 
 
 @dataclass(frozen=True, eq=False)

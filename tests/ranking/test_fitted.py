@@ -66,7 +66,6 @@ def task(user_ids=None, item_ids=None):
 def test_ids_are_looked_up_as_they_are_or_as_text():
     rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, ITEMS, "L")
     assert (rows.user.tolist(), rows.item.tolist()) == ([1, 0], [2, 1])
-    assert rows.are_complete
     # A number is not text if the model has both.
     rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, {10: 5, "10": 6, "30": 7}, "L")
     assert rows.item.tolist() == [5, 7]
@@ -77,7 +76,6 @@ def test_ids_are_looked_up_as_they_are_or_as_text():
 
 def test_scores_are_those_of_the_rows():
     rows = KnownRows(torch.tensor([1, -1, 0]), torch.tensor([2, -1, 0]))
-    assert not rows.are_complete
     given = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     scores = rows.scores(lambda row: given[row])(torch.tensor([2, 1, 0]))
     low = -torch.inf

@@ -18,8 +18,8 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_torch_csr_tensor, to_undirected
 
 from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking import models as room
-from pyg_recmetrics.ranking import schedule
 from pyg_recmetrics.ranking.models import (
     ARGUMENTS,
     evaluation_mode,
@@ -82,7 +82,7 @@ def test_users_who_need_longer_lists_are_asked_about_together():
 @pytest.mark.parametrize("max_seen", [5, 300])
 def test_what_a_model_computes_fits_into_memory(monkeypatch, max_seen):
     num_users, num_items, num_bytes = 500, 400, 2**19
-    monkeypatch.setattr(schedule, "SCRATCH_BYTES", num_bytes)
+    monkeypatch.setattr(algorithms, "SCRATCH_BYTES", num_bytes)
     users = torch.arange(num_users)
     truth = torch.stack([users, users % 50 + 350])
     seen = torch.stack([torch.zeros(max_seen).long(), torch.arange(max_seen)])
@@ -917,17 +917,6 @@ def test_other_forms_are_refused(recommend):
     _, *lines = str(told.value).splitlines()
     assert lines[:2] == [f"  - recommend({', '.join(ARGUMENTS)})", "  - recommend(src_index, k)"]
     assert lines[2].startswith("For any other, pass a function of users")
-
-
-def test_factors_are_pointed_to():
-    class Factors:
-        user_factors, item_factors = SCORES, torch.eye(5)
-
-        def recommend(self, userid, user_items, N=10):  # noqa: N803 (as `implicit` calls it)
-            return user_items
-
-    with pytest.raises(TypeError, match=r"\(model.user_factors, model.item_factors\)\n"):
-        rank(Factors(), TASK_OF_RECOMMEND_FORMS)
 
 
 def test_items_without_their_place_are_numbered_from_zero():

@@ -54,7 +54,7 @@ class TestGivenScoresRecommender:
         for chunk in chunks_of(task, 1, num_rows):
             recommender = ScoreTable(case.score_matrix, task)
             length = min(k, case.num_items)
-            lists = recommender.top_k(chunk, length)
+            lists = recommender.best(chunk, length).item
             for user, items in zip(chunk.users.tolist(), lists.tolist(), strict=True):
                 assert items == (case.rankings[user] + [-1] * length)[:length]
             assert recommender.asked == [chunk.users.tolist()]

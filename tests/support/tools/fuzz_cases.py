@@ -14,7 +14,7 @@ from pyg_recmetrics.kernels.exact import counting, scores
 from pyg_recmetrics.kernels.exact import scores as scores_module
 from pyg_recmetrics.kernels.fast import bounded_counting, direct_ranking, rounded_items, searching
 from pyg_recmetrics.kernels.fast.searching import Blocks
-from pyg_recmetrics.ranking import algorithms, schedule
+from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from tests.support.cases import embeddings
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel
@@ -683,7 +683,7 @@ def draw_patches(draw, task):
             (scores_module, "_MAX_BYTES", draw.choice([0, 2**28])),
             (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
             (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),
-            (schedule, "SCRATCH_BYTES", draw.choice([1, 3000])),
+            (algorithms, "SCRATCH_BYTES", draw.choice([1, 3000])),
         ]
     return patches
 
