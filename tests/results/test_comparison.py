@@ -16,7 +16,7 @@ from pyg_recmetrics.results.comparison import (
     Pair,
     PairedDifference,
 )
-from pyg_recmetrics.results.notes import USERS, notes_on_comparison
+from pyg_recmetrics.results.notes import USERS, caution, notes_on_comparison
 from pyg_recmetrics.results.runs import as_measured
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines.missing_packages import hide_package
@@ -957,3 +957,18 @@ def test_other_recommenders_and_numbers_of_runs_are_named(
     ):
         with pytest.raises(ValueError, match=f"which differs in {differing}"):
             check(comparison, given)
+
+
+def test_few_who_would_decide_may_be_unseen():
+    """Of 200 users, one in a hundred gains .5, and the others lose as much together."""
+    generator = torch.Generator().manual_seed(0)
+    num_stars = 0
+    for _ in range(100):
+        gains = torch.rand(200, generator=generator) < 0.01
+        first = torch.where(gains, 0.5, -0.5 * 0.01 / 0.99)
+        pair = pair_of_values((0.6 + first).tolist(), [0.6] * 200)
+        if pair.p_value <= 0.05:
+            num_stars += 1
+            assert caution([pair.basis], are_differences=True) is not None
+    assert num_stars > 5
+    assert caution([pair_of_values([0.9] * 200, [0.6] * 200).basis], are_differences=True) is None
