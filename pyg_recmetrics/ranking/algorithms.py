@@ -439,7 +439,7 @@ def _is_shallow(request: Request, can_count: bool) -> bool:
     # for deep ranks of few relevant items.
     deepest_wanted = deepest // _GAIN_OF_COUNTING if can_count else deepest
     degree = request.task.degree
-    mean_degree = int(degree.sum() / (degree > 0).sum())
+    mean_degree = int(degree.sum() / (degree > 0).sum().clamp(min=1))
     return request.depth <= deepest_wanted and mean_degree <= deepest
 
 
