@@ -688,10 +688,6 @@ class Uncertainty:
         """Returns half the width of the confidence interval."""
         return self._margin((1 - level) / 2)
 
-    def interval(self, center: float, level: float) -> Interval:
-        """Returns the confidence interval around an estimate."""
-        return self.interval_at(center, 1 - level)
-
     def interval_at(self, center: float, alpha: float) -> Interval:
         """Returns the interval that leaves out all whose two-sided p-value is below `alpha`.
 
