@@ -156,7 +156,7 @@ def errors_of_few_users(num_draws):
     for values in draw_near_one(num_draws):
         mean = mean_of_users(values, None)
         error = abs(mean.value - 3 / 4) / mean.margin(0.95)
-        low, high = mean.interval(0.95).of_metric(parse("mrr"))
+        low, high = mean.interval(0.95).of_metric(parse("mrr"), values)
         assert 0 <= low < high <= 1
         assert (low <= 3 / 4 <= high) == (error <= 1)
         yield error
