@@ -18,9 +18,10 @@ from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.notes import QUERIES, USERS
-from pyg_recmetrics.results.race import Entrant, Race, RacedPair, RaceVerdict
+from pyg_recmetrics.results.counts import QUERIES, USERS
+from pyg_recmetrics.results.race import Entrant, Race
 from pyg_recmetrics.results.runs import by_name
+from pyg_recmetrics.results.verdicts import RacedPair, RaceVerdict
 from pyg_recmetrics.task import RankingTask
 
 #: How many users are ranked before the first look, and by how much their number grows from one look

@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Modules without a file of tests, and where they are tested instead.
 TESTED_ELSEWHERE = {
-    "results/measured": "what results and runs have in common, by the tests of both",
     "__main__": "command/test_main.py",
     "command/notes": "command/test_main.py, test_evaluating.py",
     "modules/classes": "modules/test_modules.py",
@@ -19,6 +18,10 @@ TESTED_ELSEWHERE = {
     "modules/ranking_metric": "modules/test_modules.py",
     "modules/streaming_metric": "modules/test_modules.py",
     "reporting/parts": "reporting/test_sections.py, test_page.py, test_browser.py",
+    "results/counts": "results/test_notes.py",
+    "results/frames": "results/test_result.py",
+    "results/tie_range": "results/test_result.py",
+    "results/verdicts": "results/test_comparison.py, test_race.py",
     "version": "test_documentation.py",
 }
 

@@ -19,7 +19,7 @@ from pyg_recmetrics import (
     side_by_side,
     transforms,
 )
-from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.tables import Best, Rows, Table, Tabular, format_level
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import small_benchmark

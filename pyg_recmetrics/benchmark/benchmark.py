@@ -11,7 +11,7 @@ from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.results import EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
 from pyg_recmetrics.results.comparison import compare_on_each, read_names
-from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
     Runnable,

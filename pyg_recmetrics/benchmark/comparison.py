@@ -8,9 +8,9 @@ from pyg_recmetrics.benchmark.means import Results, notes_of_all
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
-from pyg_recmetrics.results.comparison import Verdict
 from pyg_recmetrics.results.notes import notes_on_data_set
 from pyg_recmetrics.results.runs import Name, read_name
+from pyg_recmetrics.results.verdicts import Verdict
 from pyg_recmetrics.tables import Faint, Table, Tabular, format_interval, to_data_frame
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
-from pyg_recmetrics.results.runs import every_run
+from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.runs import samples_of
 from pyg_recmetrics.tables import Best, Table, format_interval
 
 #: Means of equal numbers differ by no more than this share of them.
@@ -103,7 +103,7 @@ def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
     """Yields what stands behind the numbers of a data set."""
     first = next(iter(results.values())).runs[0]
     yield note_on_intervals(level, first._person, first.nouns)
-    if note := describe_samples(every_run(results), "count"):
+    if note := describe_samples(samples_of(results), first.nouns, "count"):
         yield note
     if first.has_rows(metric) and (note := first._caution(metric)):
         yield note

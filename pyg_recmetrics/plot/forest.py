@@ -25,8 +25,8 @@ from pyg_recmetrics.plot.picture import (
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, NOTE_COLOR, point_style
 from pyg_recmetrics.results import Comparison, PairedDifference
 from pyg_recmetrics.results.comparison import rows_by_pair
-from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.notes import lift_in_words
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.tables import format_level, format_p
 

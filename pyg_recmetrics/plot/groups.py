@@ -24,8 +24,8 @@ from pyg_recmetrics.plot.style import BACKGROUND, GREY, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.measured import common_popularity
-from pyg_recmetrics.results.notes import those_who
+from pyg_recmetrics.results.counts import those_who
+from pyg_recmetrics.results.result import common_popularity
 from pyg_recmetrics.results.runs import (
     Runnable,
     one_or_recommenders_by_name,

@@ -19,14 +19,15 @@ from pyg_recmetrics.plot.picture import (
 )
 from pyg_recmetrics.plot.style import NOTE_COLOR, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult, History, compare
-from pyg_recmetrics.results.measured import Measured
-from pyg_recmetrics.results.race import Race, RacedPair, swapped
+from pyg_recmetrics.results.race import Race
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Runnable,
     as_measured,
     one_or_by_name,
     one_or_recommenders_by_name,
 )
+from pyg_recmetrics.results.verdicts import RacedPair, swapped
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.style import NOTE_COLOR
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import Runnable, common_metrics
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from pyg_recmetrics.reporting.contents import Contents, has_few
 from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, drawing, grid
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.comparison import rows_by_pair
-from pyg_recmetrics.results.measured import Measured, common_popularity
-from pyg_recmetrics.results.notes import those_who
-from pyg_recmetrics.results.result import TieRanges
+from pyg_recmetrics.results.counts import those_who
+from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import common_metrics
+from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Table, format_interval
 from pyg_recmetrics.task.catalogue import check_has
 

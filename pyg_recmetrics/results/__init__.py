@@ -4,7 +4,7 @@ This package may import the conventions and all layers below them. It knows no r
 """
 
 from pyg_recmetrics.results.cohorts import Cohorts, Gaps
-from pyg_recmetrics.results.comparison import Comparison, PairedDifference, Protocol, compare
+from pyg_recmetrics.results.comparison import Comparison, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.merging import merge
 from pyg_recmetrics.results.race import Race
@@ -12,6 +12,7 @@ from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runs
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
+from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
 
 __all__ = [
     "Cohorts",

@@ -15,6 +15,7 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, lists_of, select_edges
+from pyg_recmetrics.results.counts import USERS, Nouns
 from pyg_recmetrics.results.estimates import (
     Basis,
     Estimate,
@@ -23,7 +24,7 @@ from pyg_recmetrics.results.estimates import (
     mean_of_users,
     ratio_of_sums,
 )
-from pyg_recmetrics.results.notes import USERS, Nouns, caution, note_on_intervals
+from pyg_recmetrics.results.notes import caution, note_on_intervals
 from pyg_recmetrics.tables import (
     Rows,
     Table,

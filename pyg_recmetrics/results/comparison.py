@@ -1,12 +1,11 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 import torch
 from torch import Tensor
@@ -14,7 +13,6 @@ from torch import Tensor
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
-    check_finite_number,
     check_level,
     check_natural_number,
 )
@@ -28,7 +26,6 @@ from pyg_recmetrics.results.estimates import (
     LargestOfAll,
     PairedTest,
     Sample,
-    alpha_of,
     check_scipy,
     difference_of_users,
     exp_or_inf,
@@ -36,10 +33,8 @@ from pyg_recmetrics.results.estimates import (
     paired_difference,
     randomization_test,
 )
-from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.notes import (
     NUM_CLAIMED,
-    Nouns,
     caution,
     caution_on_persons,
     clauses,
@@ -49,6 +44,7 @@ from pyg_recmetrics.results.notes import (
     note_on_copies,
     notes_on_comparison,
 )
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
@@ -59,8 +55,10 @@ from pyg_recmetrics.results.runs import (
     read_name,
     recommenders_by_name,
     results_of,
+    samples_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import (
     Best,
     Rows,
@@ -74,121 +72,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
-
 #: A mean that is smaller than this share of what it is a mean of is due to rounding.
 _ROUNDING = 1e-12
-
-#: What a comparison says of `a`, beside `b`.
-Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
-
-
-class PairedDifference(NamedTuple):
-    """The difference of two recommenders in a metric.
-
-    Attributes:
-        metric: The metric, as `name@k`.
-        a: The name of one recommender.
-        b: The name of the other.
-        difference: The mean of `a` minus `b` over the users for whom both are defined.
-        low: The lower end of its confidence interval.
-        high: The upper end.
-        p_value: The p-value of the hypothesis that there is no difference.
-        p_adjusted: The p-value, corrected for all tests of the comparison.
-        verdict: `"better"` or `"worse"` if `a` is that, significantly; `"equivalent"` if the
-            difference is too small to matter; or `"inconclusive"`. `None` without a test.
-        lift: The mean of `a` over that of `b`, minus one, in per cent; `NaN` for a metric that may
-            be negative, of which no share means anything.
-        lift_low: The lower end of its confidence interval.
-        lift_high: The upper end.
-        effect_size: Cohen's d of paired differences: the mean difference over the standard
-            deviation of the differences of users, for one run of each.
-        wins: The number of users for whom `a` is better, on average over pairs of runs.
-        ties: The number of users for whom both are the same.
-        losses: The number of users for whom `b` is better.
-        mean_a: The mean of `a` over the users for whom both are defined.
-        mean_b: The mean of `b`.
-        user_error: The standard error that comes from the choice of users.
-        run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, compare, evaluate
-        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-        >>> task = RankingTask(truth, num_users=6, num_items=3)
-        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-        >>> comparison = compare({"perfect": perfect, "popular": popular})
-        >>> row = comparison[0]
-        >>> row.wins, row.ties, row.losses
-        (3.0, 3.0, 0.0)
-    """
-
-    metric: str
-    a: str
-    b: str
-    difference: float
-    low: float = math.nan
-    high: float = math.nan
-    p_value: float = math.nan
-    p_adjusted: float = math.nan
-    verdict: Verdict | None = None
-    lift: float = math.nan
-    lift_low: float = math.nan
-    lift_high: float = math.nan
-    effect_size: float = math.nan
-    wins: float | None = None
-    ties: float | None = None
-    losses: float | None = None
-    mean_a: float = math.nan
-    mean_b: float = math.nan
-    user_error: float = math.nan
-    run_error: float = math.nan
-
-
-@dataclass(frozen=True)
-class Equivalence:
-    """The smallest difference that matters.
-
-    Attributes:
-        size: The difference, or its share of the mean of `b`.
-        is_share: Whether it is a share.
-    """
-
-    size: float
-    is_share: bool
-
-    @classmethod
-    def of(cls, value: float | str) -> "Equivalence":
-        """Reads a number, or a percentage such as `"2%"`.
-
-        Raises:
-            ValueError: If it is neither, or not positive.
-        """
-        is_share = isinstance(value, str)
-        if isinstance(value, str):
-            match = _PERCENTAGE.fullmatch(value)
-            size = float(match[1]) / 100 if match else math.nan
-        else:
-            size = check_finite_number(value, "equivalence")
-        if not size > 0:
-            raise ValueError(
-                f"'equivalence' needs to be a positive number or a percentage such as '2%' "
-                f"(got {value!r})"
-            )
-        return cls(size, is_share)
-
-    def bound(self, mean: float) -> float:
-        """Returns the smallest difference that matters beside a mean."""
-        return self.size * abs(mean) if self.is_share else self.size
-
-    def shares(self, *, negative: bool) -> tuple[float, float]:
-        """Returns between which shares of the mean of `b`, which may be negative, `a` may lie."""
-        size = self.size if self.is_share else 0.0
-        return (1 + size, 1 - size) if negative else (1 - size, 1 + size)
-
-    def __str__(self) -> str:
-        return f"{100 * self.size:.4g}%" if self.is_share else f"{self.size:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,74 +307,6 @@ def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list
     for row in rows:
         by_pair.setdefault((row.a, row.b), []).append(row)
     return by_pair
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How differences were tested.
-
-    Attributes:
-        test (str): The paired test.
-        level (float): The level of the intervals and of all tests together.
-        equivalence (Equivalence or None): The smallest difference that matters.
-        primary (Metric or None): The only metric that was tested; `None` if all were.
-        simultaneous (bool): Whether all intervals hold together.
-        num_runs (mapping): The number of runs of each recommender.
-        deterministic (tuple of str): The recommenders that have no other runs.
-        nouns (Nouns): What was drawn, and what differences are means over.
-        caution (str or None): What makes intervals too narrow.
-        num_tests (int): How many tests p-values are corrected for. Those of differences that were
-            not selected are among them.
-        num_tested_metrics (int): How many metrics these tests are of.
-        remarks (tuple of str): What else is to be known of the results.
-        num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, compare, evaluate
-        >>> truth = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 1, 2, 0, 1, 0]])
-        >>> task = RankingTask(truth, num_users=6, num_items=3)
-        >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
-        >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
-        >>> comparison = compare({"perfect": perfect, "popular": popular})
-        >>> comparison.protocol.test, comparison.protocol.level
-        ('t-test', 0.95)
-    """
-
-    test: PairedTest
-    level: float
-    equivalence: Equivalence | None
-    primary: Metric | None
-    simultaneous: bool
-    num_runs: Mapping[str, int]
-    deterministic: tuple[str, ...]
-    nouns: Nouns
-    remarks: tuple[str, ...] = ()
-    caution: str | None = None
-    num_tests: int = 0
-    num_tested_metrics: int = 0
-    num_data_sets: int = 1
-
-    @property
-    def alpha(self) -> float:
-        """The largest corrected p-value that is significant."""
-        return alpha_of(self.level)
-
-    @property
-    def are_together(self) -> bool:
-        """Whether there are several intervals that hold together."""
-        return self.simultaneous and self.num_tests > 1
-
-    @property
-    def has_runs(self) -> bool:
-        """Whether any recommender has several runs."""
-        return max(self.num_runs.values()) > 1
-
-    @property
-    def uncovered(self) -> list[str]:
-        """The recommenders with a single run that might have had others."""
-        singles = [name for name, number in self.num_runs.items() if number == 1]
-        return [name for name in singles if name not in self.deterministic]
 
 
 #: How many random signs of users simultaneous intervals are drawn from.
@@ -880,6 +697,8 @@ def _protocol(
         for name, run in every_run(recommenders).items()
         if run.num_calls > 1
     ]
+    nouns = next(iter(recommenders.values())).nouns
+    remarks.append(describe_samples(samples_of(recommenders), nouns))
     return Protocol(
         "t-test",
         check_level(level),
@@ -888,8 +707,8 @@ def _protocol(
         simultaneous=False,
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
-        nouns=next(iter(recommenders.values())).runs[0].nouns,
-        remarks=tuple(filter(None, [*remarks, describe_samples(every_run(recommenders))])),
+        nouns=nouns,
+        remarks=tuple(filter(None, remarks)),
     )
 
 

@@ -1,20 +1,18 @@
-"""The words of results: the paragraph for a paper, all notes below tables, and what they count."""
+"""The words of results: the paragraph for a paper, and all notes below tables."""
 
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.messages import list_some, singular, warn
-from pyg_recmetrics.metrics import Metric, definition
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
-from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask, grouped_truth
+from pyg_recmetrics.messages import list_some
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
     FEW_HITS,
     FEW_RUNS,
@@ -24,248 +22,14 @@ from pyg_recmetrics.results.estimates import (
     PairedTest,
     Sample,
 )
-from pyg_recmetrics.sums import exact_sums
+from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, RacedPair, swapped
 from pyg_recmetrics.tables import format_interval, format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
-if TYPE_CHECKING:
-    from pyg_recmetrics.results.comparison import PairedDifference, Protocol
-    from pyg_recmetrics.results.race import Race, RacedPair
-    from pyg_recmetrics.results.result import EvaluationResult
-    from pyg_recmetrics.results.sampling import Sampling
-
-
-def those_who(noun: str) -> str:
-    """Returns such as "users who", with the pronoun of persons or of things."""
-    return f"{noun} {'who' if noun in ('users', 'persons') else 'that'}"
-
-
 #: For as many pairs as this, a printed table ends with a sentence on each.
 NUM_CLAIMED = 6
-
-
-class Nouns(NamedTuple):
-    """What a result is about, in the plural.
-
-    Attributes:
-        users: What has truth: `"users"` or `"queries"`.
-        rows: What each row is: one of these, or `"edges"`.
-        means: What its means are over: these rows, or `"persons"`.
-        drawn: What its intervals draw: `"users"`, `"queries"` or `"persons"`.
-    """
-
-    users: str
-    rows: str
-    means: str
-    drawn: str
-
-    @property
-    def user(self) -> str:
-        """One of the users."""
-        return singular(self.users)
-
-
-#: The nouns where every row is a user, and every user a person.
-USERS = Nouns("users", "users", "users", "users")
-
-#: The nouns where every row is a query of its own.
-QUERIES = Nouns("queries", "queries", "queries", "queries")
-
-
-#: A mean over users who have fewer observations than that is too biased to tell recommenders apart.
-_FEWEST = 5
-
-#: How many metrics a warning names.
-_MAX_NAMED = 4
-
-#: The parameters that say how much each observation counts.
-_OF_WEIGHTS = frozenset({"propensity", "gamma", "clip"})
-
-
-class EffectiveNumber(NamedTuple):
-    """How many observations of equal weight vary as much as those of different weights.
-
-    Attributes:
-        per_user: The mean over users of the number of each.
-        total: The number of all observations together, on which a micro average rests.
-    """
-
-    per_user: float
-    total: float
-
-    @classmethod
-    def of(cls, ranked: RankedEdges, weight: Tensor) -> "EffectiveNumber":
-        """Returns it for the users who are evaluated, from a weight per edge, `[num_edges]`."""
-        is_counted = evaluated_mask(ranked) & (ranked.degree > 0)
-        sums, squares = (ranked.sum(value)[is_counted] for value in (weight, weight.square()))
-        each, *both = exact_sums(sums.square() / squares, sums, squares)
-        total, squared = map(float, both)
-        return cls(each.mean, total**2 / squared if squared else math.nan)
-
-    def __str__(self) -> str:
-        return f"{self.per_user:.2f} per user on average, {self.total:,.0f} in total"
-
-
-class Observations:
-    """How many observations the means rest on that weigh them by propensities.
-
-    Args:
-        ranked (RankedEdges): The ranked ground truth.
-        definitions (mapping): What is computed under the name of each metric.
-    """
-
-    def __init__(self, ranked: RankedEdges, definitions: Mapping[str, Metric]) -> None:
-        self.ranked = ranked
-        self.weighted = {
-            name: metric for name, metric in definitions.items() if _is_weighted(metric)
-        }
-
-    @cached_property
-    def numbers(self) -> dict[str, EffectiveNumber]:
-        """The effective number of observations by how they are weighted, as that is spelled."""
-        by_weighting = {_weighting(metric): metric for metric in self.weighted.values()}
-        return {
-            weighting: EffectiveNumber.of(self.ranked, self._weight(metric))
-            for weighting, metric in by_weighting.items()
-        }
-
-    def notes(self) -> list[str]:
-        """Returns the lines below a table that say the numbers."""
-        return [
-            f"effective number of observations with {weighting}: {number}"
-            for weighting, number in self.numbers.items()
-            if not math.isnan(number.per_user)  # as it is if nobody has truth
-        ]
-
-    def warn(self) -> None:
-        """Warns of means over users who have few observations each."""
-        few = {
-            name: self.numbers[_weighting(metric)].per_user
-            for name, metric in self.weighted.items()
-            if metric.all_arguments.get("average") != "micro"
-            # Rounded as it is printed, so that rounding errors of five are no fewer.
-            and round(self.numbers[_weighting(metric)].per_user, 2) < _FEWEST
-        }
-        if few:
-            warn(
-                f"{list_some(list(few), _MAX_NAMED)} may name the wrong winner: the estimate of a "
-                f"user rests on {min(few.values()):.2f} effective observations on average, and is "
-                f"biased towards what is often observed if they are fewer than {_FEWEST}. Use "
-                f"'average=micro', such as '{_micro(self.weighted[next(iter(few))])}'"
-            )
-
-    def _weight(self, metric: Metric) -> Tensor:
-        arguments: dict[str, Any] = {name: metric.all_arguments[name] for name in _OF_WEIGHTS}
-        item = self.ranked.edge_label_index[1]
-        return catalogue_of(self.ranked).inverse_propensity(item, **arguments)
-
-
-def _is_weighted(metric: Metric) -> bool:
-    is_taken = metric.definition.parameters.keys() >= _OF_WEIGHTS
-    return is_taken and metric.all_arguments["propensity"] != "none"
-
-
-def _weighting(metric: Metric) -> str:
-    """Spells those arguments of a metric that say how much each observation counts."""
-    return ",".join(f"{name}={value}" for name, value in metric.arguments if name in _OF_WEIGHTS)
-
-
-def _micro(metric: Metric) -> Metric:
-    """Returns the micro-averaged recall with the same propensities."""
-    takes = definition("recall").parameters
-    arguments = {name: value for name, value in metric.arguments if name in takes}
-    return Metric("recall", metric.k or 20, tuple((arguments | {"average": "micro"}).items()))
-
-
-@dataclass(frozen=True)
-class UserCounts:
-    """How many users stand behind a result.
-
-    Attributes:
-        num_evaluated (int): Users who have truth that can be retrieved.
-        num_without_truth (int): Users who were to be evaluated but have none.
-        num_without_candidates (int or None): Those of them who have no candidate, because they have
-            seen everything; `None` if candidates are not known.
-        num_left_out (int): Users whom the convention does not evaluate.
-        num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
-            largest k; `None` if candidates are not known.
-        num_with_list (int or None): Users who have a list; `None` if lists were not kept.
-        nouns (Nouns): What the users are called: they may be queries, or edges of them.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-        >>> users = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").user_counts
-        >>> users.num_evaluated, users.num_without_truth
-        (2, 0)
-    """
-
-    num_evaluated: int
-    num_without_truth: int
-    num_without_candidates: int | None
-    num_left_out: int
-    num_with_few_candidates: int | None
-    num_with_list: int | None
-    nouns: Nouns = USERS
-
-    @classmethod
-    def of(
-        cls,
-        ranked: RankedEdges,
-        max_k: int | None,
-        num_left_out: int,
-        action: EmptyTargetAction,
-        nouns: Nouns = USERS,
-    ) -> "UserCounts":
-        """Counts the users of a ranking.
-
-        Args:
-            ranked (RankedEdges): The ranked ground truth.
-            max_k (int, optional): The largest cut-off.
-            num_left_out (int): How many users the convention does not evaluate.
-            action (str): What users without ground truth count as.
-            nouns (Nouns, optional): What the users are called. (default: users)
-
-        Raises:
-            ValueError: If there is a user without truth and `action` is `"error"`.
-        """
-        num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
-        if ranked.users is not None:
-            num_users = ranked.users.numel()
-            num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
-        num_without_truth = num_users - num_evaluated
-        num_without_candidates = num_with_few_candidates = num_with_list = None
-        if ranked.num_candidates is not None:
-            num_without_candidates = num_with_few_candidates = 0
-            if ranked.num_users and int(ranked.num_candidates.min()) < max(max_k or 0, 1):
-                is_evaluated, num_candidates = evaluated_mask(ranked), ranked.num_candidates
-                num_without_candidates = int((is_evaluated & (num_candidates == 0)).sum())
-                has_truth = is_evaluated & (ranked.degree > 0)
-                num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
-        if ranked.lists is not None:
-            has_list = ranked.lists.length(ranked.lists.width) > 0
-            num_with_list = int((evaluated_mask(ranked) & has_list).sum())
-        counts = cls(
-            num_evaluated,
-            num_without_truth,
-            num_without_candidates,
-            num_left_out,
-            num_with_few_candidates,
-            num_with_list,
-            nouns,
-        )
-        check_num_without_truth(counts.num_without_truth, action)
-        return counts
-
-    def of_all(self, num_without_truth: int) -> "UserCounts":
-        """Returns the counts of a sample, with all users of the task who have no truth."""
-        is_known = self.num_without_candidates is not None and (
-            num_without_truth == self.num_without_truth
-        )
-        number = self.num_without_candidates if is_known else None
-        return replace(self, num_without_truth=num_without_truth, num_without_candidates=number)
 
 
 #: How wide a recipe is printed.
@@ -478,7 +242,7 @@ def _items(ranking: Ranking, user: str) -> str:
     return items if ranking.ranked_by is None else f"{items}, by {ranking.ranked_by}"
 
 
-def note_on_bounds(sampling: "Sampling", nouns: Nouns) -> str:
+def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
     """Returns the line below a table that says what its bounds are."""
     together = " for all metrics together" if len(sampling.bounds) > 1 else ""
     return (
@@ -487,7 +251,7 @@ def note_on_bounds(sampling: "Sampling", nouns: Nouns) -> str:
     )
 
 
-def note_on_sampling(sampling: "Sampling", nouns: Nouns) -> str:
+def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
     """Returns the line below a table that says why no more users were ranked."""
     until = f"until {_wanted(sampling)}"
     takes = f"it takes about {sampling.num_needed:,} {until}" if sampling.forecasts else ""
@@ -500,7 +264,7 @@ def note_on_sampling(sampling: "Sampling", nouns: Nouns) -> str:
     )
 
 
-def describe_sampling(sampling: "Sampling", nouns: Nouns) -> str:
+def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
     """Returns which users were ranked, in words for a recipe."""
     if sampling.is_complete:
         return f"all {sampling.num_users:,} {nouns.users} with ground truth"
@@ -514,7 +278,7 @@ def describe_sampling(sampling: "Sampling", nouns: Nouns) -> str:
     )
 
 
-def _who_counts(sampling: "Sampling", nouns: Nouns) -> str:
+def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
     """Returns whom the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
     if len(numbers) == 1:
@@ -522,7 +286,7 @@ def _who_counts(sampling: "Sampling", nouns: Nouns) -> str:
     return f"all {nouns.users} for whom it is defined"
 
 
-def _wanted(sampling: "Sampling") -> str:
+def _wanted(sampling: Sampling) -> str:
     margins = sampling.margins
     if len(set(margins.values())) == 1 and len(margins) == len(sampling.num_counted):
         return f"every mean is known to ± {next(iter(margins.values())):g}"
@@ -530,54 +294,53 @@ def _wanted(sampling: "Sampling") -> str:
     return f"means are known to their margins ({each})"
 
 
-def notes_on_race(race: "Race") -> tuple[str, ...]:
+def notes_on_race(
+    pairs: Sequence[RacedPair], num_users: int, nouns: Nouns, level: float, equivalence: float
+) -> tuple[str, ...]:
     """Returns the lines below the table of a race."""
+    claims = [claim_on_race(pair, nouns, equivalence) for pair in pairs]
     return (
-        *([claim_on_race(pair, race) for pair in race] if len(race) <= NUM_CLAIMED else ()),
-        f"bounds and verdicts are about all {race.num_users:,} {race.nouns.users}, and hold "
-        f"together with {format_level(race.level)} confidence",
-        f"equivalent: less than {race.equivalence:g} apart",
+        *(claims if len(claims) <= NUM_CLAIMED else ()),
+        f"bounds and verdicts are about all {num_users:,} {nouns.users}, and hold together with "
+        f"{format_level(level)} confidence",
+        f"equivalent: less than {equivalence:g} apart",
     )
 
 
-def claim_on_race(pair: "RacedPair", race: "Race") -> str:
+def claim_on_race(pair: RacedPair, nouns: Nouns, equivalence: float) -> str:
     """Returns what a race says of two recommenders, the better one first."""
-    if pair.verdict == "worse":
-        pair = race.pair(pair.b, pair.a)
-    a, b, verdict, difference, low, high, num_users = pair
+    a, b, verdict, difference, low, high, num_users = (
+        swapped(pair) if pair.verdict == "worse" else pair
+    )
     what = {
         "better": f"{a} is better than {b}",
         "equivalent": f"{a} and {b} are equivalent",
         "undecided": f"between {a} and {b} it is undecided",
     }[verdict]
-    if verdict == "better" and max(-low, high) < race.equivalence:
+    if verdict == "better" and max(-low, high) < equivalence:
         what += ", by less than what matters"
     number = format_interval(difference, low, high, "+")
-    return f"{what}: {number}, after {num_users:,} {race.nouns.users}"
+    return f"{what}: {number}, after {num_users:,} {nouns.users}"
 
 
 def describe_samples(
-    results: "Mapping[str, EvaluationResult]", purpose: str = "are compared"
+    samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
 ) -> str | None:
     """Returns whose users stand for all of the task; `None` if nobody's do.
 
     Args:
-        results (mapping): Results of one task by name.
+        samples (mapping): How users were drawn, by the name of the result; `None` if all were.
+        nouns (Nouns): What users are called.
         purpose (str, optional): What becomes of the users whom all results have ranked.
     """
-    samples = {
-        name: result.sampling
-        for name, result in results.items()
-        if result.sampling is not None and not result.sampling.is_complete
-    }
-    if not samples:
+    drawn = {name: x for name, x in samples.items() if x is not None and not x.is_complete}
+    if not drawn:
         return None
-    first = next(iter(samples.values()))
-    users = next(iter(results.values())).nouns.users
-    sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in samples.items()]
+    first = next(iter(drawn.values()))
+    sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in drawn.items()]
     return (
-        f"of {first.num_users:,} {users}, a 'margin' drew {list_some(sizes)}; those whom all have "
-        f"ranked {purpose}"
+        f"of {first.num_users:,} {nouns.users}, a 'margin' drew {list_some(sizes)}; those whom all "
+        f"have ranked {purpose}"
     )
 
 
@@ -658,7 +421,7 @@ def _said(*reasons: str | None) -> str | None:
 _LARGEST_LIFT = 200
 
 
-def lift_in_words(row: "PairedDifference", missing: str = "") -> str:
+def lift_in_words(row: PairedDifference, missing: str = "") -> str:
     """Returns the lift of a difference, and something else if it has none."""
     if math.isnan(row.lift):
         return missing
@@ -672,7 +435,7 @@ _VERDICTS = ("better", "worse", "equivalent", "inconclusive")
 
 
 def clauses(
-    rows: "Sequence[PairedDifference]", bound: "Callable[[PairedDifference], float | None]"
+    rows: Sequence[PairedDifference], bound: Callable[[PairedDifference], float | None]
 ) -> Iterator[str]:
     """Yields what the verdicts on a pair are, and in which metrics."""
     a, b = rows[0].a, rows[0].b
@@ -689,12 +452,12 @@ def clauses(
         yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
 
 
-def _with_size(row: "PairedDifference", more: str = "") -> str:
+def _with_size(row: PairedDifference, more: str = "") -> str:
     numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
     return f"{row.metric} ({', '.join(filter(None, numbers))})"
 
 
-def _with_p(row: "PairedDifference") -> str:
+def _with_p(row: PairedDifference) -> str:
     return _with_size(row, f"p = {format_p(row.p_adjusted)}")
 
 
@@ -709,7 +472,7 @@ _WORDS_ON_TESTS: dict[PairedTest, str] = {
 }
 
 
-def notes_on_comparison(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> Iterator[str]:
+def notes_on_comparison(protocol: Protocol, rows: Sequence[PairedDifference]) -> Iterator[str]:
     """Says how some of the differences were tested."""
     tested = [row for row in rows if not math.isnan(row.p_value)]
     yield _on_intervals(protocol, rows)
@@ -720,7 +483,7 @@ def notes_on_comparison(protocol: "Protocol", rows: "Sequence[PairedDifference]"
     yield from _on_what_is_missing(protocol, tested)
 
 
-def notes_on_data_set(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> Iterator[str]:
+def notes_on_data_set(protocol: Protocol, rows: Sequence[PairedDifference]) -> Iterator[str]:
     """Says how differences on one of several data sets were tested, below a table of all."""
     yield _on_intervals(protocol, rows)
     tested = [row for row in rows if not math.isnan(row.p_value)]
@@ -733,9 +496,7 @@ def notes_on_data_set(protocol: "Protocol", rows: "Sequence[PairedDifference]") 
     yield from _on_what_is_missing(protocol, tested)
 
 
-def _on_what_is_missing(
-    protocol: "Protocol", tested: "Sequence[PairedDifference]"
-) -> Iterator[str]:
+def _on_what_is_missing(protocol: Protocol, tested: Sequence[PairedDifference]) -> Iterator[str]:
     compared = {name for row in tested for name in (row.a, row.b)}
     if single := [name for name in protocol.uncovered if name in compared]:
         yield (f"(*): for these trained models; other seeds of {', '.join(single)} are not covered")
@@ -746,7 +507,7 @@ def _on_what_is_missing(
         yield protocol.caution
 
 
-def _on_intervals(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> str:
+def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
     if all(math.isnan(row.low) for row in rows):
         return "a - b: the difference; an interval and a test need values of two users or more"
     drawn = f", for other {protocol.nouns.drawn}"
@@ -759,7 +520,7 @@ def _on_intervals(protocol: "Protocol", rows: "Sequence[PairedDifference]") -> s
     )
 
 
-def _on_tests(protocol: "Protocol", tested: "Sequence[PairedDifference]") -> Iterator[str]:
+def _on_tests(protocol: Protocol, tested: Sequence[PairedDifference]) -> Iterator[str]:
     if not tested:
         if protocol.primary is not None:
             yield f"p: only {protocol.primary} is tested"
@@ -775,7 +536,7 @@ def _on_tests(protocol: "Protocol", tested: "Sequence[PairedDifference]") -> Ite
     yield from _on_equivalence(protocol)
 
 
-def _on_equivalence(protocol: "Protocol") -> Iterator[str]:
+def _on_equivalence(protocol: Protocol) -> Iterator[str]:
     if protocol.equivalence is not None:
         yield (
             f"equivalent: the difference is smaller than {protocol.equivalence}"
@@ -784,7 +545,7 @@ def _on_equivalence(protocol: "Protocol") -> Iterator[str]:
         )
 
 
-def _on_correction(protocol: "Protocol") -> str:
+def _on_correction(protocol: Protocol) -> str:
     if protocol.num_tests == 1:
         by_signs = f" by random signs of {protocol.nouns.drawn}" if protocol.simultaneous else ""
         return f"a single test{by_signs}"

@@ -1,54 +1,18 @@
 """Race: which of several recommenders is better, as far as the users ranked so far tell."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.frozen import Frozen
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.notes import USERS, Nouns, notes_on_race
+from pyg_recmetrics.results.counts import USERS, Nouns
+from pyg_recmetrics.results.notes import notes_on_race
+from pyg_recmetrics.results.verdicts import RacedPair, swapped
 from pyg_recmetrics.tables import Best, Rows, Table, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: What a race says of `a`, beside `b`.
-RaceVerdict: TypeAlias = Literal["better", "worse", "equivalent", "undecided"]
-
-
-class RacedPair(NamedTuple):
-    """What is known of two recommenders in a race.
-
-    Attributes:
-        a: The name of one.
-        b: The name of the other.
-        verdict: `"better"` or `"worse"` if `a` is that; `"equivalent"` if the difference is too
-            small to matter; `"undecided"` otherwise.
-        difference: The mean of `a` minus `b` over the users whom both ranked.
-        low: The lower bound on the difference over all users.
-        high: The upper bound.
-        num_users: How many users both have ranked.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, race
-        >>> users = torch.arange(2_000)
-        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
-        >>> good = torch.nn.functional.one_hot(users % 4).float()
-        >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
-        >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
-        >>> pair = raced[0]
-        >>> pair.a, pair.b, pair.low > 0
-        ('good', 'bad', True)
-    """
-
-    a: str
-    b: str
-    verdict: RaceVerdict
-    difference: float
-    low: float
-    high: float
-    num_users: int
 
 
 class Entrant(NamedTuple):
@@ -194,19 +158,12 @@ class Race(Frozen, Rows[RacedPair]):
         return Table(
             ["recommender", str(self.metric), self.nouns.users, "seconds", "verdict"],
             [_row(self, each) for each in self.entrants],
-            notes_on_race(self),
+            notes_on_race(self, self.num_users, self.nouns, self.level, self.equivalence),
         )
 
     def __repr__(self) -> str:
         best = ", ".join(self.best)
         return f"{type(self).__name__}({len(self.entrants)} recommenders, best: {best})"
-
-
-def swapped(pair: RacedPair) -> RacedPair:
-    """Returns a pair as the other one of it sees it."""
-    a, b, verdict, difference, low, high, num_users = pair
-    opposite: Mapping[RaceVerdict, RaceVerdict] = {"better": "worse", "worse": "better"}
-    return RacedPair(b, a, opposite.get(verdict, verdict), -difference, -high, -low, num_users)
 
 
 def _row(race: Race, each: Entrant) -> list[str]:

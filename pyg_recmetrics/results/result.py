@@ -3,11 +3,12 @@
 import copy
 import math
 import re
+from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -18,16 +19,16 @@ from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
     check_labels,
+    check_level,
     check_natural_number,
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, FrozenDict, settle
-from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import list_some, singular, warn
+from pyg_recmetrics.messages import singular, warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
+from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
@@ -41,19 +42,27 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
     fields_of,
     from_fields,
-    has_constant_scores,
     lists_of,
     select_edges,
     select_users,
     to_ranx,
     write_trec,
 )
-from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.results import archive, cohorts
-from pyg_recmetrics.results.cohorts import Cohorts, PartialRecall
+from pyg_recmetrics.results.cohorts import (
+    CohortMean,
+    Cohorts,
+    Intervals,
+    PartialRecall,
+    by_groups,
+    by_popularity,
+    group_by_degree,
+)
+from pyg_recmetrics.results.counts import Nouns, Observations, UserCounts
 from pyg_recmetrics.results.estimates import (
     AverageOver,
     Basis,
+    Estimate,
     Interval,
     IntervalMethod,
     Sample,
@@ -61,15 +70,19 @@ from pyg_recmetrics.results.estimates import (
     check_averages,
     check_has_rows,
     interval_of_mean,
+    mean_of_runs,
+    mean_of_users,
     means_of_persons,
     num_persons,
 )
-from pyg_recmetrics.results.measured import Measured
+from pyg_recmetrics.results.frames import (
+    frame_of_items,
+    frame_of_lists,
+    frame_of_means,
+    frame_of_users,
+)
 from pyg_recmetrics.results.notes import (
-    Nouns,
-    Observations,
     Ranking,
-    UserCounts,
     caution,
     caution_on_persons,
     describe_sampling,
@@ -83,8 +96,9 @@ from pyg_recmetrics.results.notes import (
 from pyg_recmetrics.results.sampling import (
     Sampling,
 )
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.sums import exact_mean, exact_sums
-from pyg_recmetrics.tables import Table, format_interval, to_data_frame
+from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
@@ -134,270 +148,6 @@ class PerUser(ByMetric[Tensor]):
         )
 
 
-def frame_of_means(means: Mapping[Metric, float]) -> "pd.DataFrame":
-    """Returns a row for every metric: `metric`, `k` and `value`."""
-    rows = [(metric.label, metric.k, mean) for metric, mean in means.items()]
-    frame = to_data_frame(rows, ["metric", "k", "value"], index=[str(metric) for metric in means])
-    return frame.astype({"k": "Int64"})
-
-
-def frame_of_users(
-    ranked: RankedEdges, query: Tensor | None, values: Mapping[str, Tensor]
-) -> "pd.DataFrame":
-    """Returns a row for every user who is evaluated: `user`, `degree`, and a column per metric.
-
-    If each row is an edge, `item` takes the place of `degree`. Queries have a column for each of
-    theirs, from `query_0` on.
-
-    Args:
-        ranked (RankedEdges): The ranked ground truth.
-        query (torch.Tensor, optional): The columns of every query, of shape
-            `[num_users, num_columns]`.
-        values (mapping): The value of every row by metric, of shape `[num_users]`.
-    """
-    rows = evaluated_mask(ranked).nonzero().squeeze(1)
-    users = rows if ranked.origin.user_of_row is None else ranked.origin.user_of_row[rows]
-    of_query = () if query is None else query.unbind(1)
-    columns = {f"query_{number}": column[users] for number, column in enumerate(of_query)}
-    if ranked.origin.user_of_row is None:
-        columns["degree"] = ranked.degree[rows]
-    columns |= {name: value[rows] for name, value in values.items()}
-    frame = frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
-    if ranked.origin.user_of_row is not None:
-        items = named_ids(ranked.edge_label_index[1], ranked.item_ids)
-        frame.insert(1 + len(of_query), "item", items)
-    return frame
-
-
-def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> "pd.DataFrame":
-    """Returns a row for every item in the top `k`: `user`, `rank`, `item` and `is_relevant`.
-
-    Args:
-        ranked (RankedEdges): The ranked ground truth, with lists.
-        k (int): The cut-off.
-        users (iterable, optional): The original ids of the users, or their row numbers if there
-            are no others; `None` for all users.
-
-    Raises:
-        TypeError: If `users` does not hold ids.
-        ValueError: If lists were not kept down to `k`, or `users` holds others than those who are
-            evaluated.
-    """
-    with requires_extra("pandas", "frames", "top_k"):
-        import pandas as pd
-    user, rank, item = lists_of(ranked, k).places(k, _numbers_of(users, ranked))
-    return pd.DataFrame(
-        {
-            "user": named_ids(user, ranked.user_ids),
-            "rank": rank.cpu().numpy(),
-            "item": named_ids(item, ranked.item_ids),
-            "is_relevant": _is_truth(ranked, user, item).cpu().numpy(),
-        }
-    )
-
-
-def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFrame":
-    """Returns a row for every item of the truth: `item`, `degree`, `hits`, and their ratio.
-
-    There is a column `popularity`, too, if seen edges are known.
-
-    Args:
-        ranked (RankedEdges): The ranked ground truth.
-        is_hit (torch.Tensor): Whether each edge counts as retrieved, of shape `[num_edges]`.
-        name (str): What the ratio is called.
-    """
-    items, index, degree = ranked.edge_label_index[1].unique(
-        return_inverse=True, return_counts=True
-    )
-    hits = torch.bincount(index[is_hit], minlength=items.numel())
-    columns = {"degree": degree, "hits": hits, name: hits.double() / degree}
-    if ranked.catalogue is not None and ranked.catalogue.seen is not None:
-        columns["popularity"] = ranked.catalogue.popularity[items]
-    return frame_by_id("item", items, ranked.item_ids, columns, "per_item")
-
-
-def frame_by_id(
-    key: str,
-    numbers: Tensor,
-    ids: Sequence[Any] | None,
-    columns: Mapping[str, Tensor],
-    needed_by: str,
-) -> "pd.DataFrame":
-    """Returns a row for each of some users or items: its original id, and the given columns.
-
-    Args:
-        key (str): The name of the column of ids.
-        numbers (torch.Tensor): The numbers of users or items, of shape `[num_rows]`.
-        ids (sequence, optional): The original ids of all users or items; `None` if there are none.
-        columns (mapping): The other columns by name, of shape `[num_rows]`.
-        needed_by (str): The function that an error names if pandas is not installed.
-    """
-    with requires_extra("pandas", "frames", needed_by):
-        import pandas as pd
-    frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
-    frame.insert(0, key, named_ids(numbers, ids))
-    return frame
-
-
-def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
-    """Returns the original ids of users or items, a column of the type that these have."""
-    import pandas as pd
-
-    rows = numbers.cpu().numpy()
-    return rows if ids is None else pd.Index(ids, tupleize_cols=False)[rows]
-
-
-def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
-    """Returns the row numbers of users, in the order in which they are asked for."""
-    import pandas as pd
-
-    evaluated = evaluated_mask(ranked).nonzero().squeeze(1)
-    if users is None:
-        return evaluated
-    # Tensors, arrays and series return their values as Python's own.
-    asked = users.tolist() if hasattr(users, "tolist") else users
-    if isinstance(asked, str) or not isinstance(asked, Iterable):
-        raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
-    asked = list(asked)
-    known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
-    try:
-        place = known.get_indexer(pd.Index(asked, tupleize_cols=False))
-    except TypeError as error:
-        raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
-    if unknown := [asked[index] for index in (place < 0).nonzero()[0]]:
-        named = list_some([repr(id_) for id_ in unknown])
-        raise ValueError(f"'users' needs to hold ids of evaluated users (got {named})")
-    return evaluated[torch.from_numpy(place).to(evaluated.device)]
-
-
-def _is_truth(ranked: RankedEdges, user: Tensor, item: Tensor) -> Tensor:
-    """Returns whether each pair of a user and an item is a ground-truth edge."""
-    user_of_edge, item_of_edge = ranked.edge_label_index
-    num_items = max_id(item, item_of_edge) + 1
-    return torch.isin(user * num_items + item, user_of_edge * num_items + item_of_edge)
-
-
-#: The ways to rank ties that may flatter a recommender.
-_FLATTERING: tuple[Ties, ...] = ("index", "best")
-
-#: How many metrics a warning names.
-_MAX_NAMED = 4
-
-
-class TieRange(NamedTuple):
-    """The lowest and the highest mean of a metric, over all orders of equal scores."""
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        low, high = (f"{mean:.4f}".removeprefix("0") for mean in self)
-        return f"{low} to {high}"
-
-
-class TieRanges:
-    """How far the order of ties can move the means of a ranking."""
-
-    def __init__(self, ranked: RankedEdges) -> None:
-        self.ranked = ranked
-
-    @cached_property
-    def num_tied(self) -> int | None:
-        """How many edges have the score of another candidate; `None` if scores are unknown."""
-        if self.ranked.num_tied is None:
-            return None
-        return int(self._is_tied.sum())
-
-    @cached_property
-    def num_edges(self) -> int:
-        """How many edges there are."""
-        return self.ranked.rank.numel()
-
-    def can_tell(self, metric: Metric) -> bool:
-        """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
-        is_deep_enough = self.ranked.depth is None or metric.depth is not None
-        return metric.needs_truth and is_deep_enough
-
-    def range(
-        self,
-        metric: Metric,
-        contributed: Tensor,
-        contribute: Callable[[RankedEdges], Tensor],
-        average: Callable[[Tensor], float],
-    ) -> TieRange:
-        """Returns the lowest and the highest mean of a metric.
-
-        Args:
-            metric (Metric): The metric.
-            contributed (torch.Tensor): What every user contributes to it, of shape `[num_users]`.
-            contribute (callable): Returns the same for another order of ties.
-            average (callable): Returns the mean of what users contribute.
-        """
-        if not (metric.needs_truth and self.num_tied):
-            mean = average(contributed)
-            return TieRange(mean, mean)
-        # The value of a user without ties stays as it is, unless it depends on other users.
-        means = [
-            average(torch.where(self._has_tie, contribute(ranked), contributed))
-            for ranked in (self._orders_of_all if metric.is_pooled else self._orders_of_tied)
-        ]
-        return TieRange(min(means), max(means))
-
-    @property
-    def may_flatter(self) -> bool:
-        """Whether the order of ties may flatter, or is all that there is."""
-        return bool(self.num_tied) and (self.ranked.ties in _FLATTERING or self._is_all_tied)
-
-    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> None:
-        """Warns of metrics whose mean depends more on the order of ties than on the users.
-
-        Args:
-            ranges (mapping): The range of the mean of each metric.
-            margin_of (callable): Returns half the width of the confidence interval of a mean.
-        """
-        movable = [
-            f"{name} is {span}"
-            for name, span in ranges.items()
-            if span.high > span.low and not span.high - span.low <= self._width(margin_of(name))
-        ]
-        if movable:
-            warn(
-                f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
-                f"{self.num_tied:,} of {self.num_edges:,} ground-truth edges have the "
-                f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
-            )
-
-    def _width(self, margin: float) -> float:
-        # A single user has no interval.
-        return 0.0 if self._is_all_tied else 2 * margin
-
-    @cached_property
-    def _is_all_tied(self) -> bool:
-        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
-        return bool(is_constant.all())
-
-    @cached_property
-    def _has_tie(self) -> Tensor:
-        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
-        return self.ranked.sum(self._is_tied) > 0
-
-    @property
-    def _is_tied(self) -> Tensor:
-        """Whether each edge has the score of another candidate, `[num_edges]`."""
-        if self.ranked.num_tied is None:
-            return torch.zeros_like(self.ranked.rank, dtype=torch.bool)
-        return self.ranked.num_tied > 0
-
-    @cached_property
-    def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
-        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
-
-    @cached_property
-    def _orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
-        tied = select_users(self.ranked, self._has_tie)
-        return tied.with_ties("worst"), tied.with_ties("best")
-
-
 #: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
 Separator: TypeAlias = Literal["@", "_", "-", "."]
 
@@ -427,6 +177,279 @@ def spell(metrics: Iterable[str | Metric], sep: Separator = "@") -> list[str]:
             f"{name!r} of {of})"
         )
     return spelled
+
+
+class Measured(Tabular):
+    """One run of a recommender, or several: a value for every row in every run."""
+
+    metrics: tuple[Metric, ...]
+
+    @property
+    @abstractmethod
+    def runs(self) -> "tuple[EvaluationResult, ...]":
+        """The runs. Those whose rankings are equal are one."""
+
+    @property
+    def nouns(self) -> Nouns:
+        """What its rows are called, such as `"queries"`."""
+        return self.runs[0].user_counts.nouns
+
+    def values_of(self, metric: str | Metric) -> Tensor:
+        r"""Returns what every row contributes to the mean of a metric in every run.
+
+        This is :attr:`per_user` after `empty_target_action` was applied. The mean of a run is the
+        mean of its row, without those that are `NaN`, who do not count.
+
+        Args:
+            metric (str or Metric): One of the metrics that were evaluated, or any other metric of
+                the convention that the ranking is deep enough for.
+
+        Returns:
+            A double-precision tensor of shape `[num_runs, num_users]`. A result is one run. There
+            is a column for every edge with `per="edge"`, and for every person with `per="person"`.
+
+        Raises:
+            ValueError: If there is no such metric, or it has one value for all users together.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=3, num_items=3)
+            >>> scores = torch.tensor([0.1, 0.3, 0.2])
+            >>> result = evaluate(scores, task, "recall@2", empty_target_action="neg")
+            >>> result.values_of("recall@2").tolist(), result.per_user["recall@2"].tolist()
+            ([[1.0, 0.0, 0.0]], [1.0, 0.0, nan])
+        """
+        device = self.runs[0].ranked.rank.device
+        return torch.stack([run._contributions(metric).to(device) for run in self.runs])
+
+    def estimate_of(self, metric: str | Metric) -> Estimate:
+        """Returns the mean of a metric over rows and runs, and what each adds to its error.
+
+        A metric of all users together varies by runs alone.
+
+        Raises:
+            ValueError: If there is no such metric, or only some runs have it.
+        """
+        if self.has_rows(metric):
+            return mean_of_users(self.values_of(metric), self.runs[0]._person)
+        if not all(metric in run for run in self.runs):
+            raise ValueError(f"'metric' needs to be a metric of all results (got '{metric}')")
+        means = [run[metric] for run in self.runs]
+        return mean_of_runs(torch.tensor(means, dtype=torch.double, device="cpu"))
+
+    def mean_of(self, metric: str | Metric, level: float = 0.95) -> CohortMean:
+        """Returns the mean of a metric over rows and runs, with its confidence interval.
+
+        Args:
+            metric (str or Metric): The metric, as `name@k`.
+            level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
+
+        Raises:
+            ValueError: If there is no such metric, or `level` is not between 0 and 1.
+        """
+        if self.has_rows(metric):
+            resolved = self.runs[0]._resolve(metric)
+            return self._intervals(level).mean(self.values_of(metric), resolved)
+        estimate, users = self.estimate_of(metric), self.runs[0].user_counts
+        num_users = users.num_with_list or users.num_evaluated
+        interval = estimate.interval(check_level(level))
+        resolved = self.runs[0]._resolve(metric)
+        ends = interval.of_metric(resolved, estimate.values)
+        return CohortMean(estimate.value, *ends, num_users)
+
+    def _values(self, metric: str | Metric) -> Tensor:
+        """Returns the values of rows, or those of runs of a metric of all users together."""
+        has_rows = self.has_rows(metric)
+        return self.values_of(metric) if has_rows else self.estimate_of(metric).values
+
+    def has_rows(self, metric: str | Metric) -> bool:
+        """Returns whether a metric has a value for every row, or one for all together."""
+        first, name = self.runs[0], str(parse(metric))
+        return name in first.per_user or (
+            name not in first and not first._resolve(metric).is_aggregate
+        )
+
+    def by(self, groups: Any, *, level: float = 0.95) -> Cohorts:
+        r"""Measures groups of users separately, since a mean may hide large differences.
+
+        Args:
+            groups (torch.Tensor or sequence): A label for every user (or person, if means are over
+                persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
+                whose name is `None` are left out.
+            level (float, optional): The level of the confidence intervals. (default: `0.95`)
+
+        Returns:
+            Every metric with its interval and number of users, for each label. A ratio of sums,
+            such as a micro average, is that of the sums over the group. Metrics that have one value
+            for all users together are left out.
+
+        Raises:
+            TypeError: If `groups` does not hold labels.
+            ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
+            >>> task = RankingTask(truth, num_users=4, num_items=2)
+            >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1", "mrr@2"])
+            >>> cohorts = result.by(["new", "new", "old", None])
+            >>> print(cohorts)
+            group  users        recall@1                      mrr@2
+            -------------------------------------------------------
+            new        2  0.5000 ± .5000  0.7500 (0.0000 to 1.0000)
+            old        1          1.0000                     1.0000
+            ±: 95% confidence interval of the mean over users
+            intervals may be too narrow: there are few users in some groups (2)
+            >>> cohorts["new"]["recall@1"].value
+            0.5
+        """
+        group, labels = self.runs[0]._read_groups(groups)
+        return self._by_groups(group, labels, "group", level)
+
+    def by_degree(self, bins: int = 5, *, level: float = 0.95) -> Cohorts:
+        r"""Measures users with few and with many seen edges separately.
+
+        The bounds are quantiles of the degree over the users who count. Users of the same degree
+        are always in the same group, so groups may differ in size, and there may be fewer than
+        `bins`.
+
+        Args:
+            bins (int, optional): The number of groups. (default: `5`)
+            level (float, optional): See :meth:`by`. (default: `0.95`)
+
+        Returns:
+            The groups from the smallest to the largest degree, labelled by their range, such as
+            `"3-7"`.
+
+        Raises:
+            ValueError: If seen edges are not known, `bins` is not a positive integer, `level` is
+                not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 1, 2, 3], [0, 1, 0, 1]])
+            >>> seen = torch.tensor([[1, 2, 2, 3, 3, 3], [2, 2, 3, 2, 3, 4]])
+            >>> task = RankingTask(truth, num_users=4, num_items=5, seen=seen)
+            >>> list(evaluate(torch.rand(5), task, "recall@1").by_degree(bins=2))
+            ['0-1', '2-3']
+        """
+        first = self.runs[0]
+        degree = first._degree
+        is_counted = torch.stack([run._is_counted.to(degree.device) for run in self.runs])
+        group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
+        return self._by_groups(group, labels, "training degree", level)
+
+    def recall_by_popularity(self, k: int = 20, bins: int = 5, *, level: float = 0.95) -> Cohorts:
+        r"""Measures the recall of popular and of other items separately.
+
+        The popularity of an item is the number of users who have seen it. Quantiles of it cut the
+        catalogue into buckets. Items of the same popularity are always in the same bucket, so
+        buckets may differ in size, and there may be fewer than `bins`. The recall of a user in a
+        bucket is that of the convention, as if only the relevant items in that bucket were
+        relevant: with the standard convention, the fraction of them that are among the top `k` of
+        the whole catalogue. The mean is over users who have such items, whatever
+        `empty_target_action` is.
+
+        Args:
+            k (int, optional): The cut-off. (default: `20`)
+            bins (int, optional): The number of buckets. (default: `5`)
+            level (float, optional): See :meth:`by`. (default: `0.95`)
+
+        Returns:
+            The buckets from the least to the most popular, labelled by their range of popularity.
+
+        Raises:
+            ValueError: If seen edges are not known, the convention has no recall, `k` is deeper
+                than was ranked, `bins` is not a positive integer, `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
+            >>> seen = torch.tensor([[1, 2, 2], [1, 1, 0]])
+            >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
+            >>> most_popular = torch.bincount(seen[1], minlength=3).float()
+            >>> result = evaluate(most_popular, task, "recall@1")
+            >>> buckets = result.recall_by_popularity(k=1, bins=3)
+            >>> {label: means["recall@1"].value for label, means in buckets.items()}
+            {'0': 0.0, '1': nan, '2': 1.0}
+        """
+        common_popularity(self.runs, "recall_by_popularity")
+        recalls = [run._partial_recall(check_positive_integer(k, "k")) for run in self.runs]
+        return by_popularity(recalls, self.runs[0]._candidates, bins, self._intervals(level))
+
+    @property
+    @abstractmethod
+    def num_tied(self) -> float | None:
+        """The number of ground-truth edges with the score of another candidate, over runs."""
+
+    @abstractmethod
+    def tie_range(self, metric: str | Metric) -> TieRange:
+        """Returns the lowest and the highest mean, over all orders of equal scores."""
+
+    @abstractmethod
+    def cell(self, metric: str | Metric) -> str:
+        """Returns the mean of a metric with its interval, as tables show it."""
+
+    def exposure_of(self, k: int) -> Tensor:
+        """Counts for each item how many lists hold it in their top `k`, on average over runs.
+
+        Where some users stand for all, counts are scaled up, so that samples of different sizes can
+        be compared.
+
+        Returns:
+            A double-precision tensor of shape `[num_items]`, on the CPU.
+
+        Raises:
+            ValueError: If a result does not hold lists down to `k`.
+        """
+        counts = [exposure(run.ranked, k).cpu() * _users_per_ranked(run) for run in self.runs]
+        return torch.stack(counts).mean(dim=0)
+
+    def _intervals(self, level: float) -> Intervals:
+        first = self.runs[0]
+        level, nouns = check_level(level), self.nouns
+        return Intervals(first._person, level, nouns, self._note_on_sample())
+
+    @abstractmethod
+    def _note_on_sample(self) -> str | None:
+        """Returns whose users stand for all of the task; `None` if nobody's do."""
+
+    def _by_groups(self, group: Tensor, labels: Sequence[Any], name: str, level: float) -> Cohorts:
+        intervals, device = self._intervals(level), self.runs[0].ranked.rank.device
+        of_runs = [run._values_of_groups(group, len(labels)) for run in self.runs]
+        values: Mapping[str, Tensor] = {
+            metric: torch.stack([of_run[metric].to(device) for of_run in of_runs])
+            for metric in of_runs[0]
+            if all(metric in of_run for of_run in of_runs)
+        }
+        metrics = self.runs[0].definitions
+        return by_groups(values, metrics, group, labels, name, intervals)
+
+
+def common_popularity(runs: "Iterable[EvaluationResult]", needed_by: str) -> Tensor:
+    """Returns how many users have seen each item, of shape `[num_items]`, on the CPU.
+
+    Raises:
+        ValueError: If a result does not know the seen edges, or theirs are not the same. The error
+            says that `needed_by` needs them.
+    """
+    counts = []
+    for run in runs:
+        check_has(run.ranked.catalogue, "popularity", needed_by)
+        counts.append(catalogue_of(run.ranked).popularity.cpu())
+    if not all(torch.equal(count, counts[0]) for count in counts):
+        raise ValueError("'results' needs to be of tasks with the same seen edges")
+    return counts[0]
+
+
+def _users_per_ranked(run: "EvaluationResult") -> float:
+    """Returns how many users of the task each user of a result stands for."""
+    # A sample has users without ground truth in the same proportion.
+    return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
 
 
 class EvaluationResult(Frozen, Measured, Mapping[str, float]):

@@ -15,7 +15,6 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample, check_scipy
-from pyg_recmetrics.results.measured import Measured
 from pyg_recmetrics.results.notes import (
     caution,
     describe_samples,
@@ -25,8 +24,10 @@ from pyg_recmetrics.results.notes import (
     note_on_intervals,
     notes_on_sources,
 )
-from pyg_recmetrics.results.result import EvaluationResult, TieRange
+from pyg_recmetrics.results.result import EvaluationResult, Measured
 from pyg_recmetrics.results.same_task import check_same_task, is_of_same_task, is_same
+from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
 
 if TYPE_CHECKING:
@@ -325,8 +326,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         yield self._note_on_sample()
 
     def _note_on_sample(self) -> str | None:
-        runs = {f"run {number}": run for number, run in enumerate(self.runs, 1)}
-        return describe_samples(runs, "count")
+        samples = {f"run {number}": run.sampling for number, run in enumerate(self.runs, 1)}
+        return describe_samples(samples, self.nouns, "count")
 
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
@@ -426,6 +427,11 @@ def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResul
         for name, recommender in recommenders.items()
         for number, run in enumerate(recommender.runs, start=1)
     }
+
+
+def samples_of(recommenders: Mapping[str, Measured]) -> dict[str, Sampling | None]:
+    """Returns how the users of all runs were drawn; `None` for a run that ranked all."""
+    return {name: run.sampling for name, run in every_run(recommenders).items()}
 
 
 def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:

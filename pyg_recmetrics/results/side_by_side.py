@@ -10,14 +10,16 @@ from pyg_recmetrics.checks import check_fraction, check_positive_integer
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import Lists, evaluated_mask, lists_of
+from pyg_recmetrics.results.counts import Nouns
 from pyg_recmetrics.results.estimates import (
     Sample,
     check_has_rows,
     interval_of_mean,
     paired_difference,
 )
-from pyg_recmetrics.results.notes import Nouns, note_on_intervals
-from pyg_recmetrics.results.result import EvaluationResult, frame_by_id
+from pyg_recmetrics.results.frames import frame_by_id
+from pyg_recmetrics.results.notes import note_on_intervals
+from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.tables import Table, Tabular, format_interval, to_data_frame

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from pyg_recmetrics import Evaluator, Runs, compare, metrics, plot
 from pyg_recmetrics.results import Race
-from pyg_recmetrics.results.notes import QUERIES
-from pyg_recmetrics.results.race import RacedPair
+from pyg_recmetrics.results.counts import QUERIES
+from pyg_recmetrics.results.verdicts import RacedPair
 from tests.results.test_race import ENTRANTS, PAIRS
 from tests.support.tools.small_pictures import lines, make_task, scores_like
 

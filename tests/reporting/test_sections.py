@@ -17,7 +17,8 @@ from pyg_recmetrics import (
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Prose, Remarks
 from pyg_recmetrics.reporting.sections import SECTIONS, sections_of, summary
-from pyg_recmetrics.results.notes import USERS, note_on_bounds
+from pyg_recmetrics.results.counts import USERS
+from pyg_recmetrics.results.notes import note_on_bounds
 from tests.support.machines.missing_packages import hide_package
 from tests.support.references.variance_components import margin_over_runs
 

@@ -10,14 +10,11 @@ import torch
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate, metrics
 from pyg_recmetrics.results import PairedDifference as PairedDifferenceOfProtocol
 from pyg_recmetrics.results import Protocol, estimates
-from pyg_recmetrics.results.comparison import (
-    Comparison,
-    Equivalence,
-    Pair,
-    PairedDifference,
-)
-from pyg_recmetrics.results.notes import USERS, caution, notes_on_comparison
+from pyg_recmetrics.results.comparison import Comparison, Pair
+from pyg_recmetrics.results.counts import USERS
+from pyg_recmetrics.results.notes import caution, notes_on_comparison
 from pyg_recmetrics.results.runs import as_measured
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines.missing_packages import hide_package
 

@@ -24,7 +24,7 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.metrics import registry
 from pyg_recmetrics.ranked_edges import catalogue_of, evaluated_mask, select_users
-from pyg_recmetrics.results.notes import EffectiveNumber, UserCounts
+from pyg_recmetrics.results.counts import EffectiveNumber, UserCounts
 from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
 from tests.support.cases.strategies import cases
 

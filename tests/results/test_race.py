@@ -4,7 +4,8 @@ import pytest
 
 from pyg_recmetrics import metrics
 from pyg_recmetrics.results import Race
-from pyg_recmetrics.results.race import Entrant, RacedPair, swapped
+from pyg_recmetrics.results.race import Entrant
+from pyg_recmetrics.results.verdicts import RacedPair, swapped
 
 PAIRS = [
     RacedPair("a", "b", "better", 0.03, 0.01, 0.05, 256),

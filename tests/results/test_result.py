@@ -25,7 +25,8 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
-from pyg_recmetrics.results.result import ByMetric, PerUser, TieRange, spell
+from pyg_recmetrics.results.result import ByMetric, PerUser, spell
+from pyg_recmetrics.results.tie_range import TieRange
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package

@@ -2,8 +2,9 @@
 
 import pytest
 
+from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.results.notes import USERS, describe_sampling, note_on_bounds, note_on_sampling
+from pyg_recmetrics.results.notes import describe_sampling, note_on_bounds, note_on_sampling
 from pyg_recmetrics.results.sampling import (
     Sampling,
 )

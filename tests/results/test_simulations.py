@@ -15,8 +15,9 @@ import torch
 
 from pyg_recmetrics import Runs, compare
 from pyg_recmetrics.metrics import parse
-from pyg_recmetrics.results.comparison import Equivalence, Pair
+from pyg_recmetrics.results.comparison import Pair
 from pyg_recmetrics.results.estimates import LargestOfAll, mean_of_users
+from pyg_recmetrics.results.verdicts import Equivalence
 from tests.support.cases.drawn_results import (
     SD_OF_INTERACTION,
     SD_OF_REST,

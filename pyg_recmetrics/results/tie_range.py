@@ -1,0 +1,133 @@
+"""How far the order of equal scores can move the means of a ranking."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.ranked_edges import RankedEdges, has_constant_scores, select_users
+from pyg_recmetrics.ranked_edges.ties import Ties
+
+#: The ways to rank ties that may flatter a recommender.
+_FLATTERING: tuple[Ties, ...] = ("index", "best")
+
+#: How many metrics a warning names.
+_MAX_NAMED = 4
+
+
+class TieRange(NamedTuple):
+    """The lowest and the highest mean of a metric, over all orders of equal scores."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        low, high = (f"{mean:.4f}".removeprefix("0") for mean in self)
+        return f"{low} to {high}"
+
+
+class TieRanges:
+    """How far the order of ties can move the means of a ranking."""
+
+    def __init__(self, ranked: RankedEdges) -> None:
+        self.ranked = ranked
+
+    @cached_property
+    def num_tied(self) -> int | None:
+        """How many edges have the score of another candidate; `None` if scores are unknown."""
+        if self.ranked.num_tied is None:
+            return None
+        return int(self._is_tied.sum())
+
+    @cached_property
+    def num_edges(self) -> int:
+        """How many edges there are."""
+        return self.ranked.rank.numel()
+
+    def can_tell(self, metric: Metric) -> bool:
+        """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
+        is_deep_enough = self.ranked.depth is None or metric.depth is not None
+        return metric.needs_truth and is_deep_enough
+
+    def range(
+        self,
+        metric: Metric,
+        contributed: Tensor,
+        contribute: Callable[[RankedEdges], Tensor],
+        average: Callable[[Tensor], float],
+    ) -> TieRange:
+        """Returns the lowest and the highest mean of a metric.
+
+        Args:
+            metric (Metric): The metric.
+            contributed (torch.Tensor): What every user contributes to it, of shape `[num_users]`.
+            contribute (callable): Returns the same for another order of ties.
+            average (callable): Returns the mean of what users contribute.
+        """
+        if not (metric.needs_truth and self.num_tied):
+            mean = average(contributed)
+            return TieRange(mean, mean)
+        # The value of a user without ties stays as it is, unless it depends on other users.
+        means = [
+            average(torch.where(self._has_tie, contribute(ranked), contributed))
+            for ranked in (self._orders_of_all if metric.is_pooled else self._orders_of_tied)
+        ]
+        return TieRange(min(means), max(means))
+
+    @property
+    def may_flatter(self) -> bool:
+        """Whether the order of ties may flatter, or is all that there is."""
+        return bool(self.num_tied) and (self.ranked.ties in _FLATTERING or self._is_all_tied)
+
+    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> None:
+        """Warns of metrics whose mean depends more on the order of ties than on the users.
+
+        Args:
+            ranges (mapping): The range of the mean of each metric.
+            margin_of (callable): Returns half the width of the confidence interval of a mean.
+        """
+        movable = [
+            f"{name} is {span}"
+            for name, span in ranges.items()
+            if span.high > span.low and not span.high - span.low <= self._width(margin_of(name))
+        ]
+        if movable:
+            warn(
+                f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
+                f"{self.num_tied:,} of {self.num_edges:,} ground-truth edges have the "
+                f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
+            )
+
+    def _width(self, margin: float) -> float:
+        # A single user has no interval.
+        return 0.0 if self._is_all_tied else 2 * margin
+
+    @cached_property
+    def _is_all_tied(self) -> bool:
+        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
+        return bool(is_constant.all())
+
+    @cached_property
+    def _has_tie(self) -> Tensor:
+        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
+        return self.ranked.sum(self._is_tied) > 0
+
+    @property
+    def _is_tied(self) -> Tensor:
+        """Whether each edge has the score of another candidate, `[num_edges]`."""
+        if self.ranked.num_tied is None:
+            return torch.zeros_like(self.ranked.rank, dtype=torch.bool)
+        return self.ranked.num_tied > 0
+
+    @cached_property
+    def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
+        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
+
+    @cached_property
+    def _orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
+        tied = select_users(self.ranked, self._has_tie)
+        return tied.with_ties("worst"), tied.with_ties("best")
