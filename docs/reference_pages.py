@@ -146,7 +146,7 @@ FOR_THE_PACKAGE = {
     "Definition": ("check", "check_together", "mask", "needs_with"),
     "Evaluator": ("runner",),
     "History": ("append", "clear"),
-    "Measured": ("cell", "estimate_of", "exposure_of", "has_rows", "mean_of"),
+    "Measured": ("cell", "estimate_of"),
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
     "PrecisionRecallCurve": ("curve",),

@@ -7,7 +7,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
-from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.result import Measured, has_rows, mean_of
 from pyg_recmetrics.results.runs import samples_of
 from pyg_recmetrics.tables import Best, Table, format_interval
 
@@ -30,7 +30,7 @@ def means_on_each(
     for data_set, of_one in results.items():
         for name, result in of_one.items():
             try:
-                means.setdefault(data_set, {})[name] = result.mean_of(metric, level)
+                means.setdefault(data_set, {})[name] = mean_of(result, metric, level)
             except ValueError as error:
                 raise ValueError(f"{data_set}, {name}: {error}") from error
     return means
@@ -105,7 +105,7 @@ def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
     yield note_on_intervals(level, first._person, first.nouns)
     if note := describe_samples(samples_of(results), first.nouns, "count"):
         yield note
-    if first.has_rows(metric) and (note := first._caution(metric)):
+    if has_rows(first, metric) and (note := first._caution(metric)):
         yield note
 
 

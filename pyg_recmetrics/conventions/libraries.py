@@ -56,7 +56,7 @@ _LIBRARIES = (
         _metrics(
             "precision recall map mrr hit_rate coverage gini popularity",
             ndcg=_BINARY,
-            roc_auc={"ties": "half", "weight": "relevant"},
+            roc_auc={"ties": "half", "average": "relevant"},
         ),
         note="Its number of items includes the padding item, which changes coverage and Gini index "
         f"a little: this is a bug and not reproduced. {_UNSTABLE} What it calls GAUC is roc_auc, "

@@ -20,10 +20,11 @@ TiedPairs: TypeAlias = Annotated[
     Literal["ranked", "half"],
     {"ranked": "equal scores as they are ranked", "half": "equal scores count one half"},
 ]
-UserWeight: TypeAlias = Annotated[
-    Literal["none", "candidates", "relevant"],
+#: How the mean over users weighs them, see :func:`roc_auc`.
+WeightedAverage: TypeAlias = Annotated[
+    Literal["macro", "candidates", "relevant"],
     {
-        "none": "",
+        "macro": "",
         "candidates": "every user counts as often as it has candidates",
         "relevant": "every user counts as often as it has relevant items",
     },
@@ -37,7 +38,7 @@ def roc_auc(
     propensity: Propensity = "none",
     gamma: Gamma = 2.0,
     clip: Clip | None = None,
-    weight: UserWeight = "none",
+    average: WeightedAverage = "macro",
 ) -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
 
@@ -54,9 +55,10 @@ def roc_auc(
     ROC-AUC. This matters little where few candidates are relevant. The value is biased as that of
     :func:`recall` is, and has no micro average.
 
-    With a `weight`, the mean over users is the GAUC: the sum of weight times ROC-AUC over all users
-    for whom it is defined, divided by the sum of their weights. To that end, the value of a user is
-    multiplied by its weight as a multiple of the mean weight, so it may exceed one.
+    With another `average` than `"macro"`, the mean over users is the GAUC: the sum of weight times
+    ROC-AUC over all users for whom it is defined, divided by the sum of their weights. To that end,
+    the value of a user is multiplied by its weight as a multiple of the mean weight, so it may
+    exceed one.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
@@ -70,20 +72,20 @@ def roc_auc(
             see :func:`recall`. (default: `2.0`)
         clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1],
             see :func:`recall`. (default: `None`, all count as they are)
-        weight (str, optional): How the mean over users weighs them. `"none"` counts all the same;
-            `"candidates"` by their number of candidates, such as impressions; `"relevant"` by their
-            number of relevant items, such as clicks. (default: `"none"`)
+        average (str, optional): How the mean over users weighs them: `"macro"` all the same,
+            `"candidates"` by their number of candidates, such as impressions, and `"relevant"` by
+            their number of relevant items, such as clicks. (default: `"macro"`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth,
-        or without an irrelevant candidate. With a `weight`, the value of a user may exceed one.
+        or without an irrelevant candidate. It may exceed one unless `average` is `"macro"`.
 
     Raises:
         ValueError: If `ranked` does not know the rank of every edge or the number of candidates, if
             `ties` is not `"ranked"` or `"half"`, if `ties` is `"half"` and `ranked` does not know
             which scores are equal, if `propensity`, `gamma` or `clip` is not a value of
             :func:`recall`, if `ranked` does not know the propensities or the seen edges that they
-            need, or if `weight` is not `"none"`, `"candidates"` or `"relevant"`.
+            need, or if `average` is not `"macro"`, `"candidates"` or `"relevant"`.
 
     Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982); with
     propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
@@ -106,9 +108,9 @@ def roc_auc(
         inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
         value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * num_irrelevant)
         value = value.clamp(min=0.0)  # Only rounding errors make it negative.
-    if weight == "none":
+    if average == "macro":
         return value
-    weights = candidates_of(ranked) if weight == "candidates" else ranked.degree
+    weights = candidates_of(ranked) if average == "candidates" else ranked.degree
     is_counted = (ranked.degree > 0) & (num_irrelevant > 0)
     return value * weights / _mean_over(ranked, weights, is_counted)
 

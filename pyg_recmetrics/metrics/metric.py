@@ -132,12 +132,11 @@ class Metric:
 
         Example:
             >>> from pyg_recmetrics import metrics
-            >>> spellings = ["recall@20", "recall(average=micro)@20", "roc_auc(weight=candidates)"]
+            >>> spellings = ["recall@20", "recall(average=micro)@20", "roc_auc(average=candidates)"]
             >>> [metrics.parse(spelling).is_pooled for spelling in spellings]
             [False, True, True]
         """
-        values = self.all_arguments
-        return values.get("average") == "micro" or values.get("weight", "none") != "none"
+        return self.all_arguments.get("average", "macro") != "macro"
 
     @property
     def is_aggregate(self) -> bool:

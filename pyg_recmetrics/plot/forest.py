@@ -26,7 +26,7 @@ from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, NOTE_COLOR, 
 from pyg_recmetrics.results import Comparison, PairedDifference
 from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.notes import lift_in_words
-from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.tables import format_level, format_p
 
@@ -282,7 +282,7 @@ def _draw_means(axes: "Axes", rows: _Means, level: float) -> str:
     """
     num_users = []
     for place, (index, result, metric) in rows.items():
-        mean, style = result.mean_of(metric, level), point_style(index)
+        mean, style = mean_of(result, metric, level), point_style(index)
         num_users.append(mean.num_users)
         _draw_interval(axes, place, mean[:3], style)
         means = result.values_of(metric).nanmean(dim=1).tolist()

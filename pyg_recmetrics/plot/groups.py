@@ -25,7 +25,7 @@ from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.counts import those_who
-from pyg_recmetrics.results.result import common_popularity
+from pyg_recmetrics.results.result import common_popularity, exposure_of, mean_of
 from pyg_recmetrics.results.runs import (
     Runnable,
     one_or_recommenders_by_name,
@@ -231,7 +231,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     seen = _group_means(popularity[order], groups)
     axes.plot(middles, seen, color=GREY, linewidth=4, label="seen", zorder=1)
     for index, (name, result) in enumerate(by_name.items()):
-        counts = result.exposure_of(k)[order]
+        counts = exposure_of(result, k)[order]
         style = line_style(index) | point_style(index)
         means = _group_means(counts, groups)
         axes.plot(middles, means, label=label(name) or "recommended", **style)
@@ -330,7 +330,7 @@ def pareto(
     def side(asked: Against) -> _Side:
         if isinstance(asked, Mapping):
             return _seconds(asked, list(found))
-        means = {name: result.mean_of(asked, level) for name, result in found.items()}
+        means = {name: mean_of(result, asked, level) for name, result in found.items()}
         name = str(parse(asked))
         return _Side(name, means, 1 if is_higher_better(name) else -1)
 

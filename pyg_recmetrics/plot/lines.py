@@ -20,7 +20,7 @@ from pyg_recmetrics.plot.picture import (
 from pyg_recmetrics.plot.style import NOTE_COLOR, line_style, point_style
 from pyg_recmetrics.results import EvaluationResult, History, compare
 from pyg_recmetrics.results.race import Race
-from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import (
     Runnable,
     as_measured,
@@ -93,7 +93,7 @@ def metric_at_k(
     alpha = min(_BAND_OPACITY, 1 / len(by_name))  # many bands lie on each other
     num_users: list[int] = []
     for index, (name, result) in enumerate(by_name.items()):
-        means = [result.mean_of(f"{metric}@{k}", level) for k in cut_offs]
+        means = [mean_of(result, f"{metric}@{k}", level) for k in cut_offs]
         values, low, high, counts = zip(*means, strict=True)
         num_users += counts
         style = line_style(index) | point_style(index)
@@ -280,7 +280,7 @@ def _is_curve(given: object) -> bool:
 
 def _measure(result: Measured, cut_offs: Sequence[int]) -> _Points:
     precisions, recalls = (
-        [result.mean_of(f"{metric}@{k}") for k in cut_offs] for metric in ("precision", "recall")
+        [mean_of(result, f"{metric}@{k}") for k in cut_offs] for metric in ("precision", "recall")
     )
     return _Points(
         [mean.value for mean in precisions],

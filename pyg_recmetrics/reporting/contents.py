@@ -14,7 +14,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import Recommenders, all_runs, metrics_of_users
 from pyg_recmetrics.results import Comparison, EvaluationResult, Sampling, compare
 from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
-from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -109,7 +109,7 @@ class Contents:
     def ranking(self) -> list[str]:
         """The recommenders by their mean of the main metric, the best first."""
         metric = self.main_metric
-        means = {name: x.mean_of(metric).value for name, x in self.recommenders.items()}
+        means = {name: mean_of(x, metric).value for name, x in self.recommenders.items()}
         return sorted(means, key=lambda name: means[name], reverse=is_higher_better(str(metric)))
 
     @cached_property

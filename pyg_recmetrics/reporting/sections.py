@@ -18,7 +18,7 @@ from pyg_recmetrics.reporting.parts import Grid, Missing, Part, Prose, Remarks, 
 from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
 from pyg_recmetrics.results.comparison import rows_by_pair
 from pyg_recmetrics.results.counts import those_who
-from pyg_recmetrics.results.result import Measured, common_popularity
+from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
 from pyg_recmetrics.results.runs import common_metrics
 from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Table, format_interval
@@ -327,7 +327,7 @@ def long_tail(contents: Contents) -> Iterator[Part]:
 
 def _most_recommended(contents: Contents) -> Table:
     popularity = common_popularity(contents.every, "report")
-    counts = [each.exposure_of(contents.k) for each in contents.recommenders.values()]
+    counts = [exposure_of(each, contents.k) for each in contents.recommenders.values()]
     if contents.samples:
         # What is scaled up knows no tenths.
         counts = [of.round() for of in counts]

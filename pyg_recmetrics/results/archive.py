@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -121,7 +122,10 @@ def _upgraded(fields: Any, number: int) -> Any:
     if not isinstance(fields, dict):
         return fields
     fields = {name: _upgraded(part, number) for name, part in fields.items()}
-    if "ranked" not in fields or number == 9:
+    if "ranked" not in fields:
+        return fields
+    fields = _from_format_9(fields)
+    if number == 9:
         return fields
     return _from_format_5(fields) if number == 5 else _from_format_8(fields)
 
@@ -148,6 +152,15 @@ def _from_format_8(fields: dict[str, Any]) -> dict[str, Any]:
         others = num_filled(sampling["num_without_truth"], fields["empty_target_action"])
         sampling["num_counted"] = dict.fromkeys(fields["metrics"], sampling["num_users"] + others)
     return fields
+
+
+def _from_format_9(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns fields as they are today: the ROC-AUC had a `weight` in place of an `average`."""
+    of_roc_auc = (fields["convention"]["metrics"] or {}).get("roc_auc", {})
+    if "weight" in of_roc_auc:
+        of_roc_auc["average"] = of_roc_auc.pop("weight")
+    names = [re.sub(r"^(roc_auc\(.*)\bweight=", r"\1average=", name) for name in fields["metrics"]]
+    return fields | {"metrics": names}
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:

@@ -44,7 +44,7 @@ from pyg_recmetrics.results.notes import (
     note_on_copies,
     notes_on_comparison,
 )
-from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.result import Measured, has_rows
 from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
@@ -253,7 +253,7 @@ def difference_of(
     metric: Metric, names: tuple[str, str], both: Sequence[Measured], alpha: float
 ) -> PairedDifference:
     """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
-    if all(recommender.has_rows(metric) for recommender in both):
+    if all(has_rows(recommender, metric) for recommender in both):
         return Pair.of(metric, names, both).row(alpha)
     mean_a, mean_b = (recommender.estimate_of(metric).value for recommender in both)
     difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
@@ -743,7 +743,7 @@ class _Tests:
         alpha = self.protocol.alpha
         alpha_of_each = largest.alpha_of_each(self.protocol.level) if largest else alpha
         for metric, names, both in self._asked():
-            if not all(each.has_rows(metric) for each in both):
+            if not all(has_rows(each, metric) for each in both):
                 self._add(difference_of(metric, names, both, alpha))
                 continue
             pair = Pair.of(metric, names, both)
@@ -762,7 +762,7 @@ class _Tests:
         pairs = [
             Pair.of(metric, names, both)
             for metric, names, both in self._asked()
-            if self.protocol.primary in (None, metric) and all(x.has_rows(metric) for x in both)
+            if self.protocol.primary in (None, metric) and all(has_rows(x, metric) for x in both)
         ]
         differences = [pair.differences.cpu() for pair in pairs if pair.estimate.has_interval]
         if not differences:
@@ -866,7 +866,7 @@ def _primary(
     if primary is None:
         return None
     both = recommenders.values()
-    tested = [metric for metric in metrics if all(each.has_rows(metric) for each in both)]
+    tested = [metric for metric in metrics if all(has_rows(each, metric) for each in both)]
     if not isinstance(primary, str | Metric):
         raise TypeError(f"'primary' needs to be a single metric (got {type(primary).__name__})")
     try:

@@ -231,44 +231,18 @@ class Measured(Tabular):
         Raises:
             ValueError: If there is no such metric, or only some runs have it.
         """
-        if self.has_rows(metric):
+        if has_rows(self, metric):
             return mean_of_users(self.values_of(metric), self.runs[0]._person)
         if not all(metric in run for run in self.runs):
             raise ValueError(f"'metric' needs to be a metric of all results (got '{metric}')")
         means = [run[metric] for run in self.runs]
         return mean_of_runs(torch.tensor(means, dtype=torch.double, device="cpu"))
 
-    def mean_of(self, metric: str | Metric, level: float = 0.95) -> CohortMean:
-        """Returns the mean of a metric over rows and runs, with its confidence interval.
-
-        Args:
-            metric (str or Metric): The metric, as `name@k`.
-            level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-
-        Raises:
-            ValueError: If there is no such metric, or `level` is not between 0 and 1.
-        """
-        if self.has_rows(metric):
-            resolved = self.runs[0]._resolve(metric)
-            return self._intervals(level).mean(self.values_of(metric), resolved)
-        estimate, users = self.estimate_of(metric), self.runs[0].user_counts
-        num_users = users.num_with_list or users.num_evaluated
-        interval = estimate.interval(check_level(level))
-        resolved = self.runs[0]._resolve(metric)
-        ends = interval.of_metric(resolved, estimate.values)
-        return CohortMean(estimate.value, *ends, num_users)
-
     def _values(self, metric: str | Metric) -> Tensor:
         """Returns the values of rows, or those of runs of a metric of all users together."""
-        has_rows = self.has_rows(metric)
-        return self.values_of(metric) if has_rows else self.estimate_of(metric).values
-
-    def has_rows(self, metric: str | Metric) -> bool:
-        """Returns whether a metric has a value for every row, or one for all together."""
-        first, name = self.runs[0], str(parse(metric))
-        return name in first.per_user or (
-            name not in first and not first._resolve(metric).is_aggregate
-        )
+        if has_rows(self, metric):
+            return self.values_of(metric)
+        return self.estimate_of(metric).values
 
     def by(self, groups: Any, *, level: float = 0.95) -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
@@ -394,21 +368,6 @@ class Measured(Tabular):
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
 
-    def exposure_of(self, k: int) -> Tensor:
-        """Counts for each item how many lists hold it in their top `k`, on average over runs.
-
-        Where some users stand for all, counts are scaled up, so that samples of different sizes can
-        be compared.
-
-        Returns:
-            A double-precision tensor of shape `[num_items]`, on the CPU.
-
-        Raises:
-            ValueError: If a result does not hold lists down to `k`.
-        """
-        counts = [exposure(run.ranked, k).cpu() * _users_per_ranked(run) for run in self.runs]
-        return torch.stack(counts).mean(dim=0)
-
     def _intervals(self, level: float) -> Intervals:
         first = self.runs[0]
         level, nouns = check_level(level), self.nouns
@@ -428,6 +387,43 @@ class Measured(Tabular):
         }
         metrics = self.runs[0].definitions
         return by_groups(values, metrics, group, labels, name, intervals)
+
+
+def has_rows(measured: Measured, metric: str | Metric) -> bool:
+    """Returns whether a metric has a value for every row, or one for all together."""
+    first, name = measured.runs[0], str(parse(metric))
+    return name in first.per_user or (name not in first and not first._resolve(metric).is_aggregate)
+
+
+def mean_of(measured: Measured, metric: str | Metric, level: float = 0.95) -> CohortMean:
+    """Returns the mean of a metric over rows and runs, with its confidence interval.
+
+    Raises:
+        ValueError: If there is no such metric, or `level` is not between 0 and 1.
+    """
+    resolved = measured.runs[0]._resolve(metric)
+    if has_rows(measured, metric):
+        return measured._intervals(level).mean(measured.values_of(metric), resolved)
+    estimate, users = measured.estimate_of(metric), measured.runs[0].user_counts
+    num_users = users.num_with_list or users.num_evaluated
+    ends = estimate.interval(check_level(level)).of_metric(resolved, estimate.values)
+    return CohortMean(estimate.value, *ends, num_users)
+
+
+def exposure_of(measured: Measured, k: int) -> Tensor:
+    """Counts for each item how many lists hold it in their top `k`, on average over runs.
+
+    Where some users stand for all, counts are scaled up, so that samples of different sizes can
+    be compared.
+
+    Returns:
+        A double-precision tensor of shape `[num_items]`, on the CPU.
+
+    Raises:
+        ValueError: If a result does not hold lists down to `k`.
+    """
+    counts = [exposure(run.ranked, k).cpu() * _users_per_ranked(run) for run in measured.runs]
+    return torch.stack(counts).mean(dim=0)
 
 
 def common_popularity(runs: "Iterable[EvaluationResult]", needed_by: str) -> Tensor:
@@ -1334,7 +1330,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             low, high = self.sampling.bounds.get(str(metric), (math.nan, math.nan))
             reach = max(self[metric] - low, high - self[metric])
             return Interval(self[metric] - reach, self[metric] + reach)
-        return Interval(*self.mean_of(metric)[1:3])
+        return Interval(*mean_of(self, metric)[1:3])
 
     def _notes(self) -> Iterator[str]:
         """Yields the lines below the table, in the order of reading."""

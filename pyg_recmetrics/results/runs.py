@@ -24,7 +24,7 @@ from pyg_recmetrics.results.notes import (
     note_on_intervals,
     notes_on_sources,
 )
-from pyg_recmetrics.results.result import EvaluationResult, Measured
+from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
 from pyg_recmetrics.results.same_task import check_same_task, is_of_same_task, is_same
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tie_range import TieRange
@@ -306,7 +306,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         num_runs = len(self.runs)
         yield note_on_intervals(0.95, self[0]._person, self[0].nouns, num_runs)
         drawn = {
-            name: self.values_of(name).mean(dim=0) for name in estimates if self.has_rows(name)
+            name: self.values_of(name).mean(dim=0) for name in estimates if has_rows(self, name)
         }
         bases = [Basis.of(x, Sample.of(each, self[0]._person)) for x, each in drawn.items()]
         yield caution(bases, self.nouns.means, unit)

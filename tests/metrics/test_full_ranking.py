@@ -146,7 +146,7 @@ class TestGroupAuc:
                     own = {"candidates": len(row), "relevant": len(items)}[weight]
                     total += own * auc_with_half_credit(row, items)
                     sum_of_weights += own
-            mean = mean_of(f"roc_auc(ties=half,weight={weight})", ranked)
+            mean = mean_of(f"roc_auc(ties=half,average={weight})", ranked)
             expected = total / sum_of_weights if sum_of_weights else math.nan
             assert mean == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -154,9 +154,9 @@ class TestGroupAuc:
         # The second user has no truth, and all of the third's many candidates are relevant.
         scores = [[4, 3], [1, 2, 3], [1, 2, 3, 4], [1, 2, 3]]
         ranked = ranked_by_scores(scores, [{0}, (), {0, 1, 2, 3}, {0}])
-        value = metrics.roc_auc(ranked, weight="candidates").tolist()
+        value = metrics.roc_auc(ranked, average="candidates").tolist()
         assert value == pytest.approx([2 / 2.5, math.nan, math.nan, 0], nan_ok=True)
-        name = "roc_auc(weight=candidates)"
+        name = "roc_auc(average=candidates)"
         assert EvaluationResult(ranked, name)[name] == pytest.approx(2 / 5)
 
 

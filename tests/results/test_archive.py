@@ -202,6 +202,16 @@ class TestOtherFiles:
         assert result.task.user_ids == ("ann", "bob", "cy", "di")
         assert result.ranked.catalogue.item_embedding.equal(torch.eye(5).bfloat16())
 
+    def test_the_weight_of_a_roc_auc_is_its_average(self, tmp_path):
+        header, arrays = read_members((HERE / "format_9.npz").read_bytes())
+        fields = header["fields"]
+        fields["metrics"] = ["roc_auc", "roc_auc(ties=half,weight=relevant)", "recall@2"]
+        fields["convention"]["metrics"] = {"roc_auc": {"weight": "candidates"}, "recall": {}}
+        (tmp_path / "file").write_bytes(write_members(header, arrays))
+        fields = archive.read(tmp_path / "file", dict)
+        assert fields["metrics"] == ["roc_auc", "roc_auc(ties=half,average=relevant)", "recall@2"]
+        assert fields["convention"]["metrics"]["roc_auc"] == {"average": "candidates"}
+
     def test_a_field_that_means_nothing_any_more_is_passed_over(self, tmp_path):
         header, arrays = read_members((HERE / "format_9.npz").read_bytes())
         for owner in ("ranked", "task"):

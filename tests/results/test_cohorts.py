@@ -396,7 +396,7 @@ class TestTable:
     "metric",
     [
         *("recall(average=micro)@3", "adjusted_mean_rank", "adjusted_mean_rank_index"),
-        *("roc_auc(weight=candidates)", "roc_auc(weight=relevant)"),
+        *("roc_auc(average=candidates)", "roc_auc(average=relevant)"),
     ],
 )
 def test_a_ratio_of_sums_is_that_of_the_group(metric):

@@ -214,8 +214,8 @@ class TestContributions:
         [
             "adjusted_mean_rank",
             "adjusted_mean_rank_index",
-            "roc_auc(weight=candidates)",
-            "roc_auc(weight=relevant)",
+            "roc_auc(average=candidates)",
+            "roc_auc(average=relevant)",
         ],
     )
     def test_ratios_of_sums_have_values_intervals_and_runs(self, task, name, tmp_path):
@@ -627,8 +627,8 @@ METRICS_OF_TIE_RANGE = [
     "recall@3",
     "ndcg@5",
     "recall(average=micro)@3",
-    "roc_auc(weight=candidates)",
-    "roc_auc(weight=relevant)",
+    "roc_auc(average=candidates)",
+    "roc_auc(average=relevant)",
     "adjusted_mean_rank_index",
     "mrr",
     "mrr(hits=all)@9",

@@ -26,6 +26,7 @@ from pyg_recmetrics.results.estimates import (
     mean_of_users,
     randomization_test,
 )
+from pyg_recmetrics.results.result import exposure_of
 from pyg_recmetrics.results.runs import one_or_recommenders_by_name, recommenders_by_name
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.bootstrap import bca_quantiles
@@ -315,9 +316,9 @@ class TestLists:
             for row in result.ranked.lists.to_matrix()[:, :2].tolist():
                 for item in row:
                     counts[item] += 0.5 * (item >= 0)
-        assert Runs(runs).exposure_of(2).tolist() == counts
+        assert exposure_of(Runs(runs), 2).tolist() == counts
         with pytest.raises(ValueError, match="keep_items"):
-            Runs(results).exposure_of(4)
+            exposure_of(Runs(results), 4)
 
     @pytest.mark.usefixtures("expect_ties")
     def test_ties_are_counted_by_their_mean(self, task, results):

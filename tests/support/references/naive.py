@@ -387,7 +387,7 @@ def value(name, rankings, truths, catalogue, **arguments):
     ]
 
 
-def per_user(name, rankings, truths, average=None, weight="none", **arguments):
+def per_user(name, rankings, truths, average=None, **arguments):
     """The values of a metric for every user, `nan` for those without truth."""
     function = globals()[name]
     is_adjusted = name.startswith("adjusted")
@@ -397,8 +397,8 @@ def per_user(name, rankings, truths, average=None, weight="none", **arguments):
         function(ranked, truth, **arguments) if truth else nan
         for ranked, truth in zip(rankings, truths, strict=True)
     ]
-    if weight != "none":
-        sizes = map_to(len, rankings if weight == "candidates" else truths)
+    if average in ("candidates", "relevant"):
+        sizes = map_to(len, rankings if average == "candidates" else truths)
         weights = [
             0 if math.isnan(value) else size for value, size in zip(values, sizes, strict=True)
         ]

@@ -589,14 +589,14 @@ def _share_of_better(task, own, user, ties):
     return Fraction(num_ahead) / len(pairs)
 
 
-def value(name, ranked, k=None, average=None, weight="none", **arguments):
+def value(name, ranked, k=None, average=None, **arguments):
     """A metric of every user, `None` where it is undefined."""
     function = globals()[name]
     if name.startswith("adjusted"):
         return function(ranked, average or "micro")
     average = average or "macro"
-    if weight != "none":
-        return weighted(value(name, ranked), ranked, weight)
+    if average in ("candidates", "relevant"):
+        return weighted(value(name, ranked), ranked, average)
     if k is not None:
         arguments["k"] = k
     if average == "macro":

@@ -260,7 +260,7 @@ METRICS_OF_CANDIDATES = {"fall_out": ("needed", {})}
 METRICS_OF_ALL_RANKS = {
     "roc_auc": (
         "none",
-        {"ties": ["ranked", "half"], "weight": ["none", "candidates", "relevant"]},
+        {"ties": ["ranked", "half"], "average": ["macro", "candidates", "relevant"]},
     ),
     "partial_auc": ("needed", {}),
     "pr_auc": ("none", {}),
@@ -338,8 +338,8 @@ def oracle_values(case, metric, users):
     name, k, arguments = metric
     if arguments.get("ties") == "half":
         shares = oracle.shares_of_better(case.task, case.scores, "mean")
-        weight = arguments.get("weight", "none")
-        return shares if weight == "none" else oracle.weighted(shares, users, weight)
+        average = arguments.get("average", "macro")
+        return shares if average == "macro" else oracle.weighted(shares, users, average)
     return oracle.value(name, users, k, **{key: x for key, x in arguments.items() if key != "ties"})
 
 

@@ -72,8 +72,8 @@ def metrics_of_all_ranks():
     spelled_out = (
         "partial_auc@1",
         "partial_auc@3",
-        "roc_auc(weight=candidates)",
-        "roc_auc(weight=relevant)",
+        "roc_auc(average=candidates)",
+        "roc_auc(average=relevant)",
         "adjusted_mean_rank(average=macro)",
         "adjusted_mean_rank_index(average=macro)",
     )
