@@ -17,7 +17,7 @@ from pyg_recmetrics.kernels.exact.scores import ItemFactors
 from pyg_recmetrics.kernels.fast import rounded_items, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.fast.searching import FastProducts, GivenScores, Search, StripSearch
+from pyg_recmetrics.kernels.fast.searching import FastProducts, GivenScores, Search
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
@@ -223,12 +223,6 @@ DEFECTS = {
         ),
     ),
     "the sieve counts seen items": wrapped(Search, "_sieve", with_other("masked", without_edges)),
-    "one position too few is within reach of what was found": wrapped(
-        StripSearch, "_learn_from_new", with_other("depth", lambda depth: (depth - 1).clamp(min=1))
-    ),
-    "nobody looks at strips": wrapped(
-        StripSearch, "_look_at_strips", lambda look: lambda self, start, end: end
-    ),
     "what is relevant is found twice": wrapped(
         Search, "_items_within_reach", with_other("relevant", without_edges)
     ),

@@ -8,8 +8,8 @@ hold two ideas:
   (`counting`). Both lead to `ranks`; those in given `lists` need no scores.
 - `fast/` proves the same answer sooner. A fast score is within a bound of the exact one
   (`bounds`), so only what is closer than that has to be settled by exact scores. `searching` finds
-  the ranks down to a depth: it reads `fast_scores`, which are `fast_products` of `rounded_items` or
-  `given_scores`, in `blocks`; `strip_searching` does so where products take most of the time.
+  the ranks down to a depth: it reads fast scores, which are products of `rounded_items` or given
+  ones, in blocks.
   `bounded_counting` finds all ranks: it counts the scores above thresholds (`threshold_counting`,
   `packed_counts`), and compares the few that are close to one. `direct_ranking` has fewer steps
   than both, for few items. Both a search and it look for values `row_wise`.

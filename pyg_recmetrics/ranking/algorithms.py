@@ -18,7 +18,6 @@ from pyg_recmetrics.kernels.fast.searching import (
     FastProducts,
     FastScores,
     Search,
-    StripSearch,
     rows_to_search,
 )
 from pyg_recmetrics.ranking.recommenders import (
@@ -225,8 +224,6 @@ class RankByCounts(_ExactAlgorithm):
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
-    search: type[Search] = Search
-
     def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
         self.num_items, self.device = request.task.num_items, request.task.device
         self.depth, self.makes_lists = request.depth, request.list_width > 0
@@ -241,7 +238,7 @@ class RankBySearch(RankingAlgorithm):
     def find(self, chunk: Chunk, scores: FastScores) -> Findings:
         """Searches the scores of the users of a chunk."""
         edges = chunk.truth.pairs, chunk.seen.pairs
-        found = self.search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
+        found = Search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
@@ -258,8 +255,6 @@ class SearchProducts(RankBySearch):
     ) -> None:
         super().__init__(recommender, request)
         self.candidates, self.dtype = request.task.candidates, dtype
-        is_in_strips = self.device.type == "cpu" and dtype == torch.float32
-        self.search = StripSearch if is_in_strips else Search
 
     def rank(self, chunk: Chunk) -> Findings:
         return self.find(chunk, FastProducts(self.recommender.users(chunk.users), self._items))

@@ -662,8 +662,6 @@ def draw_patches(draw, task):
             (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
             (searching, "MAX_COLUMNS", multiple * draw.choice([1, 4, 99, 99]) * _scale(task)),
             (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
-            (searching, "NUM_VALUES_OF_STRIP", draw.choice([1, 100, 1000]) * _scale(task)),
-            (searching, "NUM_COLUMNS_OF_STRIP", multiple * draw.choice([1, 4, 99])),
             (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
             (searching, "NUM_FOUND", draw.choice([1, 2**20])),
             (searching, "_PART_IN_SIEVE", draw.choice([1, 1, 2])),
