@@ -78,7 +78,6 @@ PARTS = {
             "compare",
             "race",
             "merge",
-            "side_by_side",
             "report",
         ),
         last=(
@@ -86,7 +85,6 @@ PARTS = {
             "Cohorts",
             "Comparison",
             "Race",
-            "SideBySide",
             "results.notes.UserCounts",
             "results.cohorts.CohortMean",
             "results.race.Entrant",

@@ -28,10 +28,8 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics.results import EvaluationResult as EvaluationResult
     from pyg_recmetrics.results import Race as Race
     from pyg_recmetrics.results import Runs as Runs
-    from pyg_recmetrics.results import SideBySide as SideBySide
     from pyg_recmetrics.results import compare as compare
     from pyg_recmetrics.results import merge as merge
-    from pyg_recmetrics.results.side_by_side import side_by_side as side_by_side
     from pyg_recmetrics.task import Catalogue as Catalogue
     from pyg_recmetrics.task import RankingTask as RankingTask
 
@@ -46,8 +44,8 @@ _NAMES = {
     "ranking": ("PairScorer", "rank"),
     "reporting": ("report",),
     "results": (
-        *("Cohorts", "Comparison", "EvaluationResult", "Race", "Runs", "SideBySide"),
-        *("compare", "merge", "side_by_side"),
+        *("Cohorts", "Comparison", "EvaluationResult", "Race", "Runs"),
+        *("compare", "merge"),
     ),
     "task": ("Catalogue", "RankingTask"),
 }

@@ -16,7 +16,6 @@ from pyg_recmetrics import (
     datasets,
     evaluate,
     race,
-    side_by_side,
     transforms,
 )
 from pyg_recmetrics.results.result import Measured
@@ -201,7 +200,6 @@ def tables():
         "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
         "runs": Runs([result, other_result]),
         "runs of two": compare({"a": [result, other_result], "b": other_result}),
-        "side by side": side_by_side({"a": result, "b": other_result}, k=3),
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
         "benchmark": benchmark,
         "benchmark comparison": benchmark.compare("recall@3", baseline="None", equivalence="2%"),
@@ -265,7 +263,6 @@ class TestFormats:
             "History",
             "Race",
             "Runs",
-            "SideBySide",
             "SplitReport",
             "Table",
         }

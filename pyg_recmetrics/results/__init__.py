@@ -11,7 +11,6 @@ from pyg_recmetrics.results.race import Race
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runs
 from pyg_recmetrics.results.sampling import Sampling
-from pyg_recmetrics.results.side_by_side import SideBySide, side_by_side
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
 
 __all__ = [
@@ -25,9 +24,7 @@ __all__ = [
     "Race",
     "Runs",
     "Sampling",
-    "SideBySide",
     "compare",
     "merge",
-    "side_by_side",
 ]
 __dir__ = __all__.copy  # what completion shows

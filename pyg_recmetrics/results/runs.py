@@ -509,9 +509,8 @@ def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> di
         if not isinstance(name, Name):
             raise TypeError(f"'{argument}' needs strings or numbers as names (got {name!r})")
         if not isinstance(result, kinds) or isinstance(result, str):
-            hint = "; choose one of the runs, such as runs[0]" if isinstance(result, Runs) else ""
             raise TypeError(
-                f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}'{hint})"
+                f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}')"
             )
         if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
             raise ValueError(f"'{argument}' needs names that can be written (got {name!r})")

@@ -17,7 +17,6 @@ from pyg_recmetrics import (
     evaluate,
     plot,
     report,
-    side_by_side,
 )
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.results.estimates import (
@@ -505,7 +504,6 @@ class TestFewRuns:
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 RESULT = evaluate(torch.tensor([0.1, 0.3, 0.2]), TASK, "recall@2", keep_items=True)
 
-SEVERAL = {"compare": compare, "side_by_side": side_by_side}
 ONE_OR_SEVERAL = {
     "metric_at_k": plot.metric_at_k,
     "precision_recall_curve": plot.precision_recall_curve,
@@ -523,18 +521,17 @@ def needs_extras():
 
 
 @pytest.mark.usefixtures("needs_extras")
-@pytest.mark.parametrize("call", [pytest.param(x[1], id=x[0]) for x in SEVERAL.items()])
 @pytest.mark.parametrize("results", [RESULT, [RESULT, RESULT], 0.5, None])
-def test_several_have_names(call, results):
+def test_several_have_names(results):
     kind = type(results).__name__
     message = rf"'results' needs to be results by name, as in {{'A': a, 'B': b}} \(got {kind}\)"
     with pytest.raises(TypeError, match=message):
-        call(results)
+        compare(results)
 
 
 @pytest.mark.usefixtures("needs_extras")
 @pytest.mark.parametrize(
-    "call", [pytest.param(x[1], id=x[0]) for x in (SEVERAL | ONE_OR_SEVERAL).items()]
+    "call", [compare, *(pytest.param(x[1], id=x[0]) for x in ONE_OR_SEVERAL.items())]
 )
 @pytest.mark.parametrize(
     ("results", "error", "message"),

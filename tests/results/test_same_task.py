@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from pyg_recmetrics import Catalogue, EvaluationResult, RankingTask, Runs, compare, evaluate
-from pyg_recmetrics.results import side_by_side
 
 TASK = RankingTask([[0, 1, 2], [2, 0, 1]], num_users=3, num_items=6, seen=[[0, 1], [0, 1]])
 SCORES = torch.tensor([3.0, 2.0, 2.0, 1.0, 1.0, 0.0])
@@ -69,7 +68,6 @@ class TestDifferences:
             for use in (
                 lambda a, b: compare({"a": a, "b": b}),
                 lambda a, b: Runs([a, b]),
-                lambda a, b: side_by_side({"a": a, "b": b}, k=2),
             ):
                 with pytest.raises(ValueError, match=rf"which differ in {field}\)"):
                     use(first, second)
