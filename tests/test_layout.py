@@ -33,6 +33,7 @@ OF_SEVERAL_MODULES = {
     "command/page": "docs/command.md",
     "conventions/peers": "metrics of other libraries",
     "conventions/peers_of_queries": "metrics of other libraries whose queries are no users",
+    "conventions/published": "numbers that other libraries publish",
     "default_device": "a default device of torch",
     "documentation": "the pages of docs/",
     "editors": "what editors and type checkers see",
