@@ -14,9 +14,9 @@ from torch import Tensor
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
-    check_finite_number,
     check_level,
     check_natural_number,
+    check_number,
 )
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
@@ -163,14 +163,15 @@ class Equivalence:
         """Reads a number, or a percentage such as `"2%"`.
 
         Raises:
-            ValueError: If it is neither, or not positive.
+            TypeError: If it is neither.
+            ValueError: If it is not positive.
         """
         is_share = isinstance(value, str)
         if isinstance(value, str):
             match = _PERCENTAGE.fullmatch(value)
             size = float(match[1]) / 100 if match else math.nan
         else:
-            size = check_finite_number(value, "equivalence")
+            size = check_number(value, "equivalence", "a percentage such as '2%'")
         if not size > 0:
             raise ValueError(
                 f"'equivalence' needs to be a positive number or a percentage such as '2%' "
@@ -753,7 +754,8 @@ def compare(
 
     Raises:
         ImportError: If scipy is not installed.
-        TypeError: If `results` does not hold results by name, `primary` is no single metric, or
+        TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor
+            a string, `deterministic` holds no names, `primary` is no single metric, or
             `simultaneous` is not a boolean.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
             or actions for users without truth, they have no metric in common, `baseline`,

@@ -160,31 +160,37 @@ def errors_of_few_users(num_draws):
         yield error
 
 
-#: For each number of runs and each deviation of these, how often a difference is found: in 2 to 7%.
+#: For each number of runs and each deviation of these, how often a difference is found that is not
+#: there: in 3 to 6.5% of draws.
 SIZES = {
-    ((3, 3), (0, 0)): 0.031,
-    ((3, 3), (0.004, 0.004)): 0.033,
-    ((3, 3), (0.02, 0.02)): 0.039,
-    ((3, 3), (0.02, 0.001)): 0.039,
-    ((3, 3), (0.05, 0)): 0.05,
-    ((5, 5), (0.03, 0.001)): 0.042,
-    ((10, 2), (0.02, 0.02)): 0.058,
-    ((10, 2), (0.001, 0.02)): 0.07,
-    ((20, 2), (0.02, 0.02)): 0.059,
-    ((2, 2), (0, 0)): 0.026,
-    ((2, 2), (0.004, 0.004)): 0.027,
+    ((2, 2), (0, 0)): 0.034,
+    ((2, 2), (0.004, 0.004)): 0.037,
+    ((2, 2), (0.02, 0.02)): 0.047,
+    ((3, 3), (0, 0)): 0.039,
+    ((3, 3), (0.02, 0.001)): 0.054,
+    ((3, 3), (0.05, 0)): 0.06,
+    ((3, 3), (0.02, 0.02)): 0.038,
+    ((3, 3), (0.004, 0.004)): 0.039,
+    ((3, 3), (0.001, 0.02)): 0.045,
+    ((5, 5), (0.03, 0.001)): 0.043,
+    ((10, 2), (0, 0)): 0.035,
+    ((10, 2), (0.02, 0.001)): 0.043,
+    ((10, 2), (0.05, 0)): 0.039,
+    ((10, 2), (0.02, 0.02)): 0.059,
+    ((10, 2), (0.004, 0.004)): 0.04,
+    ((10, 2), (0.001, 0.02)): 0.065,
+    ((20, 2), (0.02, 0.02)): 0.06,
 }
 
 #: Each error, how often it leaves its interval, and in how many draws that is counted.
 RATES = [
-    *((partial(errors_of_differences, *cell), wanted, 1500) for cell, wanted in SIZES.items()),
-    (partial(errors_of_differences, (2, 2), (0.02, 0.02)), 0.032, 4000),
+    *((partial(errors_of_differences, *cell), wanted, 5000) for cell, wanted in SIZES.items()),
     # Three equal copies of a recommender without a seed are one run.
     (partial(errors_of_differences, (3, 1), (0.004, 0), num_users=1000), 0.044, 1500),
     (partial(errors_of_differences, (3, 1), (0.01, 0), num_users=1000), 0.045, 1500),
     (partial(errors_of_differences, (3, 1), (0.02, 0), num_users=1000), 0.048, 1500),
-    (partial(largest_errors, 0.005), 0.035, 1500),
-    (partial(largest_errors, 0.02), 0.049, 1500),
+    (partial(largest_errors, 0.005), 0.039, 1500),
+    (partial(largest_errors, 0.02), 0.039, 1500),
     (partial(errors_of_equivalence, 0.1, 0.25), 0.05, 1500),
     (partial(errors_of_equivalence, 0.5, 0.5), 0.05, 1500),
     *(
@@ -218,10 +224,9 @@ class TestRates:
 class TestDifferences:
     @pytest.mark.parametrize(
         ("num_runs", "least", "most"),
-        [((2, 2), 0.005, 0.05), ((3, 3), 0.02, 0.08), ((5, 5), 0.02, 0.08), ((10, 3), 0.02, 0.09)],
+        [((2, 2), 0.015, 0.055), ((3, 3), 0.02, 0.08), ((5, 5), 0.02, 0.08), ((10, 3), 0.02, 0.09)],
     )
     def test_runs_of_both_are_found_to_differ_as_often_as_it_says(self, num_runs, least, most):
-        """Where both have two, it is more careful than it says."""
         for deviation in DEVIATIONS:
             assert least <= found_rate(num_runs, (deviation, deviation)) <= most
 
