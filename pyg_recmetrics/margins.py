@@ -44,7 +44,6 @@ from pyg_recmetrics.sequential import (
 )
 from pyg_recmetrics.task import Catalogue, RankingTask
 
-
 #: What ranks a sample of users, in errors of both.
 SAMPLES = "a margin or a race"
 
