@@ -726,7 +726,7 @@ class Uncertainty:
             (quantile / largest) ** power * part.variance / self.variance
             for quantile, part in zip(quantiles, parts, strict=True)
         )
-        return largest * mean ** (1 / power) * math.sqrt(self.variance)
+        return largest * math.pow(mean, 1 / power) * math.sqrt(self.variance)
 
     def _freedom(self, part: Component) -> float:
         """Returns the degrees of freedom of a part: of runs, those of the runs of both."""
