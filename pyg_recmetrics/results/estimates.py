@@ -622,8 +622,8 @@ FEW_RUNS = 2
 #: The mean of quantiles is one of this power where runs are uneven.
 _POWER_IF_UNEVEN = 3
 
-#: A smaller p-value than this is zero.
-_SMALLEST_TAIL = 1e-150
+#: A smaller p-value than this is zero. Further out, scipy's quantiles are not exact.
+_SMALLEST_TAIL = 1e-100
 
 
 class Component(NamedTuple):
@@ -720,13 +720,11 @@ class Uncertainty:
         parts = [part for part in self.components if part.variance]
         quantiles = [float(stats.t.isf(tail, self._freedom(part))) for part in parts]
         power = _POWER_IF_UNEVEN if self.is_uneven else 1
-        # They are divided first, since the power of a large one may be infinite.
-        largest = max(quantiles, default=0.0) or 1.0
         mean = sum(
-            (quantile / largest) ** power * part.variance / self.variance
+            quantile**power * (part.variance / self.variance)
             for quantile, part in zip(quantiles, parts, strict=True)
         )
-        return largest * math.pow(mean, 1 / power) * math.sqrt(self.variance)
+        return math.pow(mean, 1 / power) * math.sqrt(self.variance)
 
     def _freedom(self, part: Component) -> float:
         """Returns the degrees of freedom of a part: of runs, those of the runs of both."""
