@@ -302,6 +302,18 @@ def check_finite_number(value: object, name: str) -> float:
     return number
 
 
+def check_number(value: object, name: str, or_else: str) -> float:
+    """Returns `value` as a finite number of Python. The error also says what else is allowed.
+
+    Raises:
+        TypeError: If it is no real number.
+        ValueError: If it is not finite.
+    """
+    if as_number(value) is None:
+        raise TypeError(f"'{name}' needs to be a number or {or_else} (got {value!r})")
+    return check_finite_number(value, name)
+
+
 def check_choice(value: object, name: str, choices: Sequence[str], or_else: str = "") -> str:
     """Returns `value` if it is one of some words. The error also names what else is allowed."""
     if not isinstance(value, str) or value not in choices:

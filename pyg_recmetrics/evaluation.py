@@ -15,7 +15,7 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Frame, Margin, Runner, read_margin, sample
+from pyg_recmetrics.margins import SAMPLES, Frame, Margin, Runner, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
@@ -128,8 +128,8 @@ def evaluate(
             some, as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is
             known so well; all of them if half would not do. :meth:`EvaluationResult.bounds` says
             what is known. The metrics need to be means over users of bounded values. A
-            :class:`Margin` also has a level of confidence and a largest number of users.
-            (default: `None`, all users are ranked)
+            :class:`Margin` also has a level of confidence, a largest number of users and the seed
+            of their order. (default: `None`, all users are ranked)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:
@@ -381,7 +381,7 @@ class Evaluator(Frozen):
             return None
         if self._per == "edge":
             raise ValueError(
-                "'margin' needs per='user': edges of a user are not drawn one by one (got 'edge')"
+                f"{SAMPLES} needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
         return Frame(
             self.task,

@@ -16,9 +16,9 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics import processes
 from pyg_recmetrics.checks import (
-    check_finite_number,
     check_level,
     check_natural_number,
+    check_number,
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
@@ -43,6 +43,9 @@ from pyg_recmetrics.sequential import (
     num_to_rank,
 )
 from pyg_recmetrics.task import Catalogue, RankingTask
+
+#: What ranks a sample of users, in errors of both.
+SAMPLES = "a margin or a race"
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class Margin:
 
 
 def _size(margin: object) -> float:
-    size = check_finite_number(margin, "margin")
+    size = check_number(margin, "margin", "a mapping of metrics to numbers")
     if size <= 0:
         raise ValueError(f"'margin' needs to be a positive number (got {margin!r})")
     return size
@@ -117,7 +120,7 @@ def read_margin(margin: float | Mapping[str, float] | Margin, metrics: Iterable[
         return replace(read, size=dict.fromkeys(names, read.size))
     if unknown := sorted(read.size.keys() - set(names)):
         raise ValueError(
-            f"'margin' needs to name metrics that are evaluated, of {names} (got {unknown})"
+            f"a margin needs to name metrics that are evaluated, of {names} (got {unknown})"
         )
     return read
 
@@ -135,15 +138,15 @@ def check_can_sample(
     """
     for name, metric in definitions.items():
         if reason := _why_not(metric, needs_bounds=name in margins.sizes):
-            raise ValueError(f"'margin' needs means of bounded values (got '{name}', {reason})")
+            raise ValueError(f"{SAMPLES} needs means of bounded values (got '{name}', {reason})")
     if task.person is not None:
         raise ValueError(
-            "'margin' needs users who are drawn one by one (got a task with the persons of its "
+            f"{SAMPLES} needs users who are drawn one by one (got a task with the persons of its "
             "rows, who have several each)"
         )
     if not convention.population.constant_scores:
         raise ValueError(
-            "'margin' needs to know before the ranking who is evaluated (got a population with "
+            f"{SAMPLES} needs to know before the ranking who is evaluated (got a population with "
             "'constant_scores=False', which scores decide)"
         )
 
@@ -293,7 +296,7 @@ class Runner:
         is_odd = values.isnan() == self.frame.counted(metric)[first : first + users.numel()]
         if bool(is_odd.any()):
             raise ValueError(
-                f"'margin' needs to know before the ranking for whom '{name}' is defined (got "
+                f"{SAMPLES} needs to know before the ranking for whom '{name}' is defined (got "
                 f"scores or lists that decide it for user {int(users[is_odd][0])})"
             )
         return values
@@ -357,7 +360,7 @@ class OpenQuestion:
         self._is_counted = frame.counted(metric)
         num_counted = int(self._is_counted.sum())
         if num_counted == 0:
-            raise ValueError(f"'margin' needs users for whom '{name}' is defined (got none)")
+            raise ValueError(f"{SAMPLES} needs users for whom '{name}' is defined (got none)")
         self._rate = num_counted / frame.num_users
         self._scale, self._shift = frame.scale_and_shift(metric)
         self.margin = frame.margins.sizes[name]
@@ -379,7 +382,7 @@ class OpenQuestion:
         try:
             self._sequence.add(values[is_counted], self.margin / self._scale)
         except ValueError as error:
-            raise ValueError(f"'margin' needs bounded values of '{self.name}': {error}") from None
+            raise ValueError(f"{SAMPLES} needs bounded values of '{self.name}': {error}") from None
         self._num_added += values.numel()
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import processes
-from pyg_recmetrics.checks import check_finite_number
+from pyg_recmetrics.checks import check_number
 from pyg_recmetrics.evaluation import Evaluator, evaluate
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Margin, OpenQuestion, Runner, ask, naming
@@ -107,7 +107,7 @@ def race(
     if len(named) < 2:
         raise ValueError(f"'recommenders' needs to hold two or more (got {list(named)})")
     if not isinstance(equivalence, Margin):
-        if check_finite_number(equivalence, "equivalence") <= 0:
+        if check_number(equivalence, "equivalence", "a 'Margin'") <= 0:
             raise ValueError(f"'equivalence' needs to be a positive number (got {equivalence:g})")
         equivalence = Margin(equivalence)
     given = (options.pop(name, None) for name in ("num_users", "num_items"))

@@ -444,6 +444,22 @@ def test_natural_number(value, is_accepted):
 
 
 @pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (0.5, None),
+        (math.inf, ValueError("'x' needs to be a finite number (got inf)")),
+        *(
+            (value, TypeError(f"'x' needs to be a number or a word (got {value!r})"))
+            for value in (True, "a", [0.1], None)
+        ),
+    ],
+)
+def test_number(value, error):
+    with expected(error):
+        assert checks.check_number(value, "x", "a word") is value
+
+
+@pytest.mark.parametrize(
     ("value", "is_accepted"),
     [
         (0, True),

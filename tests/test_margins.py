@@ -422,22 +422,28 @@ class TestRefusals:
         ],
     )
     def test_metrics_that_a_sample_does_not_bound(self, metric, reason):
-        with pytest.raises(ValueError, match=r"'margin' needs means of bounded values") as error:
+        with pytest.raises(
+            ValueError, match=r"a margin or a race needs means of bounded values"
+        ) as error:
             Evaluator(TASK, [metric], margin=0.01)
         assert str(error.value) == (
-            f"'margin' needs means of bounded values (got '{metric}', {reason}"
+            f"a margin or a race needs means of bounded values (got '{metric}', {reason}"
             f"{', with or without truth' if 'list' in reason else ''})"
         )
 
     @pytest.mark.parametrize("metric", ["coverage@5", "recall(average=micro)@5"])
     def test_also_those_without_a_margin_if_a_sample_does_not_estimate_them(self, metric):
-        with pytest.raises(ValueError, match="'margin' needs means of bounded values"):
+        with pytest.raises(ValueError, match="a margin or a race needs means of bounded values"):
             Evaluator(TASK, ["ndcg@5", metric], margin={"ndcg@5": 0.01})
 
     def test_persons_and_what_is_decided_after_ranking(self):
-        with pytest.raises(ValueError, match="'margin' needs users who are drawn one by one"):
+        with pytest.raises(
+            ValueError, match="a margin or a race needs users who are drawn one by one"
+        ):
             Evaluator(TASK.with_person(torch.arange(NUM_USERS) // 2), METRICS, margin=0.01)
-        with pytest.raises(ValueError, match="'margin' needs to know before the ranking who"):
+        with pytest.raises(
+            ValueError, match="a margin or a race needs to know before the ranking who"
+        ):
             Evaluator(TASK, METRICS, margin=0.01, convention=some(constant_scores=False))
 
     @pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
@@ -452,7 +458,9 @@ class TestRefusals:
                 margin=0.1,
                 convention=some(few_candidates="undefined"),
             )
-        with pytest.raises(ValueError, match=r"^b: 'margin' needs to know .* for user \d+"):
+        with pytest.raises(
+            ValueError, match=r"^b: a margin or a race needs to know .* for user \d+"
+        ):
             race(
                 {"a": SCORES, "b": scores},
                 TASK,
@@ -471,8 +479,8 @@ class TestRefusals:
         [
             ({"margin": 0}, r"'margin' needs to be a positive number \(got 0\)"),
             ({"margin": -0.1}, r"'margin' needs to be a positive number \(got -0.1\)"),
-            ({"margin": "small"}, r"'margin' needs to be a finite number \(got 'small'\)"),
-            ({"margin": {"mrr": 0.1}}, r"'margin' needs to name metrics .* \(got \['mrr'\]\)"),
+            ({"margin": math.inf}, r"'margin' needs to be a finite number \(got inf\)"),
+            ({"margin": {"mrr": 0.1}}, r"a margin needs to name metrics .* \(got \['mrr'\]\)"),
             ({"margin": {}}, r"'margin' needs to name each metric once \(got \[\]\)"),
         ],
     )
@@ -491,6 +499,11 @@ class TestRefusals:
     def test_odd_margins(self, options, message):
         with pytest.raises(ValueError, match=message):
             Margin(0.1, **options)
+
+    @pytest.mark.parametrize("size", [[0.1], "small", True, {"mrr": None}])
+    def test_no_number(self, size):
+        with pytest.raises(TypeError, match="'margin' needs to be a number or a mapping"):
+            Margin(size)
 
 
 def test_random_ties_of_a_sample_are_those_of_all():

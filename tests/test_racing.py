@@ -197,13 +197,12 @@ class TestRefusals:
         ("changes", "message"),
         [
             ({"equivalence": 0}, r"'equivalence' needs to be a positive number \(got 0\)"),
-            ({"equivalence": "2%"}, "'equivalence' needs to be a finite number"),
             ({"recommenders": {"a": BASE}}, r"'recommenders' needs to hold two or more"),
-            ({"metric": "coverage@5"}, "'margin' needs means of bounded values"),
+            ({"metric": "coverage@5"}, "a margin or a race needs means of bounded values"),
             ({"metric": ["ndcg@5", "mrr"]}, r"'metric' needs to be one metric \(got \['ndcg@5'"),
-            ({"metric": "dcg@5"}, "'margin' needs means of bounded values"),
-            ({"equivalence": Margin({"mrr": 0.1})}, "'margin' needs to name metrics that are"),
-            ({"convention": conventions.get("recometrics")}, "'margin' needs to know before"),
+            ({"metric": "dcg@5"}, "a margin or a race needs means of bounded values"),
+            ({"equivalence": Margin({"mrr": 0.1})}, "a margin needs to name metrics that are"),
+            ({"convention": conventions.get("recometrics")}, "a race needs to know before"),
         ],
     )
     def test_odd_arguments(self, changes, message):
@@ -219,6 +218,8 @@ class TestRefusals:
     def test_other_types(self):
         with pytest.raises(TypeError, match="'recommenders' needs to be recommenders by name"):
             race([BASE, BASE], TASK, "ndcg@5", equivalence=0.01)
+        with pytest.raises(TypeError, match="'equivalence' needs to be a number or a 'Margin'"):
+            race({"a": BASE, "b": BASE}, TASK, "ndcg@5", equivalence="2%")
 
     @pytest.mark.parametrize(
         "name",

@@ -27,7 +27,7 @@ def report(options: argparse.Namespace) -> int:
     check_output(options.output, map(_path_of, options.results))
     results = _by_name(options.results)
     is_asked = notes.same_options(compare_results, options).keys() - {"results"}
-    comparison = _compare(results, options) if is_asked and len(results) > 1 else None
+    comparison = _compare(results, options) if is_asked else None
     title = {} if options.title is None else {"title": options.title}
     page = write_report(results, options.output, comparison=comparison, **title)
     note(f"wrote {page}")

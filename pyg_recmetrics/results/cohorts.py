@@ -247,9 +247,9 @@ class PartialRecall:
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
-    :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree`,
-    :meth:`EvaluationResult.by_item_group` and :meth:`EvaluationResult.recall_by_popularity` return
-    them, and so do the methods of the same names of :class:`Runs`.
+    :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree` and
+    :meth:`EvaluationResult.recall_by_popularity` return them, and so do the methods of the same
+    names of :class:`Runs`. :meth:`EvaluationResult.by_item_group` returns them for a single run.
 
     Attributes:
         name (str): What the labels say about a cohort.

@@ -570,7 +570,8 @@ def compare(
 
     Raises:
         ImportError: If scipy is not installed.
-        TypeError: If `results` does not hold results by name, `primary` is no single metric, or
+        TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor
+            a string, `deterministic` holds no names, `primary` is no single metric, or
             `simultaneous` is not a boolean.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
             or actions for users without truth, they have no metric in common, `baseline`,

@@ -314,8 +314,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         num_calls = max(run.num_calls for run in self.runs)
         yield note_on_calls(num_calls, self.nouns) if num_calls > 1 else None
         yield (
-            f"{num_runs} runs; sd: standard deviation; se: standard error from {unit}, and from "
-            f"runs"
+            f"{num_runs} run{'s' if num_runs > 1 else ''}; sd: standard deviation; se: standard "
+            f"error from {unit}, and from runs"
         )
         yield note_on_few_runs() if num_runs == FEW_RUNS else None
         yield (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from pyg_recmetrics.checks import check_finite_number
+from pyg_recmetrics.checks import check_number
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import Nouns
 from pyg_recmetrics.results.estimates import PairedTest, alpha_of
@@ -97,14 +97,15 @@ class Equivalence:
         """Reads a number, or a percentage such as `"2%"`.
 
         Raises:
-            ValueError: If it is neither, or not positive.
+            TypeError: If it is neither.
+            ValueError: If it is not positive.
         """
         is_share = isinstance(value, str)
         if isinstance(value, str):
             match = _PERCENTAGE.fullmatch(value)
             size = float(match[1]) / 100 if match else math.nan
         else:
-            size = check_finite_number(value, "equivalence")
+            size = check_number(value, "equivalence", "a percentage such as '2%'")
         if not size > 0:
             raise ValueError(
                 f"'equivalence' needs to be a positive number or a percentage such as '2%' "

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate, metrics
+from pyg_recmetrics import (
+    EvaluationResult,
+    Margin,
+    RankedEdges,
+    RankingTask,
+    compare,
+    evaluate,
+    metrics,
+)
 from pyg_recmetrics.results import PairedDifference as PairedDifferenceOfProtocol
 from pyg_recmetrics.results import Protocol, estimates
 from pyg_recmetrics.results.comparison import Comparison, Pair
@@ -548,8 +556,11 @@ class TestVerdicts:
             absolute = compare(pair, metrics="ndcg@3", equivalence=share / 100 * row.mean_b)
             assert of_b[0].verdict == absolute[0].verdict
         assert of_b[0].verdict == "equivalent"
-        for wrong in ("2", "-2%", "0%", "%", 0, -1, math.nan, math.inf, True):
+        for wrong in ("2", "-2%", "0%", "%", 0, -1, math.nan, math.inf):
             with pytest.raises(ValueError, match="'equivalence' needs to be"):
+                compare(pair, equivalence=wrong)
+        for wrong in (True, [0.1], Margin(0.1)):
+            with pytest.raises(TypeError, match="'equivalence' needs to be a number or a perc"):
                 compare(pair, equivalence=wrong)
 
 

@@ -75,7 +75,7 @@ def held_rate(intervals):
 
 
 class TestTextbooks:
-    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1), (2, 2), (3, 5)])
+    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1), (2, 2), (3, 5), (10, 2)])
     @pytest.mark.parametrize("deviation", [0.0, 0.004])
     def test_intervals_of_differences_are_those_of_sums_of_squares(self, num_runs, deviation):
         values = draw_two(num_runs, (deviation, deviation), num_draws=8)
@@ -84,28 +84,26 @@ class TestTextbooks:
             assert (found.high - found.low) / 2 == pytest.approx(margin)
 
     @pytest.mark.parametrize("num_runs", [2, 5])
-    def test_intervals_of_means_are_conservative(self, num_runs):
+    def test_intervals_of_means_are_those_of_sums_of_squares(self, num_runs):
         values, _ = draw_two((num_runs, 1), (0.004, 0), num_draws=8)
         runs = Runs(runs_of(values))
         for draw, name in enumerate(names_of(8)):
-            parts = variance_components.components(values[:, draw].numpy())
+            margin = variance_components.margin(values[:, draw].numpy())
             found = runs.mean(name)
-            assert found.high - found.value == pytest.approx(variance_components.cochran(parts))
+            assert found.high - found.value == pytest.approx(margin)
 
     def test_one_run_of_each_is_a_paired_t_test(self):
         a, b = (values[:, 0].numpy() for values in draw_two((1, 1), (0, 0), num_draws=1))
         low, high = stats.ttest_rel(a[0], b[0]).confidence_interval()
-        parts = variance_components.components(a, b)
-        for margin in (variance_components.satterthwaite, variance_components.cochran):
-            assert margin(parts) == pytest.approx((high - low) / 2)
+        assert variance_components.margin(a, b) == pytest.approx((high - low) / 2)
 
     def test_runs_that_are_all_there_is_are_welchs_test(self):
         generator = torch.Generator().manual_seed(0)
         of_runs = [normal(number, 1, generator=generator).numpy() for number in (3, 5)]
-        parts = variance_components.components(*(means.repeat(50, axis=1) for means in of_runs))
+        margin = variance_components.margin(*(means.repeat(50, axis=1) for means in of_runs))
         welch = stats.ttest_ind(*(means[:, 0] for means in of_runs), equal_var=False)
         low, high = welch.confidence_interval()
-        assert variance_components.satterthwaite(parts) == pytest.approx((high - low) / 2)
+        assert margin == pytest.approx((high - low) / 2)
 
 
 def pair_of(a, b):
@@ -163,31 +161,37 @@ def errors_of_few_users(num_draws):
         yield error
 
 
-#: For each number of runs and each deviation of these, how often a difference is found: in 2 to 7%.
+#: For each number of runs and each deviation of these, how often a difference is found that is not
+#: there: in 3 to 6.5% of draws.
 SIZES = {
-    ((3, 3), (0, 0)): 0.031,
-    ((3, 3), (0.004, 0.004)): 0.033,
-    ((3, 3), (0.02, 0.02)): 0.039,
-    ((3, 3), (0.02, 0.001)): 0.039,
-    ((3, 3), (0.05, 0)): 0.05,
-    ((5, 5), (0.03, 0.001)): 0.042,
-    ((10, 2), (0.02, 0.02)): 0.058,
-    ((10, 2), (0.001, 0.02)): 0.07,
-    ((20, 2), (0.02, 0.02)): 0.059,
-    ((2, 2), (0, 0)): 0.026,
-    ((2, 2), (0.004, 0.004)): 0.027,
+    ((2, 2), (0, 0)): 0.034,
+    ((2, 2), (0.004, 0.004)): 0.037,
+    ((2, 2), (0.02, 0.02)): 0.047,
+    ((3, 3), (0, 0)): 0.039,
+    ((3, 3), (0.02, 0.001)): 0.054,
+    ((3, 3), (0.05, 0)): 0.06,
+    ((3, 3), (0.02, 0.02)): 0.038,
+    ((3, 3), (0.004, 0.004)): 0.039,
+    ((3, 3), (0.001, 0.02)): 0.045,
+    ((5, 5), (0.03, 0.001)): 0.043,
+    ((10, 2), (0, 0)): 0.035,
+    ((10, 2), (0.02, 0.001)): 0.043,
+    ((10, 2), (0.05, 0)): 0.039,
+    ((10, 2), (0.02, 0.02)): 0.059,
+    ((10, 2), (0.004, 0.004)): 0.04,
+    ((10, 2), (0.001, 0.02)): 0.065,
+    ((20, 2), (0.02, 0.02)): 0.06,
 }
 
 #: Each error, how often it leaves its interval, and in how many draws that is counted.
 RATES = [
-    *((partial(errors_of_differences, *cell), wanted, 1500) for cell, wanted in SIZES.items()),
-    (partial(errors_of_differences, (2, 2), (0.02, 0.02)), 0.032, 4000),
+    *((partial(errors_of_differences, *cell), wanted, 5000) for cell, wanted in SIZES.items()),
     # Three equal copies of a recommender without a seed are one run.
     (partial(errors_of_differences, (3, 1), (0.004, 0), num_users=1000), 0.044, 1500),
     (partial(errors_of_differences, (3, 1), (0.01, 0), num_users=1000), 0.045, 1500),
     (partial(errors_of_differences, (3, 1), (0.02, 0), num_users=1000), 0.048, 1500),
-    (partial(largest_errors, 0.005), 0.035, 1500),
-    (partial(largest_errors, 0.02), 0.049, 1500),
+    (partial(largest_errors, 0.005), 0.039, 1500),
+    (partial(largest_errors, 0.02), 0.039, 1500),
     (partial(errors_of_equivalence, 0.1, 0.25), 0.05, 1500),
     (partial(errors_of_equivalence, 0.5, 0.5), 0.05, 1500),
     *(
@@ -221,10 +225,9 @@ class TestRates:
 class TestDifferences:
     @pytest.mark.parametrize(
         ("num_runs", "least", "most"),
-        [((2, 2), 0.005, 0.05), ((3, 3), 0.02, 0.08), ((5, 5), 0.02, 0.08), ((10, 3), 0.02, 0.09)],
+        [((2, 2), 0.015, 0.055), ((3, 3), 0.02, 0.08), ((5, 5), 0.02, 0.08), ((10, 3), 0.02, 0.09)],
     )
     def test_runs_of_both_are_found_to_differ_as_often_as_it_says(self, num_runs, least, most):
-        """Where both have two, it is more careful than it says."""
         for deviation in DEVIATIONS:
             assert least <= found_rate(num_runs, (deviation, deviation)) <= most
 

@@ -14,7 +14,10 @@ from scipy import stats
 
 
 def components(*recommenders):
-    """The parts of the variance of a mean or a difference, each with its degrees of freedom."""
+    """The parts of the variance of a mean or a difference, each with its degrees of freedom.
+
+    Those of users come first, and then that of the runs of each recommender which has several.
+    """
     num_users = recommenders[0].shape[1]
     several = [values for values in recommenders if len(values) > 1]
     means_of_users = [values.mean(axis=0) for values in recommenders]
@@ -24,11 +27,13 @@ def components(*recommenders):
     # The rest cannot make users differ by more than they do.
     share = min(1, total / sum(rests)) if sum(rests) else 0
     parts = [(max(0, total - sum(rests)), num_users - 1)]
-    for values, rest in zip(several, rests, strict=True):
-        num_runs = len(values)
-        of_runs = values.mean(axis=1).var(ddof=1) / num_runs
-        parts += [(share * rest, num_users - 1), (max(0, of_runs - rest), num_runs - 1)]
-    return parts
+    parts += [(share * rest, num_users - 1) for rest in rests]
+    of_runs = [values.mean(axis=1).var(ddof=1) / len(values) for values in several]
+    above = [max(0, x - rest) for x, rest in zip(of_runs, rests, strict=True)]
+    # Where one varies by less than the rest makes it vary, the other is taken to vary by less.
+    kept = max(0, sum(of_runs) - sum(rests)) / sum(above) if sum(above) else 0
+    runs = [(kept * x, len(values) - 1) for x, values in zip(above, several, strict=True)]
+    return parts, runs
 
 
 def _square_of_rest(values):
@@ -38,34 +43,31 @@ def _square_of_rest(values):
     return (rest**2).sum() / (num_runs - 1) / (num_users - 1)
 
 
-def satterthwaite(parts, level=0.95):
-    """Half the width of the interval with Satterthwaite's degrees of freedom."""
+def satterthwaite(parts):
+    """Several parts as one, which has Satterthwaite's degrees of freedom."""
     variance = sum(part for part, _ in parts)
     if variance == 0:
-        return 0.0
-    freedom = variance**2 / sum(part**2 / freedom for part, freedom in parts)
-    return stats.t.isf((1 - level) / 2, freedom) * math.sqrt(variance)
+        return []
+    return [(variance, variance**2 / sum(part**2 / freedom for part, freedom in parts))]
 
 
-def cochran(parts, level=0.95):
+def cochran(parts, level=0.95, power=1):
     """Half the width of the interval with Cochran's quantile: the mean of those of the parts."""
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return 0.0
     tail = (1 - level) / 2
-    quantiles = sum(part * stats.t.isf(tail, freedom) for part, freedom in parts)
-    return quantiles / variance * math.sqrt(variance)
+    quantiles = sum(part * stats.t.isf(tail, freedom) ** power for part, freedom in parts)
+    return (quantiles / variance) ** (1 / power) * math.sqrt(variance)
 
 
 def margin(*recommenders):
-    """Half the width of the interval of a difference: careful where little is known of runs."""
-    parts = components(*recommenders)
-    several = [len(values) for values in recommenders if len(values) > 1]
-    of_runs = [part for part, _ in parts[2::2]]
-    is_lopsided = max(of_runs, default=0) > 0.8 * sum(of_runs)
-    if len(several) < 2 or min(several) == 2 or is_lopsided:
-        return cochran(parts)
-    return satterthwaite(parts)
+    """Half the width of the interval: runs are one part, but for two of one beside more."""
+    users, runs = components(*recommenders)
+    of_two = [freedom == 1 for _, freedom in runs]
+    if any(of_two) and not all(of_two):
+        return cochran(users + runs, power=3)
+    return cochran(users + satterthwaite(runs))
 
 
 def margin_over_runs(groups, level=0.95):
