@@ -254,9 +254,12 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
-        is_eligible = self._convention.population.is_eligible(task)[task.users]
-        self._num_left_out = int((~is_eligible).sum())
-        self.task = task._of_users(task.users[is_eligible]) if self._num_left_out else task
+        self._is_eligible = self._convention.population.is_eligible(task)
+        eligible = task.users[self._is_eligible[task.users]]
+        self._num_left_out = task.users.numel() - eligible.numel()
+        # Rows are those of `task.truth` with per="edge", also where their user is left out.
+        is_whole = self._per == "edge" or self._num_left_out == 0
+        self.task = task if is_whole else task._of_users(eligible)
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k = self._depth()
@@ -446,12 +449,16 @@ class Evaluator(Frozen):
             return self._measure(ranked, sampling)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
-        selected, num_left_out = self._convention.population.select(ranked)
+        select = self._convention.population.select
         if self._per == "edge":
-            # A row for every edge of the truth, also where its user is left out.
-            is_selected = evaluated_mask(selected)[self.task.truth[0]]
-            each = ranked.each_edge(max_degree=self._max_degree)
-            selected = each if selected is ranked else select_users(each, is_selected)
+            is_eligible = self._is_eligible.to(ranked.rank.device)
+            eligible, num_left_out = select(select_users(ranked, is_eligible))
+            selected = select_users(
+                ranked.each_edge(max_degree=self._max_degree),
+                evaluated_mask(eligible)[self.task.truth[0]],
+            )
+        else:
+            selected, num_left_out = select(ranked)
         return EvaluationResult(
             selected.with_catalogue(self._catalogue),
             self.metrics,
