@@ -303,3 +303,18 @@ class TestWhoCounts:
         of_user = ~self.evaluate(population, seed, ["mrr"])[1].per_user["mrr"].isnan()
         if population.few_candidates == "count":
             assert torch.equal(counts, of_user[task.truth[0]])
+
+
+def test_triples_are_ranked_one_by_one_unless_told_otherwise():
+    triples = torch.tensor([[0, 0, 3, 1], [1, 1, 0, 1], [2, 3, 1, 2]])
+    task = RankingTask.from_triples(triples, triples[:, :1], num_entities=4)
+    scores = random_scores(task, 0)
+    names = ["mrr", "hit_rate@1"]
+    result = evaluate(scores, task, ["mrr", "hits@1"])
+    assert result.per_user["mrr"].numel() == task.truth.size(1)
+    assert result == evaluate(scores, task, names, per="edge")
+    assert evaluate(scores, task, names, per="user").per_user["mrr"].numel() == task.num_users
+    with pytest.raises(ValueError, match="hit_rate"):
+        evaluate(GOOD_SCORES, TASK, "hits@1")
+    with pytest.raises(ValueError, match="per='user'"):
+        evaluate(scores, task, "mrr", margin=0.1)
