@@ -31,7 +31,8 @@ from pyg_recmetrics.kernels.exact.ranks import (
 )
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
-from pyg_recmetrics.task.edges import coalesce_truth
+from pyg_recmetrics.task.edges import coalesce_truth, count_zero_ratings
+from pyg_recmetrics.task.preparation import warn_about_zero_ratings
 
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100
@@ -109,6 +110,7 @@ def rank_lists(
     if weight is not None:
         weight = check_weight(weight, "edge_label_weight", edges)
         check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
+        warn_about_zero_ratings(count_zero_ratings(weight))
     truth, weight = coalesce_truth(edges, weight, num_items)
     rank = ranks_in_lists(items, truth[0], truth[1], num_items)
     lists = Lists.from_matrix(without_repeats(items))
@@ -136,6 +138,11 @@ def rank_pairs(
     is_binary = target.dtype == torch.bool or bool(
         ((target <= 1) & (target == target.round())).all()
     )
+    if num_negative := int((target < 0).sum()):
+        warn(
+            f"{num_negative} targets are negative and count as not relevant; "
+            f"'ignore_index=-1' leaves pairs of such a target out"
+        )
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
     ranks = _rank_relevant(query, preds, relevant, num_queries)
@@ -209,9 +216,15 @@ def check_scored_pairs(
     preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the scores, targets and queries of the pairs to rank, of shape `[num_pairs]` each."""
-    preds = check_scores(preds, "preds").flatten()
+    preds = check_scores(preds, "preds")
     check_double_precision(preds.device, "preds")
-    target = as_tensor(target, "target").flatten()
+    if indexes is None and preds.dim() > 1:
+        raise ValueError(
+            f"'indexes' needs to say which query each pair belongs to unless 'preds' has one "
+            f"dimension: if each row is a query, torch.arange({preds.size(0)}).view(-1, 1)"
+            f".expand(preds.shape) (got 'preds' of shape {list(preds.shape)})"
+        )
+    preds, target = preds.flatten(), as_tensor(target, "target").flatten()
     if indexes is None:
         indexes = torch.zeros_like(preds, dtype=torch.long)
     indexes = check_integers(indexes, "indexes").flatten()

@@ -118,6 +118,44 @@ def check_graph(data: object, *, num_users: int | None, **edge_types: EdgeType |
             )
 
 
+def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
+    """Raises if the ratings of a part are those that `RandomLinkSplit` has added one to.
+
+    It does so with integers if it samples negatives: a multiple of the ratings, or a part of them.
+    """
+    weight, num_ratings = edges.weight, edges.truth.size(1)
+    if weight is None or weight.is_floating_point() or num_ratings == 0 or int(weight.min()) == 1:
+        return
+    labels = [store[name] for name in ("edge_label", "neg_edge_label") if name in store]
+    num_zero = sum(int((as_tensor(label, "edge_label") == 0).sum()) for label in labels)
+    if num_zero and 0 in (num_zero % num_ratings, num_ratings % num_zero):
+        raise ValueError(
+            f"'edge_label' needs to hold the ratings themselves, to which 'RandomLinkSplit' adds "
+            f"one if it samples negatives: split with neg_sampling_ratio=0.0 (got {num_zero} zeros "
+            f"beside {num_ratings} ratings, none of which is 1)"
+        )
+
+
+def check_directions(data: Data, edges: UserItemEdges) -> None:
+    """Raises if `RandomLinkSplit` took a graph with edges in both directions for a directed one."""
+    num_nodes = edges.num_users + edges.num_items
+    is_forward = edges.edge_index[0] < edges.num_users
+    if bool(is_forward.all()) or not bool(is_forward.any()):
+        return
+    truth = check_edges(data[f"{_truth_name(data.edge_stores[0])}_index"], "edge_label_index")
+    is_there, is_mirrored = (
+        contains(coalesce_edges(index, num_nodes), truth, num_nodes)
+        for index in (edges.edge_index, edges.edge_index.flip([0]))
+    )
+    num_mirrored = int((is_mirrored & ~is_there).sum())
+    if 2 * num_mirrored > edges.truth.size(1):
+        raise ValueError(
+            f"'data' needs to be split with RandomLinkSplit(is_undirected=True), as its edges run "
+            f"in both directions (got {num_mirrored} of {edges.truth.size(1)} ground-truth edges "
+            f"whose opposite is in 'edge_index')"
+        )
+
+
 def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
     """Which truth edges are also there as edges of an opposite type: a mask `[num_edges]`.
 
@@ -184,6 +222,13 @@ def choose_edge_type(
         return edge_type
     if len({frozenset((key[0], key[2])) for key in found}) == 1:
         found = [key for key in found if key[0] == "user"] or found
+        source, _, destination = found[0]
+        if source != destination and (source == "item" or destination == "user"):
+            raise ValueError(
+                f"'edge_type' needs to be given for edges from {source!r} to {destination!r}, "
+                f"where the items are the users: split the edges from users to items, or pass "
+                f"edge_type={found[0]} if users are to be ranked for items (got None)"
+            )
     if len(found) != 1:
         raise ValueError(
             f"'edge_type' needs to be given, the type of the edges from users to items, unless "
