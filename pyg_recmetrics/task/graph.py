@@ -66,7 +66,8 @@ def read_data(
     if isinstance(data, HeteroData):
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
-        users, reverse = _read_users(data[source], num_users), _read_reverse(data, store._key)
+        users, opposite = _read_users(data[source], num_users), opposite_edges(data, store._key)
+        reverse = torch.cat(list(opposite.values()), dim=1) if opposite else None
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
@@ -284,18 +285,14 @@ def _read_candidates(store: Data | EdgeStorage) -> Tensor | None:
     return None if candidates is None else check_edges(candidates, "candidate_edge_index")
 
 
-def _read_reverse(data: HeteroData, edge_type: EdgeType) -> Tensor | None:
-    found = [
-        read_edge_index(data[key]).flip([0])
+def opposite_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]:
+    """The edges of all types that run from items to users, flipped to run from users to items."""
+    return {
+        key: read_edge_index(data[key]).flip([0])
         for key in data.edge_types
-        if is_opposite(key, edge_type) and "edge_index" in data[key]
-    ]
-    return torch.cat(found, dim=1) if found else None
-
-
-def is_opposite(key: EdgeType, edge_type: EdgeType) -> bool:
-    """Whether edges of a type run from items to users."""
-    return key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+        if key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+        if "edge_index" in data[key]
+    }
 
 
 def to_homogeneous(edges: Tensor, num_users: int) -> Tensor:
