@@ -21,7 +21,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.task.edges import coalesce_edges
+from pyg_recmetrics.task.edges import coalesce_edges, number_pairs
 from pyg_recmetrics.task.graph import (
     check_graph,
     choose_edge_type,
@@ -92,9 +92,8 @@ class Interactions:
     def pairs(self) -> Pairs:
         """The distinct pairs that the edges connect."""
         edges = torch.cat([group.edges for group in self.groups], dim=1)
-        key, of_edge = (edges[0] * self.num_items + edges[1]).unique(return_inverse=True)
-        user = key.div(self.num_items, rounding_mode="floor")
-        return Pairs(user, key - user * self.num_items, of_edge)
+        (user, item), of_edge = number_pairs(edges, self.num_items)
+        return Pairs(user, item, of_edge)
 
     @property
     def device(self) -> torch.device:
@@ -133,17 +132,14 @@ class Interactions:
         stores = [group.store(data) for group in self.groups]
         if name not in stores[0]:
             return None
-        times = {
-            number: _check_time(store[name], name, self.groups[number].edges[0])
-            for number, store in enumerate(stores)
-            if name in store
-        }
-        if len(times) < len(stores):
-            pairs = self.split_by_group(self.pairs.of_edge)
-            num_pairs = self.pairs.user.size(0)
-            latest = scatter(times[0], pairs[0], dim_size=num_pairs, reduce="max")
-            times = {number: times.get(number, latest[pair]) for number, pair in enumerate(pairs)}
-        return torch.cat(list(times.values()))
+        pairs = self.split_by_group(self.pairs.of_edge)
+        times = [
+            _check_time(store[name], name, pair) if name in store else None
+            for store, pair in zip(stores, pairs, strict=True)
+        ]
+        latest = scatter(times[0], pairs[0], dim_size=self.pairs.user.size(0), reduce="max")
+        of_groups = zip(times, pairs, strict=True)
+        return torch.cat([latest[pair] if time is None else time for time, pair in of_groups])
 
     def reduce_by_pair(self, value: Tensor, reduce: str) -> Tensor:
         """Reduces a value for every edge to the `"min"` or `"max"` of every pair."""
@@ -187,14 +183,14 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
     return Interactions(num_users, num_items, edge_type[0], groups)
 
 
-def _check_time(value: object, name: str, user: Tensor) -> Tensor:
+def _check_time(value: object, name: str, edge: Tensor) -> Tensor:
     time = as_tensor(value, name)
-    if time.shape != user.shape:
+    if time.shape != edge.shape:
         raise ValueError(
-            f"'{name}' needs to have shape {list(user.shape)}, a time for every edge "
+            f"'{name}' needs to have shape {list(edge.shape)}, a time for every edge "
             f"(got {list(time.shape)})"
         )
-    check_device(time, name, user.device, "edge_index")
+    check_device(time, name, edge.device, "edge_index")
     check_finite(time, name)
     return time
 
@@ -247,7 +243,7 @@ class KCore(BaseTransform):
     The remaining users and items are renumbered without gaps, in the order they had, as PyG's
     :class:`~torch_geometric.transforms.LargestConnectedComponents` does it. Removed items are
     therefore no longer candidates. All attributes of nodes and edges, and edges of other types,
-    follow. `n_id` of the nodes is the number that each had before. A warning counts what is removed.
+    follow. `n_id` of the nodes is the number that each had before. A warning counts what leaves.
 
     Args:
         k (int): The smallest number of distinct edges of a user or item that is kept.
