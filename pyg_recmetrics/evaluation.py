@@ -495,11 +495,14 @@ class Evaluator(Frozen):
 
 def _hits_of_edges(
     metrics: str | Metric | Sequence[str | Metric],
-) -> str | Metric | Sequence[str | Metric]:
+) -> Sequence[str | Metric]:
     """Returns metrics with the name of what benchmarks of knowledge graphs call `hits@k`."""
-    if isinstance(metrics, str):
-        return re.sub(r"^\s*hits(?=\s*@)", "hit_rate", metrics, flags=re.IGNORECASE)
-    return metrics if isinstance(metrics, Metric) else [_hits_of_edges(m) for m in metrics]
+    return [
+        re.sub(r"^\s*hits(?=\s*@)", "hit_rate", metric, flags=re.IGNORECASE)
+        if isinstance(metric, str)
+        else metric
+        for metric in ([metrics] if isinstance(metrics, str | Metric) else metrics)
+    ]
 
 
 def _check_per(

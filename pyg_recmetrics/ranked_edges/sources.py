@@ -31,8 +31,7 @@ from pyg_recmetrics.kernels.exact.ranks import (
 )
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
-from pyg_recmetrics.task.edges import coalesce_truth, count_zero_ratings
-from pyg_recmetrics.task.preparation import warn_about_zero_ratings
+from pyg_recmetrics.task.edges import coalesce_truth
 
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100
@@ -110,7 +109,7 @@ def rank_lists(
     if weight is not None:
         weight = check_weight(weight, "edge_label_weight", edges)
         check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
-        warn_about_zero_ratings(count_zero_ratings(weight))
+        _warn_about_negative(weight, "edge_label_weight")
     truth, weight = coalesce_truth(edges, weight, num_items)
     rank = ranks_in_lists(items, truth[0], truth[1], num_items)
     lists = Lists.from_matrix(without_repeats(items))
@@ -138,11 +137,7 @@ def rank_pairs(
     is_binary = target.dtype == torch.bool or bool(
         ((target <= 1) & (target == target.round())).all()
     )
-    if num_negative := int((target < 0).sum()):
-        warn(
-            f"{num_negative} targets are negative and count as not relevant; "
-            f"'ignore_index=-1' leaves pairs of such a target out"
-        )
+    _warn_about_negative(target, "target")
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
     ranks = _rank_relevant(query, preds, relevant, num_queries)
@@ -161,6 +156,11 @@ def rank_pairs(
         "origin": Origin(num_masked=num_masked),
         **ranks._asdict(),
     }
+
+
+def _warn_about_negative(relevance: Tensor, name: str) -> None:
+    if num_negative := int((relevance < 0).sum()):
+        warn(f"{num_negative} numbers of '{name}' are negative and count as not relevant")
 
 
 def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:

@@ -92,31 +92,23 @@ def read_data(
     )
 
 
-def check_graph(data: object, *, num_users: int | None, **edge_types: EdgeType | None) -> None:
-    """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph.
-
-    Args:
-        data (object): A homogeneous `Data` or a `HeteroData`.
-        num_users (int, optional): An argument that only homogeneous graphs take.
-        **edge_types (tuple, optional): Arguments that only heterogeneous graphs take, by name.
-    """
+def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
+    """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(
                 f"'num_users' applies to homogeneous 'Data' only; in a 'HeteroData' it is the "
                 f"number of user nodes (got {num_users!r})"
             )
-        return
-    if not isinstance(data, Data):
+    elif not isinstance(data, Data):
         raise TypeError(
             f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
         )
-    for name, edge_type in edge_types.items():
-        if edge_type is not None:
-            raise ValueError(
-                f"'{name}' applies to 'HeteroData' only; a homogeneous 'Data' has a single type "
-                f"of edges (got {edge_type!r})"
-            )
+    elif edge_type is not None:
+        raise ValueError(
+            f"'edge_type' applies to 'HeteroData' only; a homogeneous 'Data' has a single type of "
+            f"edges (got {edge_type!r})"
+        )
 
 
 def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:

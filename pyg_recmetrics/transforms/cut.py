@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, select
 
-from pyg_recmetrics.inputs import as_integer, as_number
+from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_number
 from pyg_recmetrics.transforms.interactions import (
     EdgeGroup,
     Graph,
@@ -77,8 +77,10 @@ def count_held_out(num_items: Tensor, num_val: Amount, num_test: Amount) -> tupl
 #: Training, validation and test, in this order. `NO_STAGE` marks an edge in none of them.
 TRAIN, VAL, TEST, NO_STAGE = range(4)
 
-#: Training, validation and test data.
-SplitData: TypeAlias = tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData]
+#: Training, validation and test data; of a matrix, matrices that add up to it.
+SplitData: TypeAlias = (
+    tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData] | tuple[SparseMatrix, ...]
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,7 +133,7 @@ class PerUserSplit(UserItemSplit):
             )
         self.seed = check_natural_number(self.seed, "seed")
 
-    def forward(self, data: Graph | SparseMatrix) -> SplitData | tuple[SparseMatrix, ...]:
+    def forward(self, data: Graph | SparseMatrix) -> SplitData:
         """Returns training, validation and test data, or their matrices."""
         if hasattr(data, "tocoo"):
             return self._split_matrix(data)

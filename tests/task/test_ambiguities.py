@@ -91,11 +91,11 @@ SAID = {
     "a test frame alone": (lambda: frames(train=None), r"items=catalogue\['item_id'\]"),
     "negative grades of pairs": (
         lambda: RankedEdges.from_pairs([0.3, 0.2, 0.1], [-1, 2, 0]),
-        "1 targets are negative",
+        "1 numbers of 'target' are negative",
     ),
     "negative grades of lists": (
         lambda: RankedEdges.from_topk([[0, 1]], [[0, 0], [0, 1]], [-1.0, 2.0]),
-        "1 edges have a rating of zero or less",
+        "1 numbers of 'edge_label_weight' are negative",
     ),
     "negative grades of edges": (
         lambda: RankingTask([[0, 0], [0, 1]], num_users=1, num_items=2, weight=[-1.0, 2.0]),
