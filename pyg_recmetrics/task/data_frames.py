@@ -148,7 +148,7 @@ def _number(
     """
     read = {owner: _distinct(column, side) for owner, column in columns.items()}
     own = {owner: set(ids) for owner, (_, ids) in read.items()}
-    _check_types(own, side)
+    _check_types(own, f"train[{columns['test'].name!r}]", side)
     found = set().union(*own.values())
     ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")
     number = {id_: index for index, id_ in enumerate(ids)}
@@ -162,17 +162,14 @@ def _number(
     return ids, numbers, [id_ for id_ in _in_order(own["test"]) if id_ not in in_train]
 
 
-def _check_types(ids: Mapping[str, set[Any]], side: str) -> None:
-    """Raises if two frames have no ids in common, as theirs are of different types."""
+def _check_types(ids: Mapping[str, set[Any]], column: str, side: str) -> None:
+    """Raises if frames have no ids in common, as theirs are of different types."""
     types = {owner: sorted({type(id_).__name__ for id_ in own}) for owner, own in ids.items()}
-    if (
-        all(ids.values())
-        and not set.intersection(*ids.values())
-        and len(set(map(str, types.values()))) > 1
-    ):
+    is_apart = all(ids.values()) and not set.intersection(*ids.values())
+    if is_apart and types["test"] != types.get("train", types["test"]):
         raise ValueError(
-            f"'{side}' needs to be a column of one type in all frames: convert one of them, as in "
-            f"train[{side}].astype(str) (got {types})"
+            f"'{side}' needs to be a column of one type in both frames: convert one of them, as in "
+            f"{column}.astype(str) (got {types})"
         )
 
 

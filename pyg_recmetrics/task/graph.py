@@ -360,20 +360,17 @@ def read_message_passing(edge_index: EdgesLike, num_nodes: int) -> tuple[Adj, Te
 
 def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> tuple[int, int]:
     """Returns the number of users and items: as given, or as the shape of a matrix says."""
-    shape = shape_of(truth) if is_sparse_matrix(truth) else None
-    of_matrix = shape if shape and len(shape) == 2 else (None, None)
-    num_users = of_matrix[0] if num_users is None else num_users
-    num_items = of_matrix[1] if num_items is None else num_items
-    for name, count in (("num_users", num_users), ("num_items", num_items)):
+    shape = (shape_of(truth) or ()) if is_sparse_matrix(truth) else ()
+    counts = []
+    for side, (name, count) in enumerate((("num_users", num_users), ("num_items", num_items))):
+        count = shape[side] if count is None and len(shape) == 2 else count
         if count is None:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
-                f"scores know it by themselves (got None)"
+                f"scores know it by themselves (got None); 'RankingTask.from_frames' reads frames"
             )
-    return (
-        check_positive_integer(num_users, "num_users"),
-        check_positive_integer(num_items, "num_items"),
-    )
+        counts.append(check_positive_integer(count, name))
+    return counts[0], counts[1]
 
 
 def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
