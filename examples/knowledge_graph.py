@@ -66,7 +66,7 @@ def main() -> tuple[ComplEx, tuple[Tensor, ...], EvaluationResult]:
         num_entities=NUM_ENTITIES,
         num_relations=NUM_RELATIONS,
     )
-    result = evaluate(model, task, METRICS, per="edge", convention="pykeen")
+    result = evaluate(model, task, METRICS, convention="pykeen")
     print(f"\n{result}")
     # The query of each row: an entity, and a relation to which their number is added for heads.
     query = cast(Tensor, task.query)

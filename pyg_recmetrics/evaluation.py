@@ -1,6 +1,7 @@
 """evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -46,7 +47,7 @@ def evaluate(
     *,
     convention: str | Convention = "standard",
     empty_target_action: EmptyTargetAction | None = None,
-    per: Per = "user",
+    per: Per | None = None,
     num_users: int | None = None,
     num_items: int | None = None,
     edge_index: EdgesLike | None = None,
@@ -95,9 +96,11 @@ def evaluate(
         per (str, optional): What a row of the result is, or whom its means are over. With
             `"edge"`, every ground-truth edge is ranked without the other truth of its user, as in
             the filtered setting of knowledge graphs, see :meth:`RankedEdges.each_edge`. Row `r` is
-            then edge `r` of the `truth` of the task. With `"person"`, means are over persons, of
-            the mean over the rows of each; a task says which `person` a row belongs to. Intervals
-            draw persons wherever they are known. (default: `"user"`)
+            then edge `r` of the `truth` of the task, whoever is left out, and `hits@k` is another
+            name of `hit_rate@k`. With `"person"`, means are over persons, of the mean over the rows
+            of each; a task says which `person` a row belongs to. Intervals draw persons wherever
+            they are known. (default: `None`, which is `"edge"` for a task of
+            :meth:`RankingTask.from_triples`, and `"user"` for all others)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
             first, or behind edges. (default: `None`, the `num_users` of the data)
         num_items (int, optional): The number of items behind edges. (default: `None`, those of a
@@ -215,7 +218,7 @@ class Evaluator(Frozen):
         *,
         convention: str | Convention = "standard",
         empty_target_action: EmptyTargetAction | None = None,
-        per: Per = "user",
+        per: Per | None = None,
         num_users: int | None = None,
         num_items: int | None = None,
         edge_index: EdgesLike | None = None,
@@ -246,7 +249,9 @@ class Evaluator(Frozen):
             edge_index=edge_index,
             exclude_seen=exclude_seen,
         )
-        self.metrics = parse_all(metrics)
+        if per is None:
+            per = "user" if task.num_relations is None else "edge"
+        self.metrics = parse_all(_hits_of_edges(metrics) if per == "edge" else metrics)
         self._convention = conventions.get(convention)
         self._catalogue = _read_catalogue(task, catalogue)
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
@@ -254,9 +259,12 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
-        is_eligible = self._convention.population.is_eligible(task)[task.users]
-        self._num_left_out = int((~is_eligible).sum())
-        self.task = task._of_users(task.users[is_eligible]) if self._num_left_out else task
+        self._is_eligible = self._convention.population.is_eligible(task)
+        eligible = task.users[self._is_eligible[task.users]]
+        self._num_left_out = task.users.numel() - eligible.numel()
+        # Rows are those of `task.truth` with per="edge", also where their user is left out.
+        is_whole = self._per == "edge" or self._num_left_out == 0
+        self.task = task if is_whole else task._of_users(eligible)
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k = self._depth()
@@ -446,12 +454,16 @@ class Evaluator(Frozen):
             return self._measure(ranked, sampling)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
-        selected, num_left_out = self._convention.population.select(ranked)
+        select = self._convention.population.select
         if self._per == "edge":
-            # A row for every edge of the truth, also where its user is left out.
-            is_selected = evaluated_mask(selected)[self.task.truth[0]]
-            each = ranked.each_edge(max_degree=self._max_degree)
-            selected = each if selected is ranked else select_users(each, is_selected)
+            is_eligible = self._is_eligible.to(ranked.rank.device)
+            eligible, num_left_out = select(select_users(ranked, is_eligible))
+            selected = select_users(
+                ranked.each_edge(max_degree=self._max_degree),
+                evaluated_mask(eligible)[self.task.truth[0]],
+            )
+        else:
+            selected, num_left_out = select(ranked)
         return EvaluationResult(
             selected.with_catalogue(self._catalogue),
             self.metrics,
@@ -481,6 +493,18 @@ class Evaluator(Frozen):
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
+def _hits_of_edges(
+    metrics: str | Metric | Sequence[str | Metric],
+) -> Sequence[str | Metric]:
+    """Returns metrics with the name of what benchmarks of knowledge graphs call `hits@k`."""
+    return [
+        re.sub(r"^\s*hits(?=\s*@)", "hit_rate", metric, flags=re.IGNORECASE)
+        if isinstance(metric, str)
+        else metric
+        for metric in ([metrics] if isinstance(metrics, str | Metric) else metrics)
+    ]
+
+
 def _check_per(
     per: Per, metrics: Sequence[Metric], keep_items: bool | int, person: Tensor | None
 ) -> Per:
@@ -490,8 +514,7 @@ def _check_per(
         raise ValueError("'per' needs a task with the 'person' of each user (got 'person')")
     if per == "edge" and keep_items is not False:
         raise ValueError(
-            f"'keep_items' needs to be False with per='edge': an edge has no list of its own "
-            f"(got {keep_items!r})"
+            f"'keep_items' needs per='user': an edge has no list of its own (got {keep_items!r})"
         )
     for metric in metrics:
         if per == "edge" and "items" in metric.needs:

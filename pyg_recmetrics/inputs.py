@@ -83,7 +83,9 @@ def as_values(values: Any, name: str, what: str) -> list[Any]:
             f"'{name}' needs to be a tensor or a sequence of {what} (got {type(values).__name__})"
         )
     # Arrays and columns return their values as Python's own; an array of a single one, just that.
-    listed = values.tolist() if hasattr(values, "tolist") else values
+    # Those of Arrow call it otherwise.
+    to_list = getattr(values, "tolist", None) or getattr(values, "to_pylist", None)
+    listed = to_list() if to_list else values
     found = list(map(_as_plain, listed if isinstance(listed, Iterable) else [listed]))
     for value in found:
         try:

@@ -13,12 +13,15 @@ from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
     Evaluator,
+    Population,
     RankingTask,
+    conventions,
     datasets,
     evaluate,
     metrics,
     rank,
 )
+from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package
 
@@ -251,3 +254,67 @@ class TestEvaluator:
         with pytest.raises(AttributeError, match=message):
             setattr(evaluator, name, None)
         assert evaluator(GOOD_SCORES) == evaluate(GOOD_SCORES, TASK, ["recall@2"])
+
+
+POPULATIONS = [
+    Population(few_candidates="undefined"),
+    Population(min_pos_test=3, constant_scores=False),
+    Population(few_candidates="undefined", min_items_pool=5, consider_cold_start=False),
+]
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+@pytest.mark.parametrize("seed", range(5))
+class TestWhoCounts:
+    """Who counts is decided once, before anything is added up."""
+
+    def evaluate(self, population, seed, metrics, **options):
+        task = random_task(40, 9, truth_share=0.3, seen_share=0.35, seed=seed)
+        scores = random_scores(task, seed)
+        scores[::5] = 0.5
+        mine = conventions.get("standard").with_population(population)
+        return task, evaluate(scores, task, metrics, convention=mine, ties="worst", **options)
+
+    def test_a_micro_average_is_a_ratio_of_sums_over_those_who_count(self, population, seed):
+        metrics = ["recall@5", "recall(average=micro)@5", "mean_rank", "adjusted_mean_rank"]
+        task, result = self.evaluate(population, seed, metrics)
+        degree = task.degree.double()
+        for macro, micro, of_user in (
+            ("recall@5", "recall(average=micro)@5", degree),
+            ("mean_rank", "adjusted_mean_rank", degree * (task.num_candidates + 1) / 2),
+        ):
+            value = result.per_user[macro]
+            counts = ~value.isnan()
+            assert torch.equal(counts, ~result.per_user[micro].isnan())
+            for group in ([0] * 40, [user % 2 for user in range(40)]):
+                for label, means in result.by(group).items():
+                    own = counts & (torch.tensor(group) == label)
+                    ratio = (value * degree)[own].sum() / of_user[own].sum()
+                    assert means[micro].value == pytest.approx(float(ratio), nan_ok=True)
+            ratio = (value * degree)[counts].sum() / of_user[counts].sum()
+            assert result[micro] == pytest.approx(float(ratio))
+
+    def test_rows_of_edges_are_the_truth_of_the_task(self, population, seed):
+        task, result = self.evaluate(population, seed, ["mrr", "hit_rate@1"], per="edge")
+        everybody = self.evaluate(Population(), seed, ["mrr", "hit_rate@1"], per="edge")[1]
+        counts = ~result.per_user["mrr"].isnan()
+        assert counts.numel() == task.truth.size(1)
+        assert torch.equal(result.per_user["mrr"][counts], everybody.per_user["mrr"][counts])
+        of_user = ~self.evaluate(population, seed, ["mrr"])[1].per_user["mrr"].isnan()
+        if population.few_candidates == "count":
+            assert torch.equal(counts, of_user[task.truth[0]])
+
+
+def test_triples_are_ranked_one_by_one_unless_told_otherwise():
+    triples = torch.tensor([[0, 0, 3, 1], [1, 1, 0, 1], [2, 3, 1, 2]])
+    task = RankingTask.from_triples(triples, triples[:, :1], num_entities=4)
+    scores = random_scores(task, 0)
+    names = ["mrr", "hit_rate@1"]
+    result = evaluate(scores, task, ["mrr", "hits@1"])
+    assert result.per_user["mrr"].numel() == task.truth.size(1)
+    assert result == evaluate(scores, task, names, per="edge")
+    assert evaluate(scores, task, names, per="user").per_user["mrr"].numel() == task.num_users
+    with pytest.raises(ValueError, match="hit_rate"):
+        evaluate(GOOD_SCORES, TASK, "hits@1")
+    with pytest.raises(ValueError, match="per='user'"):
+        evaluate(scores, task, "mrr", margin=0.1)

@@ -218,6 +218,7 @@ def test_reproduce_has_the_loss_of_the_authors(reproduce, small_task):
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
 @pytest.mark.usefixtures("expect_ties")
+@pytest.mark.filterwarnings("ignore:all .* ratings count as relevant")
 def test_pygs_movielens_can_be_evaluated(movielens_folder, tmp_path, monkeypatch):
     data = MovieLens100K(str(movielens_folder))[0]
     task = RankingTask.from_data(data)

@@ -127,7 +127,8 @@ def test_values_of_a_matrix_are_weights(name):
         "scipy CSR": scipy.sparse.csr_matrix(rated.numpy()),
         "scipy LIL": scipy.sparse.lil_matrix(rated.numpy()),
     }
-    ranked = RankedEdges.from_topk(SCORES.argsort(descending=True), forms[name])
+    with pytest.warns(UserWarning, match="1 numbers of 'edge_label_weight' are negative"):
+        ranked = RankedEdges.from_topk(SCORES.argsort(descending=True), forms[name])
     edges = zip(*ranked.edge_label_index.tolist(), strict=True)
     found = dict(zip(edges, ranked.weight.tolist(), strict=True))
     assert found == {(0, 1): 4, (0, 3): 2, (1, 2): 5}

@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {
 
 #: Files of tests that belong to no single module, and what they test.
 OF_SEVERAL_MODULES = {
+    "task/ambiguities": "what has two meanings, at every door",
     "benchmark/simulations": "how often stars are wrong",
     "boundary": "what odd arguments are told, everywhere",
     "contributing": "the files for contributors",

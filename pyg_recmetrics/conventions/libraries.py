@@ -48,7 +48,8 @@ _LIBRARIES = (
         f"less as missed: this is a bug and not reproduced. {_UNSTABLE} Its NDCG is the mean over "
         "all orders of equal scores, which is not reproduced. Its fall-out is k / n for users "
         "without ground truth, and one for users without an irrelevant candidate; here, the first "
-        "count as zero like in its other metrics, and the second do not count.",
+        "count as zero like in its other metrics, and the second do not count. Its ROC-AUC is zero "
+        "for queries whose candidates are all relevant; here, they do not count.",
     ),
     Convention(
         "recbole",
@@ -173,8 +174,9 @@ _LIBRARIES = (
         without_cut_off=("mrr",),
         ties="mean",
         note="It ranks each triple without the other known answers to its query, for tails and for "
-        'heads, and averages over both: evaluate(..., per="edge") does so with a task of '
-        "RankingTask.from_triples. What it calls realistic is the mean of the best and the worst "
+        "heads, and averages over both, as a task of RankingTask.from_triples does (with others, "
+        'write evaluate(..., per="edge")). '
+        "What it calls realistic is the mean of the best and the worst "
         'rank; optimistic and pessimistic are ties="best" and ties="worst". Its evaluator takes no '
         "other triples for known than those it evaluates, unless they are in "
         "additional_filter_triples; its pipeline adds those of training and validation; here, they "

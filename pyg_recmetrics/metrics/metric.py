@@ -247,12 +247,12 @@ def parse(spelling: str | Metric) -> Metric:
         'ndcg(gain=exponential)@10'
         >>> metrics.parse("NDCG@20"), metrics.parse("hr@10"), metrics.parse("R-Precision")
         (ndcg@20, hit_rate@10, r_precision)
-        >>> metrics.parse("hit_at_4"), metrics.parse("TAP@4")
-        (hit_rate@4, map(normalizer=min)@4)
+        >>> metrics.parse("hit_at_4"), metrics.parse("Hit Rate@4"), metrics.parse("TAP@4")
+        (hit_rate@4, hit_rate@4, map(normalizer=min)@4)
     """
     if isinstance(spelling, Metric):
         return spelling
-    match = _SPELLING.fullmatch(_canonical(check_spelling(spelling).replace(" ", "")))
+    match = _SPELLING.fullmatch(_canonical(check_spelling(spelling)))
     if match is None:
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' with a positive integer k, or "
@@ -271,8 +271,9 @@ def parse(spelling: str | Metric) -> Metric:
 
 
 def _canonical(spelling: str) -> str:
-    """Returns a spelling of recometrics, such as `p_at_4` or `TAP@4`, as one that is read."""
-    spelling = re.sub(r"_at_(?=[0-9]+$)", "@", spelling)
+    """Returns a spelling such as `Hit Rate@4`, `p_at_4` or `TAP@4` as one that is read."""
+    spelling = re.sub(r"(?<=[a-z]) +(?=[a-z])", "_", spelling, flags=re.IGNORECASE)
+    spelling = re.sub(r"_at_(?=[0-9]+$)", "@", spelling.replace(" ", ""))
     return re.sub(r"^tap(?=@|$)", "map(normalizer=min)", spelling, flags=re.IGNORECASE)
 
 

@@ -121,8 +121,8 @@ class PrecisionRecallCurve(StreamingMetric):
         """Adds the pairs of a mini-batch.
 
         Args:
-            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (other shapes are
-                flattened), higher is better.
+            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]`, higher is better;
+                with `indexes`, of any shape.
             target (torch.Tensor): Whether each pair is relevant: booleans, or numbers. Zero or less
                 is not relevant.
             indexes (torch.Tensor, optional): The query (user) each pair belongs to, integers of any

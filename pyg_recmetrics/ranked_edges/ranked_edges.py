@@ -214,10 +214,10 @@ class RankedEdges:
         are passed*: pass all of them, not only those of a top-k list.
 
         Args:
-            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]` (other shapes are
-                flattened), higher is better. A pair with a score of `-inf` is never retrieved.
+            preds (torch.Tensor): Floating-point scores of shape `[num_pairs]`, higher is better;
+                with `indexes`, of any shape. A pair with a score of `-inf` is never retrieved.
             target (torch.Tensor): The relevance of each pair: booleans, integers, or
-                floating-point weights. Zero or less is not relevant.
+                floating-point weights. Zero or less is not relevant; a warning counts the negative.
             indexes (torch.Tensor, optional): The query (user) each pair belongs to, integers of any
                 size. Row `r` of a metric is the query with the `r`-th smallest index.
                 (default: `None`, all pairs belong to one query)
@@ -229,9 +229,9 @@ class RankedEdges:
 
         Raises:
             TypeError: If an argument does not hold numbers.
-            ValueError: If shapes, dtypes or devices differ, scores are NaN or `inf`, or `-inf` for
-                a whole query, there is no such way to rank ties, or `seed` is not a non-negative
-                integer.
+            ValueError: If shapes, dtypes or devices differ, a matrix comes without `indexes`,
+                scores are NaN or `inf`, or `-inf` for a whole query, there is no such way to rank
+                ties, or `seed` is not a non-negative integer.
 
         Example:
             >>> import torch

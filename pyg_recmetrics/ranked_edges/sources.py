@@ -109,6 +109,7 @@ def rank_lists(
     if weight is not None:
         weight = check_weight(weight, "edge_label_weight", edges)
         check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
+        _warn_about_negative(weight, "edge_label_weight")
     truth, weight = coalesce_truth(edges, weight, num_items)
     rank = ranks_in_lists(items, truth[0], truth[1], num_items)
     lists = Lists.from_matrix(without_repeats(items))
@@ -136,6 +137,7 @@ def rank_pairs(
     is_binary = target.dtype == torch.bool or bool(
         ((target <= 1) & (target == target.round())).all()
     )
+    _warn_about_negative(target, "target")
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
     ranks = _rank_relevant(query, preds, relevant, num_queries)
@@ -154,6 +156,11 @@ def rank_pairs(
         "origin": Origin(num_masked=num_masked),
         **ranks._asdict(),
     }
+
+
+def _warn_about_negative(relevance: Tensor, name: str) -> None:
+    if num_negative := int((relevance < 0).sum()):
+        warn(f"{num_negative} numbers of '{name}' are negative and count as not relevant")
 
 
 def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
@@ -209,9 +216,15 @@ def check_scored_pairs(
     preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the scores, targets and queries of the pairs to rank, of shape `[num_pairs]` each."""
-    preds = check_scores(preds, "preds").flatten()
+    preds = check_scores(preds, "preds")
     check_double_precision(preds.device, "preds")
-    target = as_tensor(target, "target").flatten()
+    if indexes is None and preds.dim() > 1:
+        raise ValueError(
+            f"'indexes' needs to say which query each pair belongs to unless 'preds' has one "
+            f"dimension: if each row is a query, torch.arange({preds.size(0)}).view(-1, 1)"
+            f".expand(preds.shape) (got 'preds' of shape {list(preds.shape)})"
+        )
+    preds, target = preds.flatten(), as_tensor(target, "target").flatten()
     if indexes is None:
         indexes = torch.zeros_like(preds, dtype=torch.long)
     indexes = check_integers(indexes, "indexes").flatten()

@@ -1277,11 +1277,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:
             return metric.definition.compute(metric.definition.state(ranked, metric.k))
-        value = metric(ranked)
         if self.convention.population.few_candidates == "count":
-            return value
+            return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
-        return value.masked_fill(~is_defined, torch.nan)
+        # A ratio of sums is one over those who count, so the others leave before it is made.
+        return metric(select_users(ranked, is_defined)).masked_fill(~is_defined, torch.nan)
 
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""

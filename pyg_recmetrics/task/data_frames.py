@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import list_some, warn
@@ -28,9 +29,10 @@ def read_frames(
     test: "IntoDataFrame",
     train: "IntoDataFrame | None",
     *,
-    user: str,
-    item: str,
+    columns: Mapping[str, str],
     rating: str | None,
+    users: Any,
+    items: Any,
 ) -> dict[str, Any]:
     """Reads the arguments of a task from one or two data frames.
 
@@ -39,28 +41,40 @@ def read_frames(
     Raises:
         ImportError: If narwhals is not installed.
         TypeError: If an argument is not a data frame.
-        ValueError: If there is no such column, or a value is missing.
+        ValueError: If there is no such column, a value is missing, or an id is unknown.
     """
     frames = {"test": as_frame(test, "test", "from_frames")}
     if train is not None:
         frames["train"] = as_frame(train, "train", "from_frames")
-    (user_ids, users, new_users), (item_ids, items, new_items) = (
-        _number([read_column(frame, name, column, owner) for owner, frame in frames.items()], name)
-        for column, name in ((user, "user"), (item, "item"))
+    (user_ids, user, new_users), (item_ids, item, new_items) = (
+        _number(
+            {
+                owner: read_column(frame, side, columns[side], owner)
+                for owner, frame in frames.items()
+            },
+            side,
+            known,
+        )
+        for side, known in (("user", users), ("item", items))
     )
     if len(frames["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
-    truth, *seen = (torch.stack(edges) for edges in zip(users, items, strict=True))
+    truth, *seen = (torch.stack(edges) for edges in zip(user, item, strict=True))
     weight = None
     if rating is not None:
         column = read_column(frames["test"], "rating", rating, "test")
         weight = as_tensor(column.to_numpy(), "rating")
-    kinds = ((new_users, "user"), (new_items, "item"))
-    new = [_in_words(ids, kind) for ids, kind in kinds if ids]
+    new = [_in_words(ids, kind) for ids, kind in ((new_users, "user"), (new_items, "item")) if ids]
     if new and train is not None:
         warn(
             f"'test' has {' and '.join(new)} that 'train' does not have, so nothing could be "
             f"learned about them"
+        )
+    if train is None and items is None:
+        warn(
+            f"'test' comes alone, so its {len(item_ids):,} items are all candidates, and who ranks "
+            f"fewer finds more. Pass 'train', or the ids of all items, as in "
+            f"items=catalogue[{columns['item']!r}]"
         )
     return {
         "truth": truth,
@@ -124,20 +138,39 @@ def look_up_ids(
 
 
 def _number(
-    columns: "list[nw.Series[Any]]", name: str
+    columns: "Mapping[str, nw.Series[Any]]", side: str, known: Any
 ) -> tuple[tuple[Hashable, ...], list[Tensor], list[Hashable]]:
-    """Numbers the ids of a column of several frames in their order.
+    """Numbers the ids of a column of several frames in their order, or in that of all known ids.
 
     Returns:
         All ids, the number of the id of every row for each frame, and the ids that only the first
         frame has.
     """
-    read = [_distinct(column, name) for column in columns]
-    ids = _in_order(set().union(*(own for _, own in read)))
+    read = {owner: _distinct(column, side) for owner, column in columns.items()}
+    own = {owner: set(ids) for owner, (_, ids) in read.items()}
+    _check_types(own, f"train[{columns['test'].name!r}]", side)
+    found = set().union(*own.values())
+    ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")
     number = {id_: index for index, id_ in enumerate(ids)}
-    numbers = [_look_up(column, {id_: number[id_] for id_ in own}) for column, own in read]
-    in_train = set().union(*(own for _, own in read[1:]))
-    return tuple(ids), numbers, [id_ for id_ in ids if id_ not in in_train]
+    if unknown := [id_ for id_ in _in_order(found) if id_ not in number]:
+        raise ValueError(
+            f"'{side}s' needs to hold all {side}s of the frames (got none of "
+            f"{_in_words(unknown, side)})"
+        )
+    numbers = [_look_up(column, {id_: number[id_] for id_ in ids}) for column, ids in read.values()]
+    in_train = own.get("train", set())
+    return ids, numbers, [id_ for id_ in _in_order(own["test"]) if id_ not in in_train]
+
+
+def _check_types(ids: Mapping[str, set[Any]], column: str, side: str) -> None:
+    """Raises if frames have no ids in common, as theirs are of different types."""
+    types = {owner: sorted({type(id_).__name__ for id_ in own}) for owner, own in ids.items()}
+    is_apart = all(ids.values()) and not set.intersection(*ids.values())
+    if is_apart and types["test"] != types.get("train", types["test"]):
+        raise ValueError(
+            f"'{side}' needs to be a column of one type in both frames: convert one of them, as in "
+            f"{column}.astype(str) (got {types})"
+        )
 
 
 def _distinct(column: "nw.Series[Any]", name: str) -> "tuple[nw.Series[Any], list[Any]]":

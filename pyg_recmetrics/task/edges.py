@@ -15,6 +15,12 @@ def coalesce_edges(edges: Tensor, num_items: int) -> Tensor:
     return _from_keys(_keys(edges, num_items).unique(), num_items)
 
 
+def number_pairs(edges: Tensor, num_items: int) -> tuple[Tensor, Tensor]:
+    """Returns the same, and the number of the pair of every edge, of shape `[num_edges]`."""
+    keys, pair = _keys(edges, num_items).unique(return_inverse=True)
+    return _from_keys(keys, num_items), pair
+
+
 def coalesce_truth(
     edges: Tensor, weight: Tensor | None, num_items: int, threshold: float | None = None
 ) -> tuple[Tensor, Tensor | None]:
@@ -27,9 +33,8 @@ def coalesce_truth(
         return coalesce_edges(edges, num_items), None
     is_relevant = weight > 0 if threshold is None else weight >= threshold
     edges, weight = edges[:, is_relevant], weight[is_relevant]
-    keys, edge = _keys(edges, num_items).unique(return_inverse=True)
-    weight = scatter(weight, edge, dim_size=keys.numel(), reduce="max")
-    return _from_keys(keys, num_items), weight
+    pairs, pair = number_pairs(edges, num_items)
+    return pairs, scatter(weight, pair, dim_size=pairs.size(1), reduce="max")
 
 
 def count_zero_ratings(weight: Tensor) -> int:

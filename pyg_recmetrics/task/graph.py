@@ -66,7 +66,8 @@ def read_data(
     if isinstance(data, HeteroData):
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
-        users, reverse = _read_users(data[source], num_users), _read_reverse(data, store._key)
+        users, opposite = _read_users(data[source], num_users), opposite_edges(data, store._key)
+        reverse = torch.cat(list(opposite.values()), dim=1) if opposite else None
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
@@ -91,31 +92,61 @@ def read_data(
     )
 
 
-def check_graph(data: object, *, num_users: int | None, **edge_types: EdgeType | None) -> None:
-    """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph.
-
-    Args:
-        data (object): A homogeneous `Data` or a `HeteroData`.
-        num_users (int, optional): An argument that only homogeneous graphs take.
-        **edge_types (tuple, optional): Arguments that only heterogeneous graphs take, by name.
-    """
+def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
+    """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(
                 f"'num_users' applies to homogeneous 'Data' only; in a 'HeteroData' it is the "
                 f"number of user nodes (got {num_users!r})"
             )
-        return
-    if not isinstance(data, Data):
+    elif not isinstance(data, Data):
         raise TypeError(
             f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
         )
-    for name, edge_type in edge_types.items():
-        if edge_type is not None:
-            raise ValueError(
-                f"'{name}' applies to 'HeteroData' only; a homogeneous 'Data' has a single type "
-                f"of edges (got {edge_type!r})"
-            )
+    elif edge_type is not None:
+        raise ValueError(
+            f"'edge_type' applies to 'HeteroData' only; a homogeneous 'Data' has a single type of "
+            f"edges (got {edge_type!r})"
+        )
+
+
+def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
+    """Raises if the ratings of a part are those that `RandomLinkSplit` has added one to.
+
+    It does so with integers if it samples negatives: a multiple of the ratings, or a part of them.
+    """
+    weight, num_ratings = edges.weight, edges.truth.size(1)
+    if weight is None or weight.is_floating_point() or num_ratings == 0 or int(weight.min()) == 1:
+        return
+    labels = [store[name] for name in ("edge_label", "neg_edge_label") if name in store]
+    num_zero = sum(int((as_tensor(label, "edge_label") == 0).sum()) for label in labels)
+    if num_zero and 0 in (num_zero % num_ratings, num_ratings % num_zero):
+        raise ValueError(
+            f"'edge_label' needs to hold the ratings themselves, to which 'RandomLinkSplit' adds "
+            f"one if it samples negatives: split with neg_sampling_ratio=0.0 (got {num_zero} zeros "
+            f"beside {num_ratings} ratings, none of which is 1)"
+        )
+
+
+def check_directions(data: Data, edges: UserItemEdges) -> None:
+    """Raises if `RandomLinkSplit` took a graph with edges in both directions for a directed one."""
+    num_nodes = edges.num_users + edges.num_items
+    is_forward = edges.edge_index[0] < edges.num_users
+    if bool(is_forward.all()) or not bool(is_forward.any()):
+        return
+    truth = check_edges(data[f"{_truth_name(data.edge_stores[0])}_index"], "edge_label_index")
+    is_there, is_mirrored = (
+        contains(coalesce_edges(index, num_nodes), truth, num_nodes)
+        for index in (edges.edge_index, edges.edge_index.flip([0]))
+    )
+    num_mirrored = int((is_mirrored & ~is_there).sum())
+    if 2 * num_mirrored > edges.truth.size(1):
+        raise ValueError(
+            f"'data' needs to be split with RandomLinkSplit(is_undirected=True), as its edges run "
+            f"in both directions (got {num_mirrored} of {edges.truth.size(1)} ground-truth edges "
+            f"whose opposite is in 'edge_index')"
+        )
 
 
 def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
@@ -184,6 +215,13 @@ def choose_edge_type(
         return edge_type
     if len({frozenset((key[0], key[2])) for key in found}) == 1:
         found = [key for key in found if key[0] == "user"] or found
+        source, _, destination = found[0]
+        if source != destination and (source == "item" or destination == "user"):
+            raise ValueError(
+                f"'edge_type' needs to be given for edges from {source!r} to {destination!r}, "
+                f"where the items are the users: split the edges from users to items, or pass "
+                f"edge_type={found[0]} if users are to be ranked for items (got None)"
+            )
     if len(found) != 1:
         raise ValueError(
             f"'edge_type' needs to be given, the type of the edges from users to items, unless "
@@ -239,18 +277,14 @@ def _read_candidates(store: Data | EdgeStorage) -> Tensor | None:
     return None if candidates is None else check_edges(candidates, "candidate_edge_index")
 
 
-def _read_reverse(data: HeteroData, edge_type: EdgeType) -> Tensor | None:
-    found = [
-        read_edge_index(data[key]).flip([0])
+def opposite_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]:
+    """The edges of all types that run from items to users, flipped to run from users to items."""
+    return {
+        key: read_edge_index(data[key]).flip([0])
         for key in data.edge_types
-        if is_opposite(key, edge_type) and "edge_index" in data[key]
-    ]
-    return torch.cat(found, dim=1) if found else None
-
-
-def is_opposite(key: EdgeType, edge_type: EdgeType) -> bool:
-    """Whether edges of a type run from items to users."""
-    return key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+        if key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+        if "edge_index" in data[key]
+    }
 
 
 def to_homogeneous(edges: Tensor, num_users: int) -> Tensor:
@@ -326,20 +360,17 @@ def read_message_passing(edge_index: EdgesLike, num_nodes: int) -> tuple[Adj, Te
 
 def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> tuple[int, int]:
     """Returns the number of users and items: as given, or as the shape of a matrix says."""
-    shape = shape_of(truth) if is_sparse_matrix(truth) else None
-    of_matrix = shape if shape and len(shape) == 2 else (None, None)
-    num_users = of_matrix[0] if num_users is None else num_users
-    num_items = of_matrix[1] if num_items is None else num_items
-    for name, count in (("num_users", num_users), ("num_items", num_items)):
+    shape = (shape_of(truth) or ()) if is_sparse_matrix(truth) else ()
+    counts = []
+    for side, (name, count) in enumerate((("num_users", num_users), ("num_items", num_items))):
+        count = shape[side] if count is None and len(shape) == 2 else count
         if count is None:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
-                f"scores know it by themselves (got None)"
+                f"scores know it by themselves (got None); 'RankingTask.from_frames' reads frames"
             )
-    return (
-        check_positive_integer(num_users, "num_users"),
-        check_positive_integer(num_items, "num_items"),
-    )
+        counts.append(check_positive_integer(count, name))
+    return counts[0], counts[1]
 
 
 def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:

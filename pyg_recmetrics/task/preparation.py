@@ -248,6 +248,16 @@ def count_candidates(
     return torch.bincount(candidates[0], minlength=num_users) - num_excluded
 
 
+def warn_about_low_ratings(rating: Tensor) -> None:
+    """Warns of positive ratings that differ, as the lowest is relevant without a threshold."""
+    low, high = (float(bound) for bound in rating.aminmax()) if rating.numel() else (0.0, 0.0)
+    if 0 < low < high:
+        warn(
+            f"all {rating.numel()} ratings count as relevant, from {low:g} to {high:g}. Set "
+            f"'threshold' to choose the cut-off."
+        )
+
+
 def warn_about_zero_ratings(num_zero: int) -> None:
     """Warns if edges are left out of the truth because their rating is zero or less."""
     if num_zero:

@@ -21,7 +21,7 @@ from pyg_recmetrics.inputs import TensorLike, as_integer, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
-from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains
+from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, number_pairs
 
 #: Queries: the columns, as tensors of shape `[num_edges]`, or rows `[num_edges, num_columns]`.
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
@@ -246,8 +246,8 @@ def read_events(
     moments, moment = time.unique(return_inverse=True)
     check_num_pairs("src", sources.numel(), num_items)
     # What a source is connected to is seen from the first time on.
-    pairs, pair = (source * num_items + item).unique(return_inverse=True)
-    first = scatter(moment, pair, dim_size=pairs.numel(), reduce="min")
+    (source_of_pair, item_of_pair), pair = number_pairs(torch.stack([source, item]), num_items)
+    first = scatter(moment, pair, dim_size=source_of_pair.numel(), reduce="min")
     if not check_boolean(repeats, "repeats"):
         is_asked = is_asked & (first[pair] == moment)
     if not bool(is_asked.any()):
@@ -256,7 +256,6 @@ def read_events(
             + ("" if repeats else " that is the first of its source and destination")
             + " (got none)"
         )
-    source_of_pair = pairs.div(num_items, rounding_mode="floor")
     met, order = (source_of_pair * moments.numel() + first).sort()
     asked = torch.stack([source[is_asked], moment[is_asked]])
     asked_source, asked_moment = asked.unique(dim=1)
@@ -264,7 +263,7 @@ def read_events(
     start = torch.searchsorted(met, start_of_source)
     end = torch.searchsorted(met, start_of_source + asked_moment)
     query, place = spread(start, end - start)
-    seen = (sources[asked_source[query]], asked_moment[query]), pairs[order[place]] % num_items
+    seen = (sources[asked_source[query]], asked_moment[query]), item_of_pair[order[place]]
     return moments, {
         "query": (sources[asked[0]], asked[1]),
         "item": item[is_asked],

@@ -29,6 +29,9 @@ from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.task.graph import (
+    check_directions,
+    check_ratings,
+    find_truth,
     is_reversed,
     read_data,
     read_given_edges,
@@ -220,8 +223,9 @@ class RankingTask(Frozen):
         are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
         Edges with `edge_label == 0` are sampled negatives and never truth. Other labels are
         weights, unless all of them are one. For ratings, `threshold` says from which rating on an
-        edge is truth. (If it samples negatives, `RandomLinkSplit` adds one to labels that were
-        there before: split ratings with `neg_sampling_ratio=0.0`.)
+        edge is truth; without it, a warning says that all of them are. (If it samples negatives,
+        `RandomLinkSplit` adds one to labels that were there before: split ratings with
+        `neg_sampling_ratio=0.0`.)
 
         The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
         (`eval_mask`, a mask of the nodes) and what the candidates of each user are
@@ -255,8 +259,10 @@ class RankingTask(Frozen):
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
                 boolean.
             ValueError: If the edge type does not exist or is not the only one, `num_users` is
-                missing, there is no ground truth, edges do not connect users with items, or
-                `threshold` is not positive, comes without `edge_label` or is above all labels.
+                missing, there is no ground truth, edges do not connect users with items, an edge
+                type that is not given makes the items the users, `RandomLinkSplit` has shifted
+                ratings or split an undirected graph as a directed one, or `threshold` is not
+                positive, comes without `edge_label` or is above all labels.
 
         Example:
             >>> import torch
@@ -273,9 +279,14 @@ class RankingTask(Frozen):
         edges = read_data(data, edge_type, num_users)
         check_pairs(edges.truth, "edge_label_index", edges.num_users, edges.num_items)
         check_pairs(edges.seen, "edge_index", edges.num_users, edges.num_items)
+        check_ratings(find_truth(data, edge_type), edges)
+        if isinstance(data, Data):
+            check_directions(data, edges)
         weight = edges.weight
         if threshold is None:
             preparation.warn_about_zero_ratings(edges.num_zero_ratings)
+            if edges.weight is not None and not edges.num_zero_ratings:
+                preparation.warn_about_low_ratings(edges.weight)
             weight = None if weight is None or bool((weight == 1).all()) else weight
         task = cls(
             edges.truth,
@@ -296,7 +307,8 @@ class RankingTask(Frozen):
         if num_leaks := int(leaks.sum()):
             warn(
                 f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
-                f"are among the edges that a model may propagate over",
+                f"are among the edges that a model may propagate over. 'RandomLinkSplit' takes "
+                f"their type as 'rev_edge_types', and the splits of 'transforms' find it"
             )
         return task
 
@@ -375,6 +387,8 @@ class RankingTask(Frozen):
         user: str = "user_id",
         item: str = "item_id",
         rating: str | None = None,
+        users: Sequence[Hashable] | None = None,
+        items: Sequence[Hashable] | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
     ) -> "RankingTask":
@@ -385,6 +399,10 @@ class RankingTask(Frozen):
         :attr:`item_ids` keep what each number stands for: row `u` of the embeddings or scores of a
         recommender is that of `user_ids[u]`. A warning names ids that only occur in `test`, as
         nothing could be learned about them.
+
+        The candidates are the items of both frames, or `items`. Frames of some users have only some
+        of the items, and who ranks fewer finds more: pass `items` whenever the frames are a part of
+        the data. A warning is given if a test frame comes alone.
 
         A model that propagates does so over the interactions of `train`, in both directions. If the
         two frames are swapped, nothing can tell: `train` is left out of all rankings, and `test` is
@@ -398,15 +416,22 @@ class RankingTask(Frozen):
             item (str, optional): The column of item ids. (default: `"item_id"`)
             rating (str, optional): The column of `test` that says how relevant an item is.
                 (default: `None`, all rows are equally relevant)
+            users (sequence, optional): The ids of all users, each of them once, in the order of
+                their numbers. (default: `None`, those of the frames)
+            items (sequence, optional): The ids of all items, each of them once, in the order of
+                their numbers: a sequence, an array, or a column of a frame of items.
+                (default: `None`, those of the frames)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest rating that is truth, see
-                :class:`RankingTask`. (default: `None`, all positive ratings are truth)
+                :class:`RankingTask`. (default: `None`, all positive ratings are truth, and a
+                warning says so)
 
         Raises:
             ImportError: If narwhals is not installed.
             TypeError: If `test` or `train` is not a data frame.
-            ValueError: If there is no such column, ids or ratings are missing, or an option is not
-                as :class:`RankingTask` needs it.
+            ValueError: If there is no such column, ids or ratings are missing, ids of both frames
+                have two types and none in common, ids are not among `users` or `items`, or an
+                option is not as :class:`RankingTask` needs it.
 
         Example:
             >>> import pandas as pd
@@ -421,7 +446,16 @@ class RankingTask(Frozen):
             raise ValueError(
                 f"'threshold' needs a column of ratings, which 'rating' names (got {threshold!r})"
             )
-        read = read_frames(test, train, user=user, item=item, rating=rating)
+        read = read_frames(
+            test,
+            train,
+            columns={"user": user, "item": item},
+            rating=rating,
+            users=users,
+            items=items,
+        )
+        if threshold is None and read["weight"] is not None:
+            preparation.warn_about_low_ratings(read["weight"])
         return cls._of_interactions(**read, exclude_seen=exclude_seen, threshold=threshold)
 
     @classmethod

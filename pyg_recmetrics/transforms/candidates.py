@@ -1,6 +1,7 @@
 """Sampled candidates, for published protocols that rank only a few items."""
 
 import copy
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch_geometric.typing import EdgeType
 from tqdm import tqdm
 
 from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import coalesce_edges
 from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
 
@@ -17,6 +19,7 @@ from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
 _MAX_DRAWS = 2**24
 
 
+@dataclass(eq=False)
 class SampledCandidates(BaseTransform):
     r"""Lets each user's truth compete with a few sampled items instead of all items.
 
@@ -65,26 +68,30 @@ class SampledCandidates(BaseTransform):
         tensor([10])
     """
 
-    def __init__(
-        self,
-        num_negatives: int = 99,
-        popularity: float = 0.0,
-        seed: int = 0,
-        progress: bool = False,
-        edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        self.num_negatives = check_positive_integer(num_negatives, "num_negatives")
-        self.popularity = check_finite_number(popularity, "popularity")
-        self.seed = check_natural_number(seed, "seed")
-        self.progress = progress
-        self.edge_type = edge_type
-        self.num_users = num_users
+    num_negatives: int = 99
+    popularity: float = 0.0
+    seed: int = 0
+    progress: bool = field(default=False, repr=False)
+    edge_type: EdgeType | None = field(default=None, repr=False)
+    num_users: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.num_negatives = check_positive_integer(self.num_negatives, "num_negatives")
+        self.popularity = check_finite_number(self.popularity, "popularity")
+        self.seed = check_natural_number(self.seed, "seed")
 
     def forward(self, data: Data | HeteroData) -> Data | HeteroData:
         """Returns the data with its candidates."""
         edges = read_data(data, self.edge_type, self.num_users)
-        candidates = torch.cat([edges.truth.cpu(), self._sample(edges)], dim=1)
+        sampled = self._sample(edges)
+        num_sampled = torch.bincount(sampled[0], minlength=edges.num_users)
+        is_short = num_sampled[edges.truth[0].unique().cpu()] < self.num_negatives
+        if bool(is_short.any()):
+            warn(
+                f"{self} finds fewer items than it is to sample for {int(is_short.sum())} of "
+                f"{is_short.numel()} users"
+            )
+        candidates = torch.cat([edges.truth.cpu(), sampled], dim=1)
         if isinstance(data, Data):
             candidates[1] += edges.num_users
         data = copy.copy(data)
@@ -127,9 +134,3 @@ class SampledCandidates(BaseTransform):
         if self.popularity == 0:
             return torch.ones_like(degree)
         return torch.where(degree > 0, degree**self.popularity, 0)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(num_negatives={self.num_negatives}, "
-            f"popularity={self.popularity}, seed={self.seed})"
-        )

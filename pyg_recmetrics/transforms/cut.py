@@ -2,8 +2,8 @@
 
 import copy
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, select
 
-from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_matrix, as_number
+from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_number
 from pyg_recmetrics.transforms.interactions import (
     EdgeGroup,
     Graph,
@@ -77,11 +77,10 @@ def count_held_out(num_items: Tensor, num_val: Amount, num_test: Amount) -> tupl
 #: Training, validation and test, in this order. `NO_STAGE` marks an edge in none of them.
 TRAIN, VAL, TEST, NO_STAGE = range(4)
 
-#: Training, validation and test data.
-SplitData: TypeAlias = tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData]
-
-#: The same of a sparse matrix.
-SplitMatrix: TypeAlias = tuple[SparseMatrix, SparseMatrix, SparseMatrix]
+#: Training, validation and test data; of a matrix, matrices that add up to it.
+SplitData: TypeAlias = (
+    tuple[Data, Data, Data] | tuple[HeteroData, HeteroData, HeteroData] | tuple[SparseMatrix, ...]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,64 +108,25 @@ def first_message_passing(stage: Tensor) -> Tensor:
     return torch.where(stage == TRAIN, stage, stage + 1)
 
 
+@dataclass(eq=False, kw_only=True)
 class UserItemSplit(BaseTransform):
-    """Splits the user-item edges of a graph. A subclass assigns each edge to its stages.
+    """Splits the user-item edges of a graph. A subclass assigns each edge to its stages."""
 
-    A sparse matrix of SciPy, of users and items, is split as the graph of its entries. It comes
-    back as the matrices of what training learns from and of the truth of validation and test, each
-    with the shape, the values and the format of the whole. What users have seen before the test is
-    the whole without its truth.
-    """
+    num_val: Amount
+    num_test: Amount
+    edge_type: EdgeType | None = field(default=None, repr=False)
+    num_users: int | None = field(default=None, repr=False)
+    #: The attribute of the edges that holds their time, if the split is by time.
+    time_attr: str | None = field(default=None, init=False, repr=False)
 
-    #: The arguments that the representation shows.
-    _shown: ClassVar[tuple[str, ...]]
+    def __post_init__(self) -> None:
+        self.num_val, self.num_test = check_amounts(self.num_val, self.num_test)
 
-    def __init__(
-        self,
-        num_val: Amount,
-        num_test: Amount,
-        edge_type: EdgeType | None,
-        rev_edge_type: EdgeType | None,
-        num_users: int | None,
-        time_attr: str | None = None,
-    ) -> None:
-        self.num_val, self.num_test = check_amounts(num_val, num_test)
-        self.edge_type = edge_type
-        self.rev_edge_type = rev_edge_type
-        self.num_users = num_users
-        self.time_attr = time_attr
-
-    def forward(self, data: Data | HeteroData | SparseMatrix) -> SplitData | SplitMatrix:
-        """Returns training, validation and test data.
-
-        Raises:
-            ValueError: If a matrix is split for users who would be numbered anew.
-        """
-        if hasattr(data, "tocoo"):
-            return self._split_matrix(data)
-        interactions = read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
+    def forward(self, data: Graph) -> SplitData:
+        """Returns training, validation and test data."""
+        interactions = read_interactions(data, self.edge_type, self.num_users)
         data, assignment = self.assign(data, interactions)
         return cut(data, interactions, assignment, self.time_attr)
-
-    def _split_matrix(self, matrix: Any) -> SplitMatrix:
-        entries = as_matrix(matrix, "data")
-        graph, (num_users, num_items) = HeteroData(), entries.shape
-        graph["user"].num_nodes, graph["item"].num_nodes = num_users, num_items
-        store = graph["user", "to", "item"]
-        store.edge_index, store.edge_label = entries.edges, entries.value
-        parts: Any = self.forward(graph)
-        if "n_id" in parts[0]["user"]:
-            raise ValueError(
-                "'users' needs to leave the rows of a matrix in their order, which 'JoinedUsers' "
-                "does not: split a graph"
-            )
-        whole = matrix.tocoo()
-        truths = [part["user", "to", "item"] for part in parts]
-        entries_of = [(x.edge_label.numpy(), tuple(x.edge_label_index.numpy())) for x in truths]
-        return tuple(
-            type(whole)(of_part, shape=whole.shape, dtype=whole.dtype).asformat(matrix.format)
-            for of_part in entries_of
-        )
 
     @abstractmethod
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
@@ -176,10 +136,6 @@ class UserItemSplit(BaseTransform):
             The data to cut and the assignment. The data may number its users in another way than
             before, but has the same edges in the same order.
         """
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
-        return f"{type(self).__name__}({shown})"
 
 
 def cut(

@@ -1,7 +1,7 @@
 """The user-item edges of a graph, wherever they are stored, renumbered, and their core."""
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,14 +20,15 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.task.edges import coalesce_edges
+from pyg_recmetrics.messages import warn
+from pyg_recmetrics.task.edges import coalesce_edges, number_pairs
 from pyg_recmetrics.task.graph import (
     check_graph,
     choose_edge_type,
     count_nodes,
     count_users,
     is_named_reverse,
-    is_opposite,
+    opposite_edges,
     read_edge_index,
     to_bipartite,
 )
@@ -91,9 +92,8 @@ class Interactions:
     def pairs(self) -> Pairs:
         """The distinct pairs that the edges connect."""
         edges = torch.cat([group.edges for group in self.groups], dim=1)
-        key, of_edge = (edges[0] * self.num_items + edges[1]).unique(return_inverse=True)
-        user = key.div(self.num_items, rounding_mode="floor")
-        return Pairs(user, key - user * self.num_items, of_edge)
+        (user, item), of_edge = number_pairs(edges, self.num_items)
+        return Pairs(user, item, of_edge)
 
     @property
     def device(self) -> torch.device:
@@ -132,17 +132,14 @@ class Interactions:
         stores = [group.store(data) for group in self.groups]
         if name not in stores[0]:
             return None
-        times = {
-            number: _check_time(store[name], name, self.groups[number].edges[0])
-            for number, store in enumerate(stores)
-            if name in store
-        }
-        if len(times) < len(stores):
-            pairs = self.split_by_group(self.pairs.of_edge)
-            num_pairs = self.pairs.user.size(0)
-            latest = scatter(times[0], pairs[0], dim_size=num_pairs, reduce="max")
-            times = {number: times.get(number, latest[pair]) for number, pair in enumerate(pairs)}
-        return torch.cat(list(times.values()))
+        pairs = self.split_by_group(self.pairs.of_edge)
+        times = [
+            _check_time(store[name], name, pair) if name in store else None
+            for store, pair in zip(stores, pairs, strict=True)
+        ]
+        latest = scatter(times[0], pairs[0], dim_size=self.pairs.user.size(0), reduce="max")
+        of_groups = zip(times, pairs, strict=True)
+        return torch.cat([latest[pair] if time is None else time for time, pair in of_groups])
 
     def reduce_by_pair(self, value: Tensor, reduce: str) -> Tensor:
         """Reduces a value for every edge to the `"min"` or `"max"` of every pair."""
@@ -152,16 +149,12 @@ class Interactions:
 
 
 def read_interactions(
-    data: Graph, edge_type: EdgeType | None, rev_edge_type: EdgeType | None, num_users: int | None
+    data: Graph, edge_type: EdgeType | None, num_users: int | None
 ) -> Interactions:
     """Finds the user-item edges of a graph that is not split yet."""
-    check_graph(data, num_users=num_users, edge_type=edge_type, rev_edge_type=rev_edge_type)
+    check_graph(data, num_users=num_users, edge_type=edge_type)
     if isinstance(data, HeteroData):
-        return _read_hetero(data, edge_type, rev_edge_type)
-    return _read_homogeneous(data, num_users)
-
-
-def _read_homogeneous(data: Data, num_users: int | None) -> Interactions:
+        return _read_hetero(data, edge_type)
     num_users, num_items = count_users(data, num_users)
     edge_index = read_edge_index(data)
     edges = to_bipartite(edge_index, "edge_index", num_users)
@@ -170,64 +163,34 @@ def _read_homogeneous(data: Data, num_users: int | None) -> Interactions:
     return Interactions(num_users, num_items, None, groups)
 
 
-def _read_hetero(
-    data: HeteroData, edge_type: EdgeType | None, rev_edge_type: EdgeType | None
-) -> Interactions:
-    edge_type = _find_edge_type(data, edge_type)
-    num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
-    edges = read_edge_index(data[edge_type])
-    check_bipartite(edges, "edge_index", num_users, num_items)
-    groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
-    pairs = coalesce_edges(edges, num_items)
-    for key in _find_opposite(data, edge_type, rev_edge_type):
-        reverse = read_edge_index(data[key]).flip([0])
-        check_device(reverse, "rev_edge_type", edges.device, "edge_type")
-        check_bipartite(reverse, "edge_index", num_users, num_items)
-        if torch.equal(coalesce_edges(reverse, num_items), pairs):
-            groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
-        elif rev_edge_type is not None:
-            raise ValueError(
-                f"'rev_edge_type' needs to hold the reverse edges of {edge_type}, and no others "
-                f"(got {rev_edge_type})"
-            )
-    return Interactions(num_users, num_items, edge_type[0], groups)
-
-
-def _find_edge_type(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
+def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
     found = [
         key
         for key in data.edge_types
         if "edge_index" in data[key] and key[0] != key[2] and not is_named_reverse(key)
     ]
-    return choose_edge_type(data, edge_type, found, "connects two types of nodes")
+    edge_type = choose_edge_type(data, edge_type, found, "connects two types of nodes")
+    num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
+    edges = read_edge_index(data[edge_type])
+    check_bipartite(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
+    pairs = coalesce_edges(edges, num_items)
+    for key, reverse in opposite_edges(data, edge_type).items():
+        check_device(reverse, f"data{list(key)}", edges.device, "edge_type")
+        check_bipartite(reverse, "edge_index", num_users, num_items)
+        if torch.equal(coalesce_edges(reverse, num_items), pairs):
+            groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
+    return Interactions(num_users, num_items, edge_type[0], groups)
 
 
-def _find_opposite(
-    data: HeteroData, edge_type: EdgeType, rev_edge_type: EdgeType | None
-) -> list[EdgeType]:
-    """Returns the edge types that may hold the reverse edges."""
-    if rev_edge_type is None:
-        return [
-            key
-            for key in data.edge_types
-            if is_opposite(key, edge_type) and "edge_index" in data[key]
-        ]
-    if rev_edge_type not in data.edge_types or not is_opposite(rev_edge_type, edge_type):
-        raise ValueError(
-            f"'rev_edge_type' needs to be a type of edges from {edge_type[2]!r} to "
-            f"{edge_type[0]!r} in {data.edge_types} (got {rev_edge_type!r})"
-        )
-    return [rev_edge_type]
-
-
-def _check_time(value: object, name: str, user: Tensor) -> Tensor:
+def _check_time(value: object, name: str, edge: Tensor) -> Tensor:
     time = as_tensor(value, name)
-    if time.shape != user.shape:
+    if time.shape != edge.shape:
         raise ValueError(
-            f"'{name}' needs to have shape {list(user.shape)}, a time for every edge "
+            f"'{name}' needs to have shape {list(edge.shape)}, a time for every edge "
             f"(got {list(time.shape)})"
         )
-    check_device(time, name, user.device, "edge_index")
+    check_device(time, name, edge.device, "edge_index")
     check_finite(time, name)
     return time
 
@@ -270,6 +233,7 @@ def users_first(data: Graph, interactions: Interactions, users: Tensor) -> Graph
     return data
 
 
+@dataclass(eq=False)
 class KCore(BaseTransform):
     r"""Keeps the largest graph in which each user has at least `k` items, and each item `k` users.
 
@@ -279,12 +243,11 @@ class KCore(BaseTransform):
     The remaining users and items are renumbered without gaps, in the order they had, as PyG's
     :class:`~torch_geometric.transforms.LargestConnectedComponents` does it. Removed items are
     therefore no longer candidates. All attributes of nodes and edges, and edges of other types,
-    follow. `n_id` of the nodes is the number that each had before.
+    follow. `n_id` of the nodes is the number that each had before. A warning counts what leaves.
 
     Args:
         k (int): The smallest number of distinct edges of a user or item that is kept.
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
-        rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         num_users (int, optional): See :class:`PerUserSplit`. `num_users` of the result is the
             number of users that are left. (default: `None`)
 
@@ -294,39 +257,42 @@ class KCore(BaseTransform):
             are already split, or nothing is left.
 
     Example:
+        >>> import warnings
         >>> import torch
         >>> from torch_geometric.data import Data
         >>> from pyg_recmetrics.transforms import KCore
         >>> data = Data(num_nodes=6, num_users=3)  # three users, three items
         >>> data.edge_index = torch.tensor([[0, 1, 1, 1, 2, 2], [3, 3, 4, 5, 4, 5]])
-        >>> core = KCore(2)(data)
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warnings.simplefilter("always")
+        ...     core = KCore(2)(data)
+        >>> print(said[0].message)
+        KCore(k=2) leaves out 1 of 3 users and 1 of 3 items
         >>> core.n_id.tolist(), core.num_users
         ([1, 2, 4, 5], 2)
         >>> core.edge_index.tolist()
         [[0, 0, 1, 1], [2, 3, 2, 3]]
     """
 
-    def __init__(
-        self,
-        k: int,
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        self.k = check_positive_integer(k, "k")
-        self.edge_type = edge_type
-        self.rev_edge_type = rev_edge_type
-        self.num_users = num_users
+    k: int
+    edge_type: EdgeType | None = field(default=None, repr=False)
+    num_users: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.k = check_positive_integer(self.k, "k")
 
     def forward(self, data: Data | HeteroData) -> Data | HeteroData:
         """Returns the graph that is left."""
-        interactions = read_interactions(data, self.edge_type, self.rev_edge_type, self.num_users)
+        interactions = read_interactions(data, self.edge_type, self.num_users)
         for group in interactions.groups:
             if label := next((key for key in group.store(data) if "label_index" in key), None):
                 raise ValueError(f"'data' needs to be filtered before it is split (got {label!r})")
         has_user, has_item = self._core(interactions)
         if not bool(has_user.any()):
             raise ValueError(f"'k' needs to leave a user and an item (got {self.k})")
+        lost = [f"{int((~has).sum())} of {has.numel()}" for has in (has_user, has_item)]
+        if not bool(has_user.all() and has_item.all()):
+            warn(f"{self} leaves out {lost[0]} users and {lost[1]} items")
         edge_type = interactions.groups[0].edge_type
         if edge_type is None:
             remember_ids(data, None)
@@ -351,6 +317,3 @@ class KCore(BaseTransform):
             if bool(stays.all()):
                 return num_items > 0, num_users > 0
             user, item = user[stays], item[stays]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.k})"

@@ -1,6 +1,6 @@
 """A report on a split: its leaks, sizes, degrees, repeated edges and cold nodes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -74,43 +74,24 @@ class StageReport:
         0
     """
 
-    num_edges: int
-    num_repeated_edges: int
-    num_truth: int
-    num_repeated_truth: int
-    num_leaks: int | None
-    num_reverse_leaks: int | None
-    num_earlier: int | None
-    num_users_without_truth: int
-    num_empty_users: int
-    num_empty_items: int
-    num_cold_users: int
-    num_cold_items: int
-    user_degree: Distribution | None
-    item_degree: Distribution | None
-    user_truth: Distribution | None
-    item_truth: Distribution | None
-
-
-#: The rows of the table: their labels and the attributes of a `StageReport` in them.
-_ROWS = (
-    ("message-passing edges", "num_edges"),
-    ("  repeated", "num_repeated_edges"),
-    ("  per user: min / median / mean / max", "user_degree"),
-    ("  per item", "item_degree"),
-    ("truth edges", "num_truth"),
-    ("  repeated", "num_repeated_truth"),
-    ("  per user", "user_truth"),
-    ("  per item", "item_truth"),
-    ("leaks: truth in message-passing edges", "num_leaks"),
-    ("  in reverse edges", "num_reverse_leaks"),
-    ("  in an earlier part", "num_earlier"),
-    ("users without truth", "num_users_without_truth"),
-    ("users without any edge", "num_empty_users"),
-    ("items without any edge", "num_empty_items"),
-    ("cold users: truth, no message passing", "num_cold_users"),
-    ("cold items", "num_cold_items"),
-)
+    num_edges: int = field(metadata={"label": "message-passing edges"})
+    num_repeated_edges: int = field(metadata={"label": "  repeated"})
+    user_degree: Distribution | None = field(
+        metadata={"label": "  per user: min / median / mean / max"}
+    )
+    item_degree: Distribution | None = field(metadata={"label": "  per item"})
+    num_truth: int = field(metadata={"label": "truth edges"})
+    num_repeated_truth: int = field(metadata={"label": "  repeated"})
+    user_truth: Distribution | None = field(metadata={"label": "  per user"})
+    item_truth: Distribution | None = field(metadata={"label": "  per item"})
+    num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
+    num_reverse_leaks: int | None = field(metadata={"label": "  in reverse edges"})
+    num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
+    num_users_without_truth: int = field(metadata={"label": "users without truth"})
+    num_empty_users: int = field(metadata={"label": "users without any edge"})
+    num_empty_items: int = field(metadata={"label": "items without any edge"})
+    num_cold_users: int = field(metadata={"label": "cold users: truth, no message passing"})
+    num_cold_items: int = field(metadata={"label": "cold items"})
 
 
 @dataclass(frozen=True)
@@ -155,12 +136,15 @@ class SplitReport(Tabular):
             >>> report.to_pandas().loc["num_leaks", "test"]
             0
         """
-        names = [name for _, name in _ROWS]
+        names = [row.name for row in fields(StageReport)]
         return to_data_frame(map(self._of_stages, names), ["train", "val", "test"], index=names)
 
     def table(self) -> Table:
         """Returns the printed table."""
-        rows = [[label, *map(_format, self._of_stages(name))] for label, name in _ROWS]
+        rows = [
+            [row.metadata["label"], *map(_format, self._of_stages(row.name))]
+            for row in fields(StageReport)
+        ]
         verdict = "There are leaks." if self.has_leaks else "No leaks."
         return Table(["", "train", "val", "test"], rows, (verdict,))
 

@@ -1,24 +1,31 @@
 """Splits: random for each user, by the last items of each user, and by time."""
 
-from typing import ClassVar, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.typing import EdgeType
+from torch_geometric.data import HeteroData
 from torch_geometric.utils import index_to_mask, lexsort, scatter
 
 from pyg_recmetrics.checks import check_choice, check_natural_number
+from pyg_recmetrics.inputs import SparseMatrix, as_matrix
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.transforms.cut import (
     NO_STAGE,
+    TEST,
+    TRAIN,
+    VAL,
+    Amount,
     Assignment,
+    SplitData,
     UserItemSplit,
     count_held_out,
     first_message_passing,
     resolve,
 )
-from pyg_recmetrics.transforms.interactions import Graph, Interactions
-from pyg_recmetrics.transforms.users import EvaluationUsers
+from pyg_recmetrics.transforms.interactions import Graph, Interactions, read_interactions
+from pyg_recmetrics.transforms.users import EvaluationUsers, SeparatedUsers
 
 
 def shuffle_within_users(interactions: Interactions, generator: torch.Generator) -> Tensor:
@@ -53,6 +60,7 @@ def hold_out_last(
     return Assignment(message_passing_from=first_message_passing(of_edge), truth_of=of_edge)
 
 
+@dataclass(eq=False, kw_only=True)
 class PerUserSplit(UserItemSplit):
     r"""Splits the edges of each user at random.
 
@@ -64,6 +72,10 @@ class PerUserSplit(UserItemSplit):
 
     The items of each user are drawn independently of those of other users. All repeated edges of
     a user with an item belong to the same part.
+
+    A sparse matrix of SciPy, of users and items, is split as the graph of its entries, into
+    matrices of its shape and format that add up to it: training, validation and test; with
+    :class:`SeparatedUsers` training, what is seen of the drawn users, validation and test.
 
     With fractions, these are the splits of `create.reco.train.test` of the R and Python package
     recometrics: its `"all"` by default, and its `"separated"` and `"joined"` with the `users` of
@@ -80,9 +92,8 @@ class PerUserSplit(UserItemSplit):
             edges. (default: `0`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
             (default: `None`, the only one between two types of nodes, besides those that start
-            with `rev_`; of opposite ones, that from `"user"` nodes)
-        rev_edge_type (tuple, optional): The type of its reverse edges. (default: `None`, all
-            types that hold the same edges in the opposite direction)
+            with `rev_`; of opposite ones, that from `"user"` nodes). Types that hold the same edges
+            in the opposite direction are split alike.
         num_users (int, optional): The number of users in a homogeneous `Data`, where items are
             numbered from `num_users` on. Edges may run in either or both directions.
             (default: `None`, the `num_users` of the data)
@@ -91,7 +102,7 @@ class PerUserSplit(UserItemSplit):
         `(train, val, test)`, see :mod:`~pyg_recmetrics.transforms`.
 
     Raises:
-        TypeError: If `users` is not a sample of users, or `data` is neither `Data` nor
+        TypeError: If `users` is not a sample of users, or `data` is neither a matrix nor `Data` or
             `HeteroData`.
         ValueError: If an argument is out of its range, the edges of the data are not found, or
             no user can be drawn for `users`.
@@ -108,27 +119,44 @@ class PerUserSplit(UserItemSplit):
         [232, 29, 47]
     """
 
-    _shown: ClassVar[tuple[str, ...]] = ("num_val", "num_test", "users", "seed")
+    num_val: Amount = 0.0
+    num_test: Amount = 0.3
+    users: EvaluationUsers | None = None
+    seed: int = 0
 
-    def __init__(
-        self,
-        *,
-        num_val: int | float = 0.0,
-        num_test: int | float = 0.3,
-        users: EvaluationUsers | None = None,
-        seed: int = 0,
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users)
-        if users is not None and not isinstance(users, EvaluationUsers):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.users is not None and not isinstance(self.users, EvaluationUsers):
             raise TypeError(
                 f"'users' needs to be 'SeparatedUsers(...)', 'JoinedUsers(...)' or None for all "
-                f"users (got {users!r})"
+                f"users (got {self.users!r})"
             )
-        self.users = users
-        self.seed = check_natural_number(seed, "seed")
+        self.seed = check_natural_number(self.seed, "seed")
+
+    def forward(self, data: Graph | SparseMatrix) -> SplitData:
+        """Returns training, validation and test data, or their matrices."""
+        if hasattr(data, "tocoo"):
+            return self._split_matrix(data)
+        return super().forward(data)
+
+    def _split_matrix(self, matrix: Any) -> tuple[SparseMatrix, ...]:
+        """Splits a matrix into others that add up to it, in which all rows stay where they are."""
+        entries, graph = as_matrix(matrix, "data"), HeteroData()
+        graph["user"].num_nodes, graph["item"].num_nodes = entries.shape
+        graph["user", "to", "item"].edge_index = entries.edges
+        interactions = read_interactions(graph, self.edge_type, self.num_users)
+        stage_of = self.assign(graph, interactions)[1].truth_of
+        # What is seen of users who are not in training is the truth of no stage.
+        seen = (NO_STAGE,) if isinstance(self.users, SeparatedUsers) else ()
+        whole = matrix.tocoo()
+        return tuple(
+            type(whole)(
+                (entries.value[is_in].numpy(), tuple(entries.edges[:, is_in].numpy())),
+                shape=whole.shape,
+                dtype=whole.dtype,
+            ).asformat(matrix.format)
+            for is_in in (stage_of == stage for stage in (TRAIN, *seen, VAL, TEST))
+        )
 
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
@@ -160,6 +188,7 @@ class PerUserSplit(UserItemSplit):
         return by_time
 
 
+@dataclass(eq=False, kw_only=True)
 class LeaveLastOut(PerUserSplit):
     r"""Leaves out each user's last items by time: the last to test with, those before to validate.
 
@@ -185,7 +214,6 @@ class LeaveLastOut(PerUserSplit):
         seed (int): Equal seeds give equal splits, on every device and whatever the order of the
             edges. (default: `0`)
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
-        rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         num_users (int, optional): See :class:`PerUserSplit`. (default: `None`)
 
     Returns:
@@ -209,35 +237,15 @@ class LeaveLastOut(PerUserSplit):
         [[2, 3], [4], [1]]
     """
 
-    _shown = ("num_val", "num_test", "users", "time_attr", "seed")
-
-    def __init__(
-        self,
-        *,
-        num_val: int | float = 1,
-        num_test: int | float = 1,
-        users: EvaluationUsers | None = None,
-        time_attr: str | None = "time",
-        seed: int = 0,
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        super().__init__(
-            num_val=num_val,
-            num_test=num_test,
-            users=users,
-            seed=seed,
-            edge_type=edge_type,
-            rev_edge_type=rev_edge_type,
-            num_users=num_users,
-        )
-        self.time_attr = time_attr
+    num_val: Amount = 1
+    num_test: Amount = 1
+    time_attr: str | None = "time"
 
 
 NewNodes: TypeAlias = Literal["keep", "drop"]
 
 
+@dataclass(eq=False, kw_only=True)
 class TemporalSplit(UserItemSplit):
     r"""Splits all edges at two moments: training is before validation, which is before the test.
 
@@ -268,7 +276,6 @@ class TemporalSplit(UserItemSplit):
         new_items (str): Whether to `"keep"` or `"drop"` the truth of items that appear after the
             cut. (default: `"keep"`)
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
-        rev_edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         num_users (int, optional): See :class:`PerUserSplit`. (default: `None`)
 
     Returns:
@@ -291,23 +298,16 @@ class TemporalSplit(UserItemSplit):
         [[10, 20, 30], [40], [50]]
     """
 
-    _shown = ("num_val", "num_test", "time_attr", "new_users", "new_items")
+    num_val: Amount = 0.1
+    num_test: Amount = 0.2
+    time_attr: str | None = "time"
+    new_users: NewNodes = "keep"
+    new_items: NewNodes = "keep"
 
-    def __init__(
-        self,
-        *,
-        num_val: int | float = 0.1,
-        num_test: int | float = 0.2,
-        time_attr: str = "time",
-        new_users: NewNodes = "keep",
-        new_items: NewNodes = "keep",
-        edge_type: EdgeType | None = None,
-        rev_edge_type: EdgeType | None = None,
-        num_users: int | None = None,
-    ) -> None:
-        super().__init__(num_val, num_test, edge_type, rev_edge_type, num_users, time_attr)
-        self.new_users = check_choice(new_users, "new_users", get_args(NewNodes))
-        self.new_items = check_choice(new_items, "new_items", get_args(NewNodes))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.new_users, "new_users", get_args(NewNodes))
+        check_choice(self.new_items, "new_items", get_args(NewNodes))
 
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Finds the moments of the cuts, and the stages of each edge."""
@@ -319,7 +319,7 @@ class TemporalSplit(UserItemSplit):
         cuts = self._find_cuts(first)
         stage = _stage_at(time, cuts)
         message_passing_from = first_message_passing(stage)
-        is_truth = stage == _stage_at(first, cuts)[pair]
+        is_truth = is_first = stage == _stage_at(first, cuts)[pair]
         for action, node, num_nodes in (
             (self.new_users, interactions.pairs.user[pair], interactions.num_users),
             (self.new_items, interactions.pairs.item[pair], interactions.num_items),
@@ -329,7 +329,9 @@ class TemporalSplit(UserItemSplit):
                 known_from = scatter(
                     message_passing_from.long(), node, dim_size=num_nodes, reduce="min"
                 )
-                is_truth &= known_from[node] <= stage
+                is_truth = is_truth & (known_from[node] <= stage)
+        if num_dropped := int((is_first & ~is_truth).sum()):
+            warn(f"{self} leaves {num_dropped:,} edges of new users or items out of the truth")
         return data, Assignment(message_passing_from, stage.masked_fill(~is_truth, NO_STAGE))
 
     def _find_cuts(self, first: Tensor) -> tuple[Tensor, Tensor]:

@@ -325,7 +325,7 @@ def test_lists_have_no_edges():
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=4)
     with pytest.raises(ValueError, match=r"'metrics' .* per='edge'.* \(got 'coverage@2'\)"):
         evaluate(torch.rand(4), task, ["mrr", "coverage@2"], per="edge")
-    with pytest.raises(ValueError, match=r"'keep_items' needs to be False .* \(got 3\)"):
+    with pytest.raises(ValueError, match=r"'keep_items' needs per='user'.* \(got 3\)"):
         evaluate(torch.rand(4), task, "mrr", per="edge", keep_items=3)
     with pytest.raises(ValueError, match=r"'per' needs to be one of"):
         evaluate(torch.rand(4), task, "mrr", per="item")

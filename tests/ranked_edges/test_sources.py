@@ -165,7 +165,7 @@ class TestFromPairs:
                 assert torch.equal(getattr(ours, name), getattr(wanted, name))
 
     def test_without_indexes_there_is_one_query(self):
-        score, target = torch.tensor([[0.3, 0.2], [0.9, 0.1]]), torch.tensor([[1, 0], [0, 1]])
+        score, target = torch.tensor([0.3, 0.2, 0.9, 0.1]), torch.tensor([1, 0, 0, 1])
         ranked = RankedEdges.from_pairs(score, target)
         assert (ranked.num_users, ranked.rank.tolist()) == (1, [2, 4])
 

@@ -160,7 +160,7 @@ class TestGroups:
         with pytest.raises(ValueError, match=r"shape \[4\], a label for every edge \(got \[2\]\)"):
             evaluate(scores, task, "mrr", per="edge").by([0, 0])
         with pytest.raises(ValueError, match=r"shape \[4\], a label for every query \(got \[2\]\)"):
-            evaluate(scores, task, "mrr").by([0, 0])
+            evaluate(scores, task, "mrr", per="user").by([0, 0])
 
     def test_groups_may_be_on_another_device(self, device):
         groups = [user % 2 for user in range(NUM_USERS)]

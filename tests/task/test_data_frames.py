@@ -15,6 +15,12 @@ from torch_geometric.nn import LightGCN
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
 from tests.support.machines.missing_packages import hide_package
 
+#: What `tests/task/test_ambiguities.py` looks at.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:'test' comes alone"),
+    pytest.mark.filterwarnings("ignore:all .* ratings count as relevant"),
+]
+
 FRAMES = [pd.DataFrame, pl.DataFrame]
 TRAIN = {"user_id": ["bob", "ann", "bob"], "item_id": ["jam", "tea", "egg"], "stars": [5, 1, 2]}
 TEST = {"user_id": ["ann", "bob", "ann"], "item_id": ["egg", "tea", "jam"], "stars": [4, 2, 5]}
@@ -210,14 +216,6 @@ def test_types_that_differ_between_frames(test_ids, train_ids):
     wanted = sorted(zip(test_ids.to_list(), ["x", "y"], strict=True))
     assert by_id(task, task.truth) == wanted
     assert task.user_ids == tuple(sorted({*test_ids.to_list(), *train_ids.to_list()}))
-
-
-def test_numbers_and_words_are_different_ids():
-    test = pl.DataFrame({"user_id": ["1", "2"], "item_id": [1, 1]})
-    train = pl.DataFrame({"user_id": [1, 2], "item_id": [1, 1]})
-    with pytest.warns(UserWarning, match=r"'test' has 2 users \('1', '2'\) that 'train' does not"):
-        task = RankingTask.from_frames(train=train, test=test)
-    assert task.user_ids == (1, 2, "1", "2")
 
 
 def test_odd_columns_are_named():

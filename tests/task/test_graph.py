@@ -250,14 +250,6 @@ class TestData:
             assert (made.num_users, made.num_items) == (40, 30)
             assert torch.equal(made.edge_index, part.edge_index)
 
-    def test_a_split_that_leaks_through_reverse_edges(self):
-        *_, test = RandomLinkSplit(num_val=0.0, num_test=0.2, neg_sampling_ratio=0.0)(homogeneous())
-        with pytest.warns(UserWarning, match="ground-truth edges are also in 'seen'"):
-            made = RankingTask.from_data(test, num_users=40)
-        either = {(min(e), max(e) - 40) for e in pairs(test.edge_label_index)}
-        seen = {(min(e), max(e) - 40) for e in pairs(test.edge_index)}
-        assert pairs(made.truth) == either - seen
-
     def test_the_number_of_users_is_needed(self):
         *_, test = RandomLinkSplit(is_undirected=True)(homogeneous())
         message = r"'num_users' needs to be given .* as an argument or as 'data\.num_users'"

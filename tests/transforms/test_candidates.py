@@ -21,6 +21,12 @@ from tests.support.cases.graphs import (
     truth,
 )
 
+#: What is left out is looked at in `test_cut.py`.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* leaves "),
+    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
+]
+
 
 class TestSampledCandidates:
     @given(

@@ -2,6 +2,7 @@
 
 import inspect
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -41,6 +42,12 @@ from tests.support.cases.graphs import (
     rounded,
     truth,
 )
+
+#: What is left out is looked at in `test_cut.py`.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* leaves "),
+    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
+]
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -205,33 +212,44 @@ class TestConvention:
                 assert torch.equal(batch.time, part.time)
 
 
-@pytest.mark.parametrize("users", [None, SeparatedUsers(fraction=0.5)])
+@pytest.mark.parametrize("users", [None, SeparatedUsers(fraction=0.5), JoinedUsers(fraction=0.5)])
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
-def test_a_matrix_is_split_as_its_graph(users, form):
+@pytest.mark.parametrize("how", [PerUserSplit, partial(LeaveLastOut, time_attr=None)])
+def test_a_matrix_is_split_as_its_graph_into_parts_that_add_up(users, form, how):
     whole = scipy.sparse.random_array((40, 30), density=0.3, rng=0, format=form) * 5
-    split = PerUserSplit(num_val=0.1, num_test=0.3, users=users)
+    split = how(num_val=0.1, num_test=0.3, users=users)
     matrices = split(whole)
-    graph = HeteroData({"user": {"num_nodes": 40}, "item": {"num_nodes": 30}})
-    entries = whole.tocsr().tocoo()
-    edges = torch.from_numpy(np.stack([entries.row, entries.col])).long()
-    graph["user", "to", "item"].edge_index = edges
-    train, val, test = (part["user", "to", "item"] for part in split(graph))
-    wanted = (train.edge_index, val.edge_label_index, test.edge_label_index)
-    for matrix, edges in zip(matrices, wanted, strict=True):
+    assert abs(sum(matrices) - whole).max() == 0
+    for matrix in matrices:
         assert (matrix.shape, matrix.format, matrix.dtype) == (whole.shape, form, whole.dtype)
+    edges = torch.from_numpy(whole.toarray()).nonzero().t()
+    graph = HeteroData({"user": {"num_nodes": 40}, "item": {"num_nodes": 30}})
+    graph["user", "to", "item"].edge_index = edges
+    parts = split(graph)
+    train, val, test = (part["user", "to", "item"] for part in parts)
+    wanted = [train.edge_index, val.edge_label_index, test.edge_label_index]
+    if isinstance(users, SeparatedUsers):
+        is_drawn = parts[1]["user"].eval_mask[val.edge_index[0]]
+        wanted.insert(1, val.edge_index[:, is_drawn])
+    row = parts[0]["user"].get("n_id", torch.arange(40))
+    for matrix, edges in zip(matrices, wanted, strict=True):
         dense = np.zeros(whole.shape)
-        user, item = edges.numpy()
+        user, item = row[edges[0]].numpy(), edges[1].numpy()
         dense[user, item] = whole.toarray()[user, item]
         assert np.array_equal(matrix.toarray(), dense)
-    if users is None:
-        assert abs(sum(matrices) - whole).max() == 0
 
 
-def test_rows_of_a_matrix_stay_in_their_order():
-    whole = scipy.sparse.random_array((40, 30), density=0.3, rng=0, format="csr")
-    split = PerUserSplit(num_test=0.3, users=JoinedUsers(fraction=0.5))
-    with pytest.raises(ValueError, match="'users' needs to leave the rows of a matrix"):
-        split(whole)
+def test_what_is_left_out_is_counted():
+    edges = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
+    data = Graph(3, 3, edges, [1, 2, 3, 4, 5]).data("hetero")
+    with pytest.warns(UserWarning, match=r"KCore\(k=2\) leaves out 1 of 3 users and 1 of 3 items"):
+        KCore(2)(data)
+    with pytest.warns(UserWarning, match="leaves 1 edges of new users or items out of the truth"):
+        *_, test = TemporalSplit(num_val=0, num_test=1, new_users="drop")(data)
+    assert test["rates"].edge_label_index.numel() == 0
+    *_, test = PerUserSplit(num_test=1)(data)
+    with pytest.warns(UserWarning, match="fewer items than it is to sample for 2 of 2 users"):
+        SampledCandidates(2)(test)
 
 
 ALL_SPLITS = pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut, TemporalSplit])

@@ -19,6 +19,12 @@ from tests.support.cases.graphs import (
     random_graphs,
 )
 
+#: What is left out is looked at in `test_cut.py`.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* leaves "),
+    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
+]
+
 
 class TestCheckSplit:
     @given(form=st.sampled_from(FORMS), graph=random_graphs(), seed=st.integers(0, 99))

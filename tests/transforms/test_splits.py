@@ -34,9 +34,15 @@ from tests.support.cases.graphs import (
     truth,
 )
 
+#: What is left out is looked at in `test_cut.py`.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* leaves "),
+    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
+]
+
 
 def interactions_of(graph, form="hetero", order=None):
-    return read_interactions(graph.data(form, order), None, None, None)
+    return read_interactions(graph.data(form, order), None, None)
 
 
 def shuffled(edges, seed):
@@ -59,7 +65,7 @@ class TestShuffle:
         assert shuffled(interactions_of(graph), seed) == again
 
     def test_the_global_random_state_is_not_touched(self):
-        edges = read_interactions(interactions(), None, None, None)
+        edges = read_interactions(interactions(), None, None)
         state = torch.get_rng_state()
         assert shuffled(edges, 0) != shuffled(edges, 1)
         assert torch.equal(torch.get_rng_state(), state)
@@ -192,7 +198,7 @@ def test_wrong_arguments_are_named():
 
 def test_it_says_what_it_is():
     assert repr(LeaveLastOut()) == (
-        "LeaveLastOut(num_val=1, num_test=1, users=None, time_attr='time', seed=0)"
+        "LeaveLastOut(num_val=1, num_test=1, time_attr='time', users=None, seed=0)"
     )
 
 

@@ -40,6 +40,8 @@ EXPECTED_WARNINGS = (
     ".*recommends an item more than once",
     ".*depending on the order of ties",
     ".*have a rating of zero or less and are ignored; all others count as",
+    ".*are negative and count as not relevant",
+    ".*ratings count as relevant, from",
     ".*have a score of '-inf'",
 )
 
