@@ -372,8 +372,8 @@ class RankingTask(Frozen):
         *,
         train: "IntoDataFrame | None" = None,
         test: "IntoDataFrame",
-        user: str = "user_id",
-        item: str = "item_id",
+        user: str | None = None,
+        item: str | None = None,
         rating: str | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
@@ -394,8 +394,10 @@ class RankingTask(Frozen):
             train (data frame, optional): The interactions that the model was trained on, which are
                 what users have seen. (default: `None`)
             test (data frame): The ground truth: the interactions that were held out.
-            user (str, optional): The column of user ids. (default: `"user_id"`)
-            item (str, optional): The column of item ids. (default: `"item_id"`)
+            user (str, optional): The column of user ids.
+                (default: `None`, the one with a usual name, such as `user_id`, `userId` or `uid`)
+            item (str, optional): The column of item ids.
+                (default: `None`, the one with a usual name, such as `item_id`, `movieId` or `asin`)
             rating (str, optional): The column of `test` that says how relevant an item is.
                 (default: `None`, all rows are equally relevant)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
