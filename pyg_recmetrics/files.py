@@ -4,6 +4,7 @@ import gzip
 import os
 import secrets
 import stat
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ def reading(path: str | Path) -> Iterator[Any]:
         with Path(path).open("rb") as raw:
             is_gzip = raw.peek(2).startswith(b"\x1f\x8b")
             yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
-    except (EOFError, OSError, ValueError, zlib.error) as error:
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         if getattr(error, "filename", None):
             raise
         raise ValueError(f"{path}: {str(error).strip()}") from error

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -57,58 +57,57 @@ _MAX_RELEVANCE = 2**53
 _FIELD = re.compile(r"[^\s\0\ud800-\udfff]+", flags=re.ASCII)
 
 
-def read_lines(path: str | Path, fields: tuple[str, ...], needed_by: str) -> "pd.DataFrame":
+def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.DataFrame":
     """Returns the fields of all lines as text, with the number of the line before as index.
 
     As in trec_eval, a line that begins with `#` is a comment, and further fields are ignored.
 
     Raises:
         ImportError: If pandas is not installed.
-        OSError: If the file cannot be opened.
         ValueError: If there is no line, or one has too few fields or is not text in UTF-8.
     """
     with requires_extra("pandas and pyarrow", "command", needed_by):
         import pandas as pd
-    with reading(path) as file:
-        # Empty lines are read, too, so that rows can be counted as lines.
-        lines = pd.read_csv(
-            file,
-            sep=r"\s+",
-            names=[*fields],
-            usecols=[*range(len(fields))],
-            dtype=str,
-            na_filter=False,
-            quoting=csv.QUOTE_NONE,
-            skip_blank_lines=False,
-        )
+    # Empty lines are read, too, so that rows can be counted as lines.
+    lines = pd.read_csv(
+        file,
+        sep=r"\s+",
+        names=[*fields],
+        usecols=[*range(len(fields))],
+        dtype=str,
+        na_filter=False,
+        quoting=csv.QUOTE_NONE,
+        skip_blank_lines=False,
+    )
     # Files that were joined may have such a mark in the middle.
     lines["user"] = lines["user"].str.removeprefix("\ufeff")
     lines = lines[(lines["user"] != "") & ~lines["user"].str.startswith("#")]
     if lines.empty:
-        raise ValueError(f"{path} needs to hold lines '{' '.join(fields)}' (got none)")
+        raise ValueError(f"lines '{' '.join(fields)}' are needed (got none)")
     # UTF-16 has such signs.
     has_control = (lines["user"] + lines["item"]).str.contains(r"[\x00-\x1f]")
-    _check_lines(path, lines, has_control | (lines[fields[-1]] == ""), "all fields in UTF-8")
+    _check_lines(lines, has_control | (lines[fields[-1]] == ""), "all fields in UTF-8")
     return lines
 
 
-def _check_lines(path: str | Path, lines: "pd.DataFrame", is_wrong: Any, wanted: str) -> None:
+def _check_lines(lines: "pd.DataFrame", is_wrong: Any, wanted: str) -> None:
     """Raises for the first line that is wrong."""
     if np.any(is_wrong):
         row = int(np.argmax(is_wrong))
         raise ValueError(
-            f"{path}, line {lines.index[row] + 1} needs to be '{' '.join(lines.columns)}' with "
-            f"{wanted} (got {' '.join(lines.iloc[row])!r:.80})"
+            f"line {lines.index[row] + 1} needs to be '{' '.join(lines.columns)}' with {wanted} "
+            f"(got {' '.join(lines.iloc[row])!r:.80})"
         )
 
 
 def _read_values(path: str | Path, fields: tuple[str, ...], name: str) -> "pd.DataFrame":
     """Returns the user, the item and the finite number of every line, each pair once."""
-    lines = read_lines(path, fields, "from_trec")
-    texts = lines[name].where(lines[name].str.fullmatch(_NUMBER), "nan")
-    values = texts.to_numpy(object).astype(np.float64)
-    _check_lines(path, lines, ~np.isfinite(values), f"a finite {name}")
-    _check_lines(path, lines, lines.duplicated(["user", "item"]), "each item of a user once")
+    with reading(path) as file:
+        lines = read_lines(file, fields, "from_trec")
+        texts = lines[name].where(lines[name].str.fullmatch(_NUMBER), "nan")
+        values = texts.to_numpy(object).astype(np.float64)
+        _check_lines(lines, ~np.isfinite(values), f"a finite {name}")
+        _check_lines(lines, lines.duplicated(["user", "item"]), "each item of a user once")
     return lines[["user", "item"]].assign(value=values)
 
 
@@ -261,8 +260,8 @@ def check_names(names: Names, argument: str) -> None:
         is_comment = argument == "user_ids" and name.startswith("#")
         if not _FIELD.fullmatch(name) or name.startswith(NO_ITEM) or is_comment:
             raise ValueError(
-                f"'{argument}' needs to hold names without spaces to be exported, and none of a user "
-                f"that begins with '#' (got {name!r})"
+                f"'{argument}' needs to hold names without spaces to be exported, and no user that "
+                f"begins with '#' (got {name!r})"
             )
     if repeated := [name for name, times in Counter(words).items() if times > 1]:
         raise ValueError(f"'{argument}' needs to hold each name once (got {repeated[0]!r} again)")

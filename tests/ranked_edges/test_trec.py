@@ -174,21 +174,21 @@ RUN, QRELS = "u Q0 a 1 1 t\n", "u 0 a 1\n"
 @pytest.mark.parametrize(
     ("run", "qrels", "message"),
     [
-        (RUN + "\nu Q0 b 2 t\n", QRELS, r"run, line 3 needs to be 'user Q0 item .*u Q0 b 2 t"),
+        (RUN + "\nu Q0 b 2 t\n", QRELS, r"run: line 3 needs to be 'user Q0 item .*u Q0 b 2 t"),
         *(
-            (RUN + f"# it\nu Q0 b 1 {x} t\n", QRELS, "run, line 3 needs .* a finite score")
+            (RUN + f"# it\nu Q0 b 1 {x} t\n", QRELS, "run: line 3 needs .* a finite score")
             for x in ("x", "nan", "inf", "1e999", "1_0", "\u0661", "1e", "0x10")
         ),
-        (RUN + "u Q0 a 2 0 t\n", QRELS, "run, line 2 needs .* each item of a user once"),
-        (RUN, QRELS + "\nu a 1\n", r"qrels, line 3 needs to be 'user 0 item relevance'"),
-        (RUN, QRELS + "u 0 b yes\n", r"qrels, line 2 needs .* a finite relevance"),
-        (RUN, QRELS * 2, "qrels, line 2 needs .* each item of a user once"),
-        ("", QRELS, "run needs to hold lines"),
+        (RUN + "u Q0 a 2 0 t\n", QRELS, "run: line 2 needs .* each item of a user once"),
+        (RUN, QRELS + "\nu a 1\n", r"qrels: line 3 needs to be 'user 0 item relevance'"),
+        (RUN, QRELS + "u 0 b yes\n", r"qrels: line 2 needs .* a finite relevance"),
+        (RUN, QRELS * 2, "qrels: line 2 needs .* each item of a user once"),
+        ("", QRELS, "run: lines .* are needed"),
         (RUN, "#\n", "qrels: Too many columns specified"),
         ("u Q0 café 1 1 t\n".encode("latin-1"), QRELS, "run: 'utf-8' codec can't decode"),
         (RUN.encode("utf-16"), QRELS, "run: 'utf-8' codec can't decode"),
-        (RUN.encode("utf-16-le"), QRELS, "run, line 1 needs to be"),
-        (RUN + "u Q0 b\0 1 1 t\n", QRELS, "run, line 2 needs to be"),
+        (RUN.encode("utf-16-le"), QRELS, "run: line 1 needs to be"),
+        (RUN + "u Q0 b\0 1 1 t\n", QRELS, "run: line 2 needs to be"),
         (gzip.compress(RUN.encode() * 99)[:-9], QRELS, "run: Compressed file ended before"),
         (b"\x1f\x8b\x08", QRELS, "run: Compressed file ended before"),
     ],
@@ -499,7 +499,7 @@ def test_what_is_written_is_read(case, tmp_path):
     run, qrels = case
     paths = write_of_trec_lines(tmp_path, run, qrels)
     if not run or not qrels:
-        with pytest.raises(ValueError, match="needs to hold lines"):
+        with pytest.raises(ValueError, match="are needed"):
             RankedEdges.from_trec(*paths)
         return
     ranked = RankedEdges.from_trec(*paths)
