@@ -32,7 +32,8 @@ def evaluate(options: Namespace) -> int:
     notes.remember_file("truth", options.test)
     files = {kind: _file_of(kind, options) for kind in ("user", "item")}
     notes.remember_file("recommender", options.lists or " and ".join(dict.fromkeys(files.values())))
-    lists, arrays = None, []
+    lists: pd.DataFrame | None = None
+    arrays: list[Array] = []
     if options.lists is not None:
         lists = _read_lists(reading.read_table(Path(options.lists), options.list_columns), options)
         rows = {} if options.item_ids is None else {"item": _ids_in(options.item_ids)}
@@ -143,7 +144,7 @@ def _by_ids(lists: pd.DataFrame, task: RankingTask) -> pd.DataFrame:
     """Returns ranked items, by ids that are of the same type as those of a task."""
     for kind in ("user", "item"):
         ids, written = _ids_of(task, kind)
-        place = written.get_indexer(lists[kind])
+        place = written.get_indexer(pd.Index(lists[kind]))
         known = np.where(place < 0, lists[kind].to_numpy(object), ids.astype(object)[place])
         lists = lists.assign(**{kind: pd.Series(known, lists.index, object).infer_objects()})
         if kind == "user" and (place < 0).any():

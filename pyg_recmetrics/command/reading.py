@@ -98,7 +98,8 @@ class Table:
             row = pc.index(is_id, False).as_py()
             got = f"{self._column(name)[row].as_py()!r:.80} in row {row + 1}"
             raise self._error(name, "ids, integers or texts of one line", got)
-        return texts.to_pandas()
+        ids: Texts = texts.to_pandas()
+        return ids
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Returns finite numbers."""
@@ -199,8 +200,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
         looks_so = (len(fields), *fields[1:2]) in ((4, "0"), (4, "Q0"), (6, "Q0"))
         is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
         if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
-            form = trec.RUN if len(fields) >= len(trec.RUN) else trec.QRELS
-            lines = trec.read_lines(file, form, "evaluate")
+            known = trec.RUN if len(fields) >= len(trec.RUN) else trec.QRELS
+            lines = trec.read_lines(file, known, "evaluate")
             return Table(path, "TREC", pa.Table.from_pandas(lines, preserve_index=False), False)
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")

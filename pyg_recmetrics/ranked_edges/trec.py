@@ -138,7 +138,7 @@ def read(run: str | Path, qrels: str | Path, level: float | None) -> RankedTruth
     return {
         "truth": truth,
         "num_users": len(user_ids),
-        "weight": None if bool((weight == 1).all()) else weight,
+        "weight": None if weight is None or bool((weight == 1).all()) else weight,
         "lists": lists,
         "user_ids": tuple(map(str, user_ids)),
         "item_ids": tuple(map(str, item_ids)),
