@@ -11,7 +11,7 @@ import torch
 
 from pyg_recmetrics.command import notes, reading
 from pyg_recmetrics.command.notes import as_number, note
-from pyg_recmetrics.command.reading import Array, Table, Texts
+from pyg_recmetrics.command.reading import Array, TableFile, Texts
 from pyg_recmetrics.evaluation import evaluate as measure
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.results import EvaluationResult
@@ -154,7 +154,7 @@ def _by_ids(lists: pd.DataFrame, task: RankingTask) -> pd.DataFrame:
     return lists
 
 
-def _read_lists(table: Table, options: Namespace) -> pd.DataFrame:
+def _read_lists(table: TableFile, options: Namespace) -> pd.DataFrame:
     """Returns users, items and ranks. As in trec_eval, a run is ranked by its scores."""
     kinds = ("score", "rank") if table.form == "TREC" else ("rank", "score")
     names = table.data.column_names

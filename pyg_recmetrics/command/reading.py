@@ -35,7 +35,7 @@ _MAX_INTEGER = 2**53
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """A table in a file of any format.
 
     Attributes:
@@ -175,7 +175,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
+def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
     """Reads a table. The suffix of its name says the format, or else its first line.
 
     Args:
@@ -191,21 +191,21 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
     with reading(path) as file:
         head = file.peek(_NUM_BYTES)
         if suffix in (".parquet", ".pq") or head.startswith(b"PAR1"):
-            return Table(path, "Parquet", pa.parquet.read_table(file))
+            return TableFile(path, "Parquet", pa.parquet.read_table(file))
         lines = head.decode("utf-8-sig", "replace").splitlines()
         line = next((line for line in lines if line.strip() and line[0] != "#"), "")
         if suffix in (".jsonl", ".ndjson", ".json") or line.startswith("{"):
-            return Table(path, "JSON lines", pa.json.read_json(file))
+            return TableFile(path, "JSON lines", pa.json.read_json(file))
         fields = line.split()
         looks_so = (len(fields), *fields[1:2]) in ((4, "0"), (4, "Q0"), (6, "Q0"))
         is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
         if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
             known = trec.RUN if len(fields) >= len(trec.RUN) else trec.QRELS
             lines = trec.read_lines(file, known, "evaluate")
-            return Table(path, "TREC", pa.Table.from_pandas(lines, preserve_index=False), False)
+            return TableFile(path, "TREC", pa.Table.from_pandas(lines, preserve_index=False), False)
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
-        return Table(path, form, _read_text(file, sign, columns), columns is None)
+        return TableFile(path, form, _read_text(file, sign, columns), columns is None)
 
 
 def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:

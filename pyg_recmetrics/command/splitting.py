@@ -12,7 +12,7 @@ from torch_geometric.data import HeteroData
 from pyg_recmetrics import transforms
 from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.command.reading import Table, read_table
+from pyg_recmetrics.command.reading import TableFile, read_table
 from pyg_recmetrics.files import replacing
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.data_frames import find_column
@@ -60,7 +60,7 @@ def split(options: argparse.Namespace) -> int:
     return notes.DONE
 
 
-def _graph(table: Table, options: argparse.Namespace) -> HeteroData:
+def _graph(table: TableFile, options: argparse.Namespace) -> HeteroData:
     """Returns the graph of all rows."""
     has_times = options.time_column or find_column(table.data.column_names, "time") is not None
     if options.how == "leave-last-out" and not has_times:
