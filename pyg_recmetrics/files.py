@@ -1,17 +1,40 @@
-"""Files that are replaced at once: whatever happens, there is the old file or the new one."""
+"""Files: what is damaged is named, and what is replaced is replaced at once."""
 
+import gzip
 import os
 import secrets
 import stat
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[Any]:
+    """Opens a file, whether gzip compressed it or not, and names it in what readers raise.
+
+    Raises:
+        OSError: If the file cannot be opened.
+        ValueError: If it is damaged, or its reader raises such an error.
+    """
+    try:
+        with Path(path).open("rb") as raw:
+            is_gzip = raw.peek(2).startswith(b"\x1f\x8b")
+            yield gzip.GzipFile(fileobj=raw) if is_gzip else raw
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        if getattr(error, "filename", None):
+            raise
+        raise ValueError(f"{path}: {str(error).strip()}") from error
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     """Opens a new file that takes the place of `path` once it is complete.
+
+    Whatever happens, there is the old file or the new one.
 
     Raises:
         OSError: If the file cannot be written. The error names `path`.

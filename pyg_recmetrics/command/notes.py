@@ -8,14 +8,14 @@ import inspect
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyg_recmetrics.tables import Tabular
 
-#: It did what was asked for. The new model of `gate` is better or equivalent.
+#: It did what was asked for. `gate` lets the new model pass.
 DONE = 0
 
 #: The new model of `gate` is worse.
@@ -79,11 +79,15 @@ def is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def check_output(output: str | Path, inputs: Iterable[str | Path]) -> None:
-    """Raises if an output would take the place of a file that is read."""
-    path = Path(output)
-    if path.exists() and any(Path(each).exists() and path.samefile(each) for each in inputs):
-        raise ValueError(f"{output}: --output needs to be another file, as this one is read")
+def check_output(output: Path, options: argparse.Namespace) -> None:
+    """Raises if an output would take the place of a file that some option names, or links to."""
+    for option, given in vars(options).items():
+        for value in map(str, given if isinstance(given, list) else [given]):
+            # Arrays are `FILE:NAME`, and results are `NAME=FILE`.
+            for name in (value, value.rpartition(":")[0], value.partition("=")[2]):
+                is_input = option != "output" and name and Path(name).is_file()
+                if is_input and output.exists() and output.samefile(name):
+                    raise ValueError(f"{output}: --output needs to be another file than {value}")
 
 
 def print_result(result: "Tabular", as_json: Any, options: argparse.Namespace) -> None:
@@ -92,16 +96,14 @@ def print_result(result: "Tabular", as_json: Any, options: argparse.Namespace) -
     Args:
         result (Tabular): The result.
         as_json (Any): What stands for it in JSON.
-        options (Namespace): The options `json`, `markdown` and `latex`.
+        options (Namespace): The option `form`: `json`, `markdown`, `latex`, or none.
     """
-    if options.json:
+    if options.form == "json":
         print(json.dumps(as_json, indent=2, ensure_ascii=False, allow_nan=False))
-    elif options.markdown:
-        print(result.to_markdown())
-    elif options.latex:
-        print(result.to_latex())
-    else:
+    elif options.form is None:
         print(result)
+    else:
+        print(getattr(result, f"to_{options.form}")())
 
 
 def as_number(value: Any) -> Any:

@@ -293,25 +293,34 @@ class RankedEdges:
         return sort_edges(**rank_negatives(positive, negative)).with_ties(ties, seed=seed)
 
     @classmethod
-    def from_trec(cls, run: str | Path, qrels: str | Path) -> "RankedEdges":
+    def from_trec(
+        cls, run: str | Path, qrels: str | Path, *, level: float | None = None
+    ) -> "RankedEdges":
         r"""Reads a run and its qrels, the files of trec_eval.
 
-        Items are ordered by score, and items of equal score by their order in the file. Like
-        trec_eval, this ignores the column of ranks. The users are those of both files: a user who
-        is not in the run has no item retrieved, and one who is not in the qrels has no truth. Ids
-        may be any strings. They are numbered, by value if all of them are integers; `user_ids`
-        and `item_ids` keep what each number stands for. Files are text in UTF-8, and may be
-        compressed by gzip. Memory is needed for the lines of both files, however long a list is.
+        Items are ordered by score, and equal scores rank the lower item id first, as everywhere in
+        this package; :meth:`with_ties` ranks them in other ways. Like trec_eval, this ignores the
+        column of ranks, what stands behind the last field, and lines that begin with `#`. Ids may
+        be any strings. They are numbered, by value if all of them are integers; `user_ids` and
+        `item_ids` keep what each number stands for. Files are text in UTF-8, and may be compressed
+        by gzip. Memory is needed for the lines of both files, however long a list is.
+
+        The users of the qrels are evaluated. One who is not in the run has no item retrieved, as
+        with `trec_eval -c`. One who has judgements and no relevant item has no truth: with
+        `empty_target_action="neg"` such users count as zero, as they do in trec_eval.
 
         Args:
             run (str or Path): A file with lines `user Q0 item rank score tag`.
             qrels (str or Path): A file with lines `user 0 item relevance`. A relevance of zero or
                 less is not relevant; others are weights unless all are one.
+            level (float, optional): The smallest relevance that is relevant, `trec_eval -l`.
+                (default: `None`, all above zero)
 
         Raises:
+            ImportError: If pandas is not installed.
             OSError: If a file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If a line is malformed, is not text in UTF-8, has more than a megabyte or
-                repeats an item; the error names the file.
+            ValueError: If a file is empty, a line is malformed, is not text in UTF-8 or repeats an
+                item, or `level` is not positive; the error names the file and the line.
 
         Example:
             >>> import tempfile
@@ -324,7 +333,7 @@ class RankedEdges:
             >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
-        return sort_edges(**trec.read(run, qrels))
+        return sort_edges(**trec.read(run, qrels, level))
 
     @property
     def num_users(self) -> int:
@@ -663,7 +672,12 @@ def has_constant_scores(ranked: RankedEdges) -> Tensor:
     """
     if ranked.num_tied is None:
         return torch.zeros_like(ranked._is_evaluated)
-    is_constant = ranked.num_tied + 1 == candidates_of(ranked)[ranked.edge_label_index[0]]
+    if ranked.num_candidates is None:  # of a run, whose scores are known and candidates are not
+        lists = lists_of(ranked)
+        num_candidates = lists.length(lists.width)
+    else:
+        num_candidates = ranked.num_candidates
+    is_constant = ranked.num_tied + 1 == num_candidates[ranked.edge_label_index[0]]
     return ranked.sum(is_constant & (ranked.num_tied >= 0)) > 0
 
 

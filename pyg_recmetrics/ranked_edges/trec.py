@@ -4,158 +4,38 @@ A run has lines `user Q0 item rank score tag`, qrels have lines `user 0 item rel
 the files are strings. They are numbered, and the names are kept.
 """
 
-import codecs
-import gzip
+import csv
 import re
-import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
+from torch_geometric.utils import lexsort
 
+from pyg_recmetrics.checks import check_finite_number
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.files import replacing
-from pyg_recmetrics.kernels.exact.ranks import ranks_in_ragged_lists
+from pyg_recmetrics.files import reading, replacing
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
+from pyg_recmetrics.task.data_frames import number_texts
 from pyg_recmetrics.task.edges import coalesce_truth
 
-_GZIP_MAGIC = b"\x1f\x8b"
+if TYPE_CHECKING:
+    import pandas as pd
 
-#: No line has more bytes, so that a file without any line does not fill the memory.
-MAX_BYTES_OF_LINE = 2**20
+#: The fields of a line. What stands behind them belongs to nobody.
+RUN = ("user", "Q0", "item", "rank", "score", "tag")
+QRELS = ("user", "0", "item", "relevance")
 
-#: So many lines are read at once.
-_LINES_AT_ONCE = 2**8
-
-
-class Form(NamedTuple):
-    """What the lines of a kind of file hold.
-
-    Attributes:
-        fields: The names of the fields of a line, separated by spaces. The user is the first, and
-            the item the third.
-        number: The place of the score or the relevance.
-    """
-
-    fields: str
-    number: int
-
-    @property
-    def num_fields(self) -> int:
-        """How many fields a line has."""
-        return len(self.fields.split())
-
-
-RUN = Form("user Q0 item rank score tag", number=4)
-QRELS = Form("user 0 item relevance", number=3)
-
-
-class Numbers(dict[bytes, int]):
-    """The numbers of ids. An id that is looked up first gets the next number."""
-
-    def __missing__(self, id_: bytes) -> int:
-        """Numbers an id.
-
-        Raises:
-            ValueError: If it is not text in UTF-8.
-        """
-        if "\0" in id_.decode():
-            raise ValueError("A file in UTF-16 has such bytes")
-        number = self[id_] = len(self)
-        return number
-
-
-class Lines(NamedTuple):
-    """The lines of a file, column by column.
-
-    Attributes:
-        user: The number of the user of every line, of shape `[num_lines]`.
-        item: The number of its item.
-        value: Its score or its relevance.
-    """
-
-    user: Tensor
-    item: Tensor
-    value: Tensor
-
-    @classmethod
-    def of(cls, lines: list[bytes], form: Form, users: Numbers, items: Numbers) -> "Lines":
-        """Reads lines at once, and adds the ids that are new to `users` and `items`.
-
-        Raises:
-            ValueError: If a line does not have its form.
-        """
-        # Files that were joined may have such a mark in the middle.
-        rows = [fields for line in lines if (fields := line.removeprefix(codecs.BOM_UTF8).split())]
-        columns = [*zip(*rows, strict=True)] or [()] * form.num_fields
-        is_long = max(map(len, lines), default=0) > MAX_BYTES_OF_LINE
-        if is_long or len(columns) != form.num_fields:
-            raise ValueError("A line is too long, or has too many or too few fields")
-        values = np.fromiter(map(float, columns[form.number]), dtype=np.float64)
-        # Python also reads numbers with underscores, which no other tool does.
-        if not np.isfinite(values).all() or b"_" in b"".join(columns[form.number]):
-            raise ValueError("A number is not finite, or no number elsewhere")
-        user, item = (
-            np.fromiter(map(numbers.__getitem__, column), dtype=np.int64)
-            for numbers, column in ((users, columns[0]), (items, columns[2]))
-        )
-        return cls(*map(torch.from_numpy, (user, item, values)))
-
-
-def _read_file(path: Path, form: Form, users: Numbers, items: Numbers) -> Lines:
-    """Reads a file, and adds the ids that are new to `users` and `items`."""
-    num_lines, blocks = 0, [Lines.of([], form, users, items)]
-    stream = _lines(path)
-    while block := list(islice(stream, _LINES_AT_ONCE)):
-        try:
-            blocks.append(Lines.of(block, form, users, items))
-        except ValueError:
-            _name_mistake(path, num_lines, block, form)
-            raise
-        num_lines += len(block)
-    return Lines(*(torch.cat(columns) for columns in zip(*blocks, strict=True)))
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yields the lines of a file, which may be compressed by gzip, whatever its name is."""
-    with path.open("rb") as file:
-        is_gzip = file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-        stream = gzip.GzipFile(fileobj=file) if is_gzip else file
-        try:
-            yield from iter(partial(stream.readline, MAX_BYTES_OF_LINE + 1), b"")
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path} needs to be a valid gzip file (got: {error})") from error
-
-
-def _name_mistake(path: Path, num_before: int, lines: list[bytes], form: Form) -> None:
-    """Raises for the first line that does not have its form."""
-    for number, line in enumerate(lines, start=num_before + 1):
-        try:
-            Lines.of([line], form, Numbers(), Numbers())
-        except ValueError as error:
-            raise ValueError(
-                f"{path}, line {number} needs to be '{form.fields}' in UTF-8, with a finite "
-                f"{form.fields.split()[form.number]} and at most {MAX_BYTES_OF_LINE:,} bytes (got "
-                f"{line[:80]!r})"
-            ) from error
-
-
-def _check_once(path: str | Path, lines: Lines, users: list[str], items: list[str]) -> None:
-    """Raises if a line repeats an item of a user."""
-    keys, order = (lines.user * len(items) + lines.item).sort()
-    repeats = order[1:][keys[1:] == keys[:-1]]
-    if repeats.numel():
-        user, item = (int(column[repeats[0]]) for column in (lines.user, lines.item))
-        raise ValueError(f"{path} repeats item {items[item]!r} of user {users[user]!r}")
-
+#: How a number is written. Python also reads others, which no other tool does.
+_NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 
 #: A user and its list of items.
 NamedList: TypeAlias = tuple[str, list[str]]
@@ -177,42 +57,113 @@ _MAX_RELEVANCE = 2**53
 _FIELD = re.compile(r"[^\s\0\ud800-\udfff]+", flags=re.ASCII)
 
 
-def read(run: str | Path, qrels: str | Path) -> RankedTruth:
+def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.DataFrame":
+    """Returns the fields of all lines as text, with the number of the line before as index.
+
+    As in trec_eval, a line that begins with `#` is a comment, and further fields are ignored.
+
+    Raises:
+        ImportError: If pandas is not installed.
+        ValueError: If there is no line, or one has too few fields or is not text in UTF-8.
+    """
+    with requires_extra("pandas and pyarrow", "command", needed_by):
+        import pandas as pd
+    # Empty lines are read, too, so that rows can be counted as lines.
+    lines = pd.read_csv(
+        file,
+        sep=r"\s+",
+        names=[*fields],
+        usecols=[*range(len(fields))],
+        dtype=str,
+        na_filter=False,
+        quoting=csv.QUOTE_NONE,
+        skip_blank_lines=False,
+    )
+    # Files that were joined may have such a mark in the middle.
+    lines["user"] = lines["user"].str.removeprefix("\ufeff")
+    lines = lines[(lines["user"] != "") & ~lines["user"].str.startswith("#")]
+    if lines.empty:
+        raise ValueError(f"lines '{' '.join(fields)}' are needed (got none)")
+    # UTF-16 has such signs.
+    has_control = (lines["user"] + lines["item"]).str.contains(r"[\x00-\x1f]")
+    _check_lines(lines, has_control | (lines[fields[-1]] == ""), "all fields in UTF-8")
+    return lines
+
+
+def _check_lines(lines: "pd.DataFrame", is_wrong: Any, wanted: str) -> None:
+    """Raises for the first line that is wrong."""
+    if np.any(is_wrong):
+        row = int(np.argmax(is_wrong))
+        raise ValueError(
+            f"line {lines.index[row] + 1} needs to be '{' '.join(lines.columns)}' with {wanted} "
+            f"(got {' '.join(lines.iloc[row])!r:.80})"
+        )
+
+
+def _read_values(path: str | Path, fields: tuple[str, ...], name: str) -> "pd.DataFrame":
+    """Returns the user, the item and the finite number of every line, each pair once."""
+    with reading(path) as file:
+        lines = read_lines(file, fields, "from_trec")
+        texts = lines[name].where(lines[name].str.fullmatch(_NUMBER), "nan")
+        values = texts.to_numpy(object).astype(np.float64)
+        _check_lines(lines, ~np.isfinite(values), f"a finite {name}")
+        _check_lines(lines, lines.duplicated(["user", "item"]), "each item of a user once")
+    return lines[["user", "item"]].assign(value=values)
+
+
+def read(run: str | Path, qrels: str | Path, level: float | None) -> RankedTruth:
     """Reads a run and its qrels, in memory for as many numbers as there are lines.
 
     Raises:
+        ImportError: If pandas is not installed.
         OSError: If a file cannot be opened.
-        ValueError: If both files are empty, or one has a line that does not have its form or
-            repeats an item.
+        ValueError: If a file is empty, a line does not have its form or repeats an item, or `level`
+            is not positive.
     """
-    numbers = Numbers(), Numbers()
-    scored = _read_file(Path(run), RUN, *numbers)
-    judged = _read_file(Path(qrels), QRELS, *numbers)
-    users, items = ([id_.decode() for id_ in of] for of in numbers)
-    for path, lines in ((run, scored), (qrels, judged)):
-        _check_once(path, lines, users, items)
-    if not users:
-        raise ValueError(f"'run' and 'qrels' need to hold lines (got none in {run}, {qrels})")
-    user_ids, new_user = _number(users, list(range(len(users))))
+    if level is not None and check_finite_number(level, "level") <= 0:
+        raise ValueError(f"'level' needs to be positive (got {level!r})")
+    scored, judged = _read_values(run, RUN, "score"), _read_values(qrels, QRELS, "relevance")
     # Those that stand for no item have no number.
-    named = [number for number, id_ in enumerate(items) if not id_.startswith(NO_ITEM)]
-    item_ids, new_item = _number(items, named)
-    lists = _order_by_score(scored, new_user, new_item)
-    edges = torch.stack([new_user[judged.user], new_item[judged.item]])
-    if bool((edges[1] < 0).any()):
+    is_item = ~scored["item"].str.startswith(NO_ITEM).to_numpy(bool)
+    if judged["item"].str.startswith(NO_ITEM).any():
         raise ValueError(f"{qrels} needs to judge items (got '{NO_ITEM}', which stands for none)")
-    truth, weight = coalesce_truth(edges, judged.value, len(item_ids))
-    rank = ranks_in_ragged_lists(lists.item, lists.ptr, truth[0], truth[1], len(item_ids))
-    is_binary = weight is None or bool((weight == 1).all())
+    user_ids, (user, judged_user) = number_texts([scored["user"], judged["user"]])
+    item_ids, (listed, judged_item) = number_texts([scored["item"][is_item], judged["item"]])
+    item = torch.full_like(user, -1).masked_scatter_(torch.from_numpy(is_item), listed)
+    score, relevance = (torch.from_numpy(x["value"].to_numpy(copy=True)) for x in (scored, judged))
+    edges, num_items = torch.stack([judged_user, judged_item]), len(item_ids)
+    truth, weight = coalesce_truth(edges, relevance, num_items, level)
+    lists, ranks = _rank(user, item, score, truth, len(user_ids), num_items)
+    judged_users = judged_user.unique()
     return {
         "truth": truth,
-        "rank": rank,
         "num_users": len(user_ids),
-        "weight": None if is_binary else weight,
+        "weight": None if weight is None or bool((weight == 1).all()) else weight,
         "lists": lists,
-        "user_ids": user_ids,
-        "item_ids": item_ids,
+        "user_ids": tuple(map(str, user_ids)),
+        "item_ids": tuple(map(str, item_ids)),
+        "users": judged_users if judged_users.numel() < len(user_ids) else None,
+        **ranks._asdict(),
     }
+
+
+def _rank(
+    user: Tensor, item: Tensor, score: Tensor, truth: Tensor, num_users: int, num_items: int
+) -> tuple[Lists, Ranks]:
+    """Returns the list of every user by score, and where the truth stands in it."""
+    # The first place of a user is that of what is no item.
+    key, order = (user * (num_items + 1) + item + 1).sort()
+    user, item = user[order], item[order]
+    listed = ranks_within_rows(user, score[order])
+    best = lexsort([listed.rank, user])
+    wanted = truth[0] * (num_items + 1) + truth[1] + 1
+    place = torch.searchsorted(key, wanted).clamp_(max=key.numel() - 1)
+    is_listed = key[place] == wanted
+    ranks = (
+        torch.where(is_listed, known[place], beyond)
+        for known, beyond in zip(listed, Ranks.unknown(wanted), strict=True)
+    )
+    return Lists(item[best], index2ptr(user[best], num_users)), Ranks(*ranks)
 
 
 def write_run(path: str | Path, lists: Iterable[NamedList]) -> None:
@@ -306,9 +257,11 @@ def check_names(names: Names, argument: str) -> None:
         return
     words = [str(name) for name in names]
     for name in words:
-        if not _FIELD.fullmatch(name) or name.startswith(NO_ITEM):
+        is_comment = argument == "user_ids" and name.startswith("#")
+        if not _FIELD.fullmatch(name) or name.startswith(NO_ITEM) or is_comment:
             raise ValueError(
-                f"'{argument}' needs to hold names without spaces to be exported (got {name!r})"
+                f"'{argument}' needs to hold names without spaces to be exported, and no user that "
+                f"begins with '#' (got {name!r})"
             )
     if repeated := [name for name, times in Counter(words).items() if times > 1]:
         raise ValueError(f"'{argument}' needs to hold each name once (got {repeated[0]!r} again)")
@@ -316,33 +269,3 @@ def check_names(names: Names, argument: str) -> None:
 
 def _name(number: int, names: Names) -> str:
     return str(number if names is None else names[number])
-
-
-def _order_by_score(lines: Lines, new_user: Tensor, new_item: Tensor) -> Lists:
-    """Returns the list of every user; items of equal score are in the order of their lines."""
-    user, item = new_user[lines.user], new_item[lines.item]
-    order = lines.value.argsort(descending=True, stable=True)
-    order = order[user[order].argsort(stable=True)]
-    return Lists(item[order], index2ptr(user[order], new_user.numel()))
-
-
-def _number(ids: list[str], chosen: list[int]) -> tuple[tuple[str, ...], Tensor]:
-    """Numbers ids anew: by value if all of them are integers, and else in alphabetical order.
-
-    Args:
-        ids (list): The id of each number by now.
-        chosen (list): The numbers of those that are to have a new one.
-
-    Returns:
-        The chosen ids in their order, and the new number of each number by now, of shape
-        `[num_ids]`; `-1` for one that is not chosen.
-    """
-    order = sorted(chosen, key=ids.__getitem__)
-    if all(ids[number].isascii() and ids[number].isdigit() for number in chosen):
-        # As by `int`, which refuses numbers of thousands of digits.
-        digits = [id_.lstrip("0") for id_ in ids]
-        order.sort(key=lambda number: (len(digits[number]), digits[number]))
-    new_numbers = torch.full((len(ids),), -1, device="cpu")
-    old = torch.tensor(order, dtype=torch.long, device="cpu")
-    new_numbers[old] = torch.arange(len(order), device="cpu")
-    return tuple(ids[number] for number in order), new_numbers

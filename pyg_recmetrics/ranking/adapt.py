@@ -57,10 +57,13 @@ from pyg_recmetrics.ranking.recommenders import (
     Recommender,
 )
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.task.data_frames import FrameLike, as_frame, look_up_ids, read_column
-
-#: What a column of ids may be called in a frame of embeddings.
-_ID_COLUMNS = ("id", "user_id", "item_id")
+from pyg_recmetrics.task.data_frames import (
+    FrameLike,
+    as_frame,
+    find_column,
+    look_up_ids,
+    read_column,
+)
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
@@ -73,9 +76,10 @@ _NEEDS_IDS = (
 
 
 def are_lists_by_id(value: Any) -> bool:
-    """Returns whether `value` is a dict, or a data frame with a column of lists by id."""
+    """Returns whether `value` is a dict, or a data frame with columns of users and items."""
     columns = getattr(value, "columns", ())
-    return isinstance(value, Mapping) or not {"user_id", "item_id"}.isdisjoint(columns)
+    has_both = find_column(columns, "user") is not None and find_column(columns, "item") is not None
+    return isinstance(value, Mapping) or has_both
 
 
 def read_lists(value: Any, task: RankingTask) -> Recommender:
@@ -133,7 +137,7 @@ def by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
     Raises:
         ValueError: If there are no ids, or one of them has no vector.
     """
-    labelled = _labelled(part)
+    labelled = _labelled(part, what)
     if labelled is None:
         return part
     if ids is None:
@@ -217,15 +221,15 @@ def _read_frame(
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all rows, best first, and the items that are unknown."""
     frame = as_frame(given, "recommender", "evaluate")
-    by = next((name for name in ("rank", "score") if name in frame.columns), None)
-    if by is None or not {"user_id", "item_id"} <= {*frame.columns}:
+    by = next((what for what in ("rank", "score") if find_column(frame.columns, what)), None)
+    if by is None:
         raise ValueError(
-            f"'recommender' needs to have the columns 'user_id', 'item_id', and 'rank' or 'score' "
+            f"'recommender' needs to have columns of users and items, and 'rank' or 'score' "
             f"(got {frame.columns})"
         )
-    user, _ = look_up_ids(read_column(frame, "user_id", "user_id", "recommender"), users)
-    item, unknown = look_up_ids(read_column(frame, "item_id", "item_id", "recommender"), items)
-    value = as_tensor(read_column(frame, by, by, "recommender").to_numpy(), "recommender")
+    user, _ = look_up_ids(read_column(frame, "user", None, "recommender"), users)
+    item, unknown = look_up_ids(read_column(frame, "item", None, "recommender"), items)
+    value = as_tensor(read_column(frame, by, None, "recommender").to_numpy(), "recommender")
     order = item.sort(stable=True).indices
     for key, is_descending in ((value, by == "score"), (user, False)):
         order = order[key[order].sort(stable=True, descending=is_descending).indices]
@@ -268,12 +272,12 @@ def _warn_about_missing_users(length: Tensor, task: RankingTask, ids: Sequence[H
         )
 
 
-def _labelled(part: Any) -> tuple[dict[Hashable, int], Any] | None:
+def _labelled(part: Any, what: str) -> tuple[dict[Hashable, int], Any] | None:
     """Returns the row of every id, and the rows; `None` if nothing is labelled by ids."""
     if isinstance(part, Mapping):
         return _rows([*part]), [*part.values()]
     if hasattr(part, "columns"):
-        return _read_vectors(part)
+        return _read_vectors(part, what)
     if hasattr(part, "iloc") and part.dtype == object:
         return _rows(part.index.tolist()), part.tolist()
     return None
@@ -289,14 +293,14 @@ def _rows(ids: list[Hashable]) -> dict[Hashable, int]:
     return row
 
 
-def _read_vectors(given: Any) -> tuple[dict[Hashable, int], Any] | None:
-    column = next((name for name in _ID_COLUMNS if name in given.columns), None)
+def _read_vectors(given: Any, what: str) -> tuple[dict[Hashable, int], Any] | None:
+    column = find_column(given.columns, what, "id")
     if column is None:
         # A column of vectors whose labels are the ids is read as a series.
         is_column = hasattr(given, "iloc") and len(given.columns) == 1
-        return _labelled(given.iloc[:, 0]) if is_column else None
+        return _labelled(given.iloc[:, 0], what) if is_column else None
     frame = as_frame(given, "recommender", "evaluate")
-    number, ids = look_up_ids(read_column(frame, column, column, "recommender"), {})
+    number, ids = look_up_ids(read_column(frame, what, column, "recommender"), {})
     row = _rows([ids[place] for place in number.tolist()])
     rest = frame.drop(column)
     if len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric():

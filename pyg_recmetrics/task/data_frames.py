@@ -1,6 +1,7 @@
 """Reads interactions from data frames, and numbers users and items."""
 
-from collections.abc import Hashable, Iterable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +15,57 @@ from pyg_recmetrics.messages import list_some, warn
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import pandas as pd
     from narwhals.typing import IntoDataFrame
+
+#: Names of columns in lower case without punctuation, by what the columns hold, most usual first.
+_NAMES = {
+    "user": "userid user uid users useridx customerid visitorid memberid accountid reviewerid "
+    "sessionid session queryid qid query",
+    "item": "itemid item iid items itemidx movieid productid articleid bookid artistid trackid "
+    "songid gameid businessid newsid videoid asin parentasin isbn sku docid docno",
+    "rating": "rating ratings stars relevance label overall weight",
+    "score": "score scores prediction pred predicted estimate est",
+    "rank": "rank ranking position",
+    "time": "timestamp time unixtime unixreviewtime datetime date ts eventtime createdat",
+    "vector": "features embedding embeddings vector vectors factors emb",
+    "id": "id ids index",
+}
+
+#: How an integer is written, in up to 18 digits.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+
+
+def find_column(columns: Iterable[object], *what: str) -> str | None:
+    """Returns the column with one of the usual names of what it holds; `None` if there is none.
+
+    Case and punctuation do not count, nor does a type behind a colon, as RecBole writes it.
+
+    Args:
+        columns (iterable): The columns of a table.
+        *what (str): What the column may hold, such as `"user"`, the first before the others.
+    """
+    by_name: dict[str, str] = {}
+    for column in columns:
+        if isinstance(column, str):
+            by_name.setdefault(re.sub(r"[\W_]", "", column.partition(":")[0].lower()), column)
+    names = (name for kind in what for name in _NAMES[kind].split())
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def number_texts(columns: "Sequence[pd.Series[str]]") -> tuple[list[Any], list[Tensor]]:
+    """Returns all ids in their order, and the numbers of the ids of each column.
+
+    Ids are integers if all of them are written as such, and else texts.
+    """
+    import pandas as pd
+
+    codes, ids = pd.factorize(pd.concat(columns, ignore_index=True))
+    if all(map(_INTEGER.fullmatch, ids)):
+        ids = ids.astype(np.int64)
+    order = ids.argsort()
+    numbers = torch.from_numpy(order.argsort()[codes])
+    return ids[order].tolist(), list(numbers.split([*map(len, columns)]))
 
 
 class FrameLike(Protocol):
@@ -29,7 +80,7 @@ def read_frames(
     test: "IntoDataFrame",
     train: "IntoDataFrame | None",
     *,
-    columns: Mapping[str, str],
+    columns: Mapping[str, str | None],
     rating: str | None,
     users: Any,
     items: Any,
@@ -46,17 +97,12 @@ def read_frames(
     frames = {"test": as_frame(test, "test", "from_frames")}
     if train is not None:
         frames["train"] = as_frame(train, "train", "from_frames")
-    (user_ids, user, new_users), (item_ids, item, new_items) = (
-        _number(
-            {
-                owner: read_column(frame, side, columns[side], owner)
-                for owner, frame in frames.items()
-            },
-            side,
-            known,
-        )
-        for side, known in (("user", users), ("item", items))
-    )
+    read = {
+        side: {owner: read_column(frame, side, name, owner) for owner, frame in frames.items()}
+        for side, name in columns.items()
+    }
+    user_ids, user, new_users = _number(read["user"], "user", users)
+    item_ids, item, new_items = _number(read["item"], "item", items)
     if len(frames["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
     truth, *seen = (torch.stack(edges) for edges in zip(user, item, strict=True))
@@ -74,7 +120,7 @@ def read_frames(
         warn(
             f"'test' comes alone, so its {len(item_ids):,} items are all candidates, and who ranks "
             f"fewer finds more. Pass 'train', or the ids of all items, as in "
-            f"items=catalogue[{columns['item']!r}]"
+            f"items=catalogue[{read['item']['test'].name!r}]"
         )
     return {
         "truth": truth,
@@ -101,13 +147,20 @@ def as_frame(frame: Any, name: str, needed_by: str) -> "nw.DataFrame[Any]":
         raise ValueError(f"'{name}' needs to have columns of different names ({error})") from None
 
 
-def read_column(frame: "nw.DataFrame[Any]", name: str, column: str, owner: str) -> "nw.Series[Any]":
-    """Returns a column without missing values."""
+def read_column(
+    frame: "nw.DataFrame[Any]", what: str, column: str | None, owner: str
+) -> "nw.Series[Any]":
+    """Returns a column without missing values, by default the one with a usual name."""
     import narwhals as nw
 
+    if column is None and (column := find_column(frame.columns, what)) is None:
+        raise ValueError(
+            f"'{owner}' needs to have a column of {what}s with a usual name, such as '{what}_id' "
+            f"(got {frame.columns})"
+        )
     if column not in frame.columns:
         raise ValueError(
-            f"'{name}' needs to be a column of '{owner}', one of {frame.columns} (got {column!r})"
+            f"'{what}' needs to be a column of '{owner}', one of {frame.columns} (got {column!r})"
         )
     series = frame.get_column(column)
     is_missing = series.is_null()

@@ -384,8 +384,8 @@ class RankingTask(Frozen):
         *,
         train: "IntoDataFrame | None" = None,
         test: "IntoDataFrame",
-        user: str = "user_id",
-        item: str = "item_id",
+        user: str | None = None,
+        item: str | None = None,
         rating: str | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
@@ -412,8 +412,10 @@ class RankingTask(Frozen):
             train (data frame, optional): The interactions that the model was trained on, which are
                 what users have seen. (default: `None`)
             test (data frame): The ground truth: the interactions that were held out.
-            user (str, optional): The column of user ids. (default: `"user_id"`)
-            item (str, optional): The column of item ids. (default: `"item_id"`)
+            user (str, optional): The column of user ids.
+                (default: `None`, the one with a usual name, such as `user_id`, `userId` or `uid`)
+            item (str, optional): The column of item ids.
+                (default: `None`, the one with a usual name, such as `item_id`, `movieId` or `asin`)
             rating (str, optional): The column of `test` that says how relevant an item is.
                 (default: `None`, all rows are equally relevant)
             users (sequence, optional): The ids of all users, each of them once, in the order of

@@ -8,7 +8,7 @@ import torch
 
 from pyg_recmetrics import RankingTask, Runs, compare, evaluate
 
-pytest.importorskip("scipy")
+stats = pytest.importorskip("scipy.stats")
 
 
 @pytest.fixture
@@ -99,6 +99,35 @@ def test_the_gate_has_a_status_and_a_sentence(results, run, new, old, status, pa
     assert (found, err) == (status, "")
     assert part in out
     assert out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "margin", "status", "part"),
+    [
+        ("good0", "bad", "2%", 0, "good0 is not worse than bad in ndcg@10 by more than 2% ("),
+        ("same", "good0", "0.1%", 0, "same is not worse than good0 in ndcg@10 by more than 0.1%"),
+        ("bad", "good0", "2%", 1, "bad is worse than good0 in ndcg@10 ("),
+        ("bad", "good0", "0.01", 1, "bad is worse than good0 in ndcg@10 ("),
+        ("good0", "good1", "0.1%", 2, "good0 may be worse than good1 in ndcg@10 by more than 0.1%"),
+        ("good0", "good1", "20%", 0, "good0 is not worse than good1"),
+    ],
+)
+def test_the_gate_asks_whether_it_is_worse_by_more_than_a_margin(
+    results, run, new, old, margin, status, part
+):
+    line = f"gate {new}.npz --baseline {old}.npz --metric ndcg@10 --margin {margin}"
+    found, out, _ = run(line)
+    assert found == status
+    assert part in out
+
+
+def test_the_margin_is_that_of_a_test_of_one_side(results, run):
+    values = [results[name].per_user["ndcg@10"] for name in ("good0", "good1")]
+    difference = (values[0] - values[1]).double().numpy()
+    low = stats.ttest_1samp(difference, 0).confidence_interval(0.90).low
+    for margin, status in ((-low * 1.001, 0), (-low * 0.999, 2)):
+        line = f"gate good0.npz --baseline good1.npz --metric ndcg@10 --margin {margin}"
+        assert run(line)[0] == status
 
 
 def test_the_gate_takes_runs_levels_and_those_without_a_seed(results, run):

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 from argparse import Namespace
 
 import numpy as np
@@ -11,13 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.command.reading import (
-    find_column,
-    number_ids,
-    read_array,
-    read_table,
-    split_name,
-)
+from pyg_recmetrics.command.reading import read_array, read_table, split_name
+from pyg_recmetrics.task.data_frames import find_column, number_texts
 from tests.support.machines.missing_packages import hide_package
 
 pa = pytest.importorskip("pyarrow")
@@ -125,29 +119,35 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
             "--user-column and such name others, and --columns all",
         ),
         ("t.csv", "user,item\nann,tea\nbob\n", "column 'item' needs to hold ids"),
-        ("t.csv", "user,item\nann,tea,1\n", "does not match length of data"),
+        ("t.csv", "user,item\nann,tea,1\n", "Expected 2 fields in line 2, saw 3"),
         ("t.csv", "user,item\nann,tea\nbob,jam,1\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", "user,item\nann,tea\n\nbob,\n", "integers or texts of one line (got '' in row 2"),
         ("t.csv", 'user,item\nann,"tea\nbob,jam\n', "EOF inside string"),
-        ("t.csv", 'user,item\nann,"tea\nbob",jam\n', "does not match length of data"),
+        ("t.csv", 'user,item\nann,"tea\nbob",jam\n', "Expected 2 fields in line 2, saw 3"),
         ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
         ("t.dat", "1::2\n", "(got '1::2')"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
-        ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "an object of JSON (got {oops: "),
-        ("t.jsonl", "[1]\n", "every line needs to be an object of JSON (got [1]: "),
-        ("t.jsonl", "[" * 99_999 + "\n", "every line needs to be an object of JSON (got [["),
+        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "EOF inside string"),
+        ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
+        ("t.jsonl", '{"user": 1, "item": 2, "user": 3}\n', "was specified twice in row 0"),
+        *(("t.jsonl", x, "changed from object to array") for x in ("[1]\n", "[" * 99_999)),
+        ("t.jsonl", '{"user": 12345678901234567890, "item": 2}\n', "integers or texts of one line"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{"user": 1}\n', "column 'item' needs to hold ids"),
         ("t.jsonl", '{"user": 1, "item": {"id": 2}}\n', "(got {'id': 2} in row 1)"),
-        ("t.jsonl", '{"user": true, "item": 2}\n{"user": "a", "item": 2}', "(got True in row 1)"),
-        ("t.qrels", "a 0 b 1\na 0 c\n", "column 'relevance' needs to hold finite numbers"),
+        (
+            "t.jsonl",
+            '{"user": true, "item": 2}\n{"user": "a", "item": 2}',
+            "boolean to string in row 1",
+        ),
+        ("t.qrels", "a 0 b 1\na 0 c\n", "line 2 needs to be 'user 0 item relevance'"),
         ("t.qrels", "a 0 b one\n", "column 'relevance' needs to hold finite numbers (got Failed"),
         ("t.csv.gz", CUT_SHORT, "Compressed file ended before the end-of-stream marker"),
         ("t.csv.gz", DAMAGED, "Error -3 while decompressing data"),
         ("t.parquet", "user,item\n", "not a parquet file"),
         ("t.parquet", BROKEN, "t.parquet: "),
         ("t.parquet", {"user": [], "item": []}, "the file needs to hold rows (got none)"),
-        ("t.parquet", {"user": [1, None], "item": [1, 2]}, "(got np.float64(nan) in row 2)"),
+        ("t.parquet", {"user": [1, None], "item": [1, 2]}, "(got None in row 2)"),
         ("t.parquet", {"user": [1.5], "item": [1]}, "column 'user' needs to hold ids"),
         ("t.parquet", {"user": [True], "item": [1]}, "column 'user' needs to hold ids"),
         ("t.parquet", {"user": [""], "item": [1]}, "column 'user' needs to hold ids"),
@@ -182,13 +182,6 @@ def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content
     assert err.startswith(f"pyg-recmetrics: error: {name}: ")
     assert message in err
     assert not (folder / "out.npz").exists()
-
-
-def test_a_pipe_is_refused_as_it_cannot_be_read_twice(folder, run):
-    os.mkfifo("pipe.csv")
-    status, _, err = run(f"{EVALUATE} pipe.csv")
-    assert status == 3
-    assert "pipe.csv: the file is read twice, which a pipe cannot be" in err
 
 
 @pytest.mark.parametrize("value", ["later", "", "2024-13-01"])
@@ -258,21 +251,21 @@ def test_what_is_written_is_read_and_what_is_read_is_written(tmp_path, form, row
 @pytest.mark.parametrize(
     ("what", "columns"),
     [
-        ("user", ["user_id", "userId", "USER", "uid", "user_id:token", "u"]),
-        ("item", ["item_id", "movieId", "Item ID", "asin", "i"]),
+        ("user", ["user_id", "userId", "USER", "uid", "user_id:token"]),
+        ("item", ["item_id", "movieId", "Item ID", "asin"]),
         ("time", ["timestamp", "Date", "created_at"]),
         ("score", ["score", "prediction"]),
     ],
 )
 def test_usual_names_are_found(what, columns):
     for column in columns:
-        assert find_column([what], ["other", column, "more"]) == column
+        assert find_column(["other", column, "more"], what) == column
 
 
 def test_the_most_usual_name_comes_first_and_others_are_not_found():
-    assert find_column(["item"], ["movie_id", "item_id"]) == "item_id"
-    assert find_column(["user", "id"], ["id", "user"]) == "user"
-    assert find_column(["user"], ["username_hash", "used"]) is None
+    assert find_column(["movie_id", "item_id"], "item") == "item_id"
+    assert find_column(["id", "user"], "user", "id") == "user"
+    assert find_column(["username_hash", "used"], "user") is None
 
 
 @pytest.mark.parametrize(
@@ -288,7 +281,7 @@ def test_the_most_usual_name_comes_first_and_others_are_not_found():
     ],
 )
 def test_ids_are_integers_if_all_are_written_so(written, ids):
-    found, (numbers,) = number_ids([pd.Series(written, dtype=object)])
+    found, (numbers,) = number_texts([pd.Series(written, dtype=object)])
     assert found == ids
     assert [str(found[number]) for number in numbers] == written
 

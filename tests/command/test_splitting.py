@@ -141,7 +141,7 @@ def test_it_prints_the_report_of_the_split(files, run, form):
         ("split all.csv --how temporal --seed 1", "--seed needs a split at random"),
         ("split test.csv --how temporal --time-column when", "one column needs to have 'when'"),
         ("split test.csv --how per-user", "test.csv: --output needs to be another file"),
-        ("split all.csv --how per-user --val x", "a fraction such as 0.1, or a number is needed"),
+        ("split all.csv --how per-user --val x", "a number is needed"),
         ("split none.csv --how per-user", "none.csv: No such file or directory"),
     ],
 )

@@ -357,3 +357,14 @@ def test_frames_may_be_empty(library):
         for train in (None, full, empty):
             with pytest.raises(ValueError, match=r"'test' needs to hold at least one row \(got no"):
                 RankingTask.from_frames(train=train, test=empty)
+
+
+def test_columns_are_found_by_their_usual_names():
+    train = pd.DataFrame({"userId": [1, 2], "movieId": [5, 6]})
+    test = pd.DataFrame({"user": [1, 2], "item": [6, 5], "other": [0, 0]})
+    task = RankingTask.from_frames(train=train, test=test)
+    assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
+    lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 6], "prediction": [0.5, 0.5]})
+    assert evaluate(lists, task, "recall@1")["recall@1"] == 0.5
+    with pytest.raises(ValueError, match="a column of users with a usual name, such as 'user_id'"):
+        RankingTask.from_frames(test=pd.DataFrame({"who": [1], "item": [2]}))

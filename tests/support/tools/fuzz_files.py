@@ -74,7 +74,7 @@ def can_be_exported(ranked):
 
 def check_run(ranked, run, qrels, draw):
     write_trec(ranked, run, qrels)
-    if not run.read_text() + qrels.read_text():
+    if not run.read_text() or not qrels.read_text():
         return
     width = ranked.lists.to_matrix().size(1)
     read = RankedEdges.from_trec(run, qrels)
