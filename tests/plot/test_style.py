@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from pyg_recmetrics.plot.style import COLORS, GREY, line_style, point_style
+from pyg_recmetrics.plot.style import COLORS, GREY, style_of
 from tests.support.tools.small_pictures import PICTURES
 
 NUM_STYLES = 40
@@ -123,7 +123,7 @@ def ink_of(style):
 
 
 def styles():
-    return [line_style(index) | point_style(index) for index in range(NUM_STYLES)]
+    return [style_of(index) for index in range(NUM_STYLES)]
 
 
 def test_no_two_styles_are_equal():
