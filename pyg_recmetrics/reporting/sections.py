@@ -185,20 +185,27 @@ def _curves(contents: Contents) -> Iterator[Part]:
     yield drawing(caption, partial(plot.precision_recall_curve, results))
 
 
-def _users(contents: Contents) -> Iterator[Part]:
+def _distribution(contents: Contents) -> Iterator[Part]:
     """How a metric is distributed over users."""
-    metric, noun = contents.main_metric, contents.first.nouns.means
-    draw = partial(plot.distribution, contents.recommenders, metric)
-    yield drawing(f"How {metric} is distributed over {noun}.", draw)
+    metric = contents.main_metric
+    caption = f"How {metric} is distributed over {contents.first.nouns.means}."
+    yield drawing(caption, partial(plot.distribution, contents.recommenders, metric))
 
 
-def _degrees(contents: Contents) -> Iterator[Part]:
+def _by_degree(contents: Contents) -> Iterator[Part]:
     """How a metric depends on the number of training edges."""
-    metric, noun = contents.main_metric, contents.first.nouns.means
-    table = _side_by_side(contents, str(metric), lambda result: result.by_degree())
-    caption = f"The mean {metric} of {noun} with few and with many training edges."
+    common_popularity(contents.every, "by_degree")
+    metric = contents.main_metric
+    caption = f"The mean {metric} by the number of training edges."
     yield drawing(caption, partial(plot.metric_by_degree, contents.recommenders, metric))
-    yield Grid(caption, table, fold=f"Numbers on {metric} by training degree")
+
+
+def _numbers_by_degree(contents: Contents) -> Iterator[Part]:
+    """The same in numbers."""
+    common_popularity(contents.every, "by_degree")
+    metric = str(contents.main_metric)
+    caption = f"The mean {metric} by the number of training edges."
+    yield Grid(caption, _side_by_side(contents, metric, Measured.by_degree), fold="Numbers")
 
 
 def _items(contents: Contents) -> Iterator[Part]:
@@ -231,9 +238,8 @@ def _side_by_side(contents: Contents, metric: str, by: Callable[[Measured], Coho
 
 def _long_tail(contents: Contents) -> Iterator[Part]:
     """How often popular and other items are recommended."""
-    k = contents.k
-    caption = f"In how many top {k} lists an item is, as the mean over groups of items."
-    yield drawing(caption, partial(plot.long_tail, contents.recommenders, k=k))
+    caption = f"In how many top {contents.k} lists an item is, as the mean over groups of items."
+    yield drawing(caption, partial(plot.long_tail, contents.recommenders, k=contents.k))
 
 
 def _most_recommended(contents: Contents) -> Iterator[Part]:
@@ -312,7 +318,7 @@ SECTIONS: dict[str, Sequence[Maker]] = {
     "Means": [_means],
     "Comparison": [_differences],
     "Curves": [_curves],
-    "Users": [_users, _degrees],
+    "Users": [_distribution, _by_degree, _numbers_by_degree],
     "Items": [_items],
     "Long tail": [_long_tail, _most_recommended],
     "Trade-offs": [_trade_offs],

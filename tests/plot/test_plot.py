@@ -25,14 +25,12 @@ from pyg_recmetrics import (
     Runs,
     evaluate,
     plot,
-    rank,
 )
 from pyg_recmetrics.plot.groups import _ends_of_groups
 from pyg_recmetrics.plot.picture import users
-from tests.support.references.variance_components import margin_over_runs
+from pyg_recmetrics.results.result import mean_of
 from tests.support.tools.small_pictures import (
     NUM_ITEMS,
-    NUM_USERS,
     PICTURES,
     lines,
     make_task,
@@ -40,7 +38,7 @@ from tests.support.tools.small_pictures import (
     scores_like,
 )
 
-stats = pytest.importorskip("scipy.stats")
+pytest.importorskip("scipy")
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -67,51 +65,33 @@ def of_lists():
 
 class TestWhatIsShown:
     def test_a_metric_at_every_k_with_its_interval(self, results):
-        _, axes = plot.metric_at_k(results, "recall", level=0.9)
-        for (name, result), band in zip(results.items(), axes.collections, strict=True):
+        drawn = {"three": Runs(list(results.values())), **results}
+        _, axes = plot.metric_at_k(drawn, "recall", level=0.9)
+        for (name, result), band in zip(drawn.items(), axes.collections, strict=True):
             x, y = lines(axes)[name].get_data()
             assert list(x) == list(range(1, 11))
-            corners = {tuple(corner) for corner in band.get_paths()[0].vertices.round(9).tolist()}
+            corners = band.get_paths()[0].vertices
             for k, value in zip(x, y, strict=True):
-                values = result.values_of(f"recall@{k}")[0]
-                values = values[~values.isnan()].numpy()
-                assert value == pytest.approx(values.mean())
-                margin = stats.t.ppf(0.95, len(values) - 1) * stats.sem(values)
-                for end in (value - margin, value + margin):
-                    assert any(
-                        corner[0] == k and corner[1] == pytest.approx(end, abs=1e-6)
-                        for corner in corners
-                    )
+                mean = mean_of(result, f"recall@{k}", 0.9)
+                ends = corners[corners[:, 0] == k, 1]
+                assert (ends.min(), value, ends.max()) == pytest.approx(
+                    (mean.low, mean.value, mean.high)
+                )
 
-    def test_several_runs_are_drawn_by_their_mean(self, results):
-        runs = Runs(list(results.values()))
-        _, axes = plot.metric_at_k({"three": runs, "Good": results["Good"]}, "recall", level=0.9)
-        x, y = lines(axes)["three"].get_data()
-        band = axes.collections[0].get_paths()[0].vertices
-        for k, value in zip(x, y, strict=True):
-            mean = runs.mean(f"recall@{k}", 0.9)
-            assert value == pytest.approx(mean.value)
-            ends = band[band[:, 0] == k, 1]
-            assert (ends.min(), ends.max()) == pytest.approx((mean.low, mean.high))
-
-    def test_a_metric_by_degree_of_runs(self, results):
-        runs = list(results.values())
-        picture = plot.metric_by_degree(
-            {"three": runs, "Good": results["Good"]}, "recall@5", bins=4, level=0.9
-        )
-        line, bars = picture.axes.lines[0], picture.axes.collections[0]
-        degree = torch.bincount(runs[0].task.seen[0], minlength=NUM_USERS).numpy()
-        values = np.array([result.values_of("recall@5")[0].tolist() for result in runs])
-        ticks = [label.get_text() for label in picture.axes.get_xticklabels()]
-        assert len(ticks) == 4
-        for tick, value, segment in zip(ticks, line.get_ydata(), bars.get_segments(), strict=True):
-            degrees, num_users = tick.split("\nn = ")
-            low, high = map(int, (degrees.split("-") * 2)[:2])
-            own = values[:, (low <= degree) & (degree <= high) & ~np.isnan(values[0])]
-            assert int(num_users) == own.shape[1]
-            margin = margin_over_runs([(1, own)], 0.9)
-            assert value == pytest.approx(own.mean())
-            assert segment[:, 1] == pytest.approx([value - margin, value + margin])
+    def test_a_metric_by_degree(self, results):
+        drawn = {"three": Runs(list(results.values())), **results}
+        _, axes = plot.metric_by_degree(drawn, "recall@5", bins=4, level=0.9)
+        for (name, result), bars in zip(drawn.items(), axes.collections, strict=True):
+            groups = result.by_degree(4, level=0.9)
+            values = lines(axes)[name].get_ydata()
+            ticks = [label.get_text().split("\n")[0] for label in axes.get_xticklabels()]
+            assert ticks == list(groups)
+            for of, value, segment in zip(
+                groups.values(), values, bars.get_segments(), strict=True
+            ):
+                value_of, low, high, _ = of["recall@5"]
+                assert value == pytest.approx(value_of)
+                assert segment[:, 1] == pytest.approx([low, high])
 
     def test_the_long_tail_of_runs(self, results):
         picture = plot.long_tail({"three": list(results.values()), **results}, k=5)
@@ -132,15 +112,12 @@ class TestWhatIsShown:
                 assert same.vertices == pytest.approx(path.vertices)
 
     def test_precision_against_recall(self, results):
-        _, axes = plot.precision_recall_curve(results, max_k=7)
-        for name, result in results.items():
-            x, y = lines(axes)[name].get_data()
-            for k in range(1, 8):
-                recall, precision = (
-                    float(result.values_of(f"{metric}@{k}")[0].nanmean())
-                    for metric in ("recall", "precision")
-                )
-                assert (x[k - 1], y[k - 1]) == pytest.approx((recall, precision))
+        drawn = {"three": Runs(list(results.values())), **results}
+        _, axes = plot.precision_recall_curve(drawn, max_k=7)
+        for name, result in drawn.items():
+            for k, point in enumerate(lines(axes)[name].get_xydata(), start=1):
+                means = [mean_of(result, f"{x}@{k}").value for x in ("recall", "precision")]
+                assert list(point) == pytest.approx(means)
 
     def test_the_curve_that_reaches_furthest_has_labels_at_its_marks(self, results):
         _, axes = plot.precision_recall_curve(results)
@@ -184,23 +161,6 @@ class TestWhatIsShown:
             ]
             assert lines(axes)[name].get_ydata().tolist() == pytest.approx(expected)
 
-    def test_the_long_tail_of_what_is_not_left_out_and_of_some_users(self):
-        left_out = make_task()
-        task = RankingTask(
-            left_out.truth,
-            seen=left_out.seen,
-            exclude_seen=False,
-            num_users=NUM_USERS,
-            num_items=NUM_ITEMS,
-        )
-        ranked = rank(scores_like(0.3), task, k=5, keep_items=True)
-        some = EvaluationResult(ranked, "recall@5", task=task.select_users(torch.arange(10, 20)))
-        _, axes = plot.long_tail({"some": some}, k=5)
-        groups = groups_of(NUM_ITEMS)
-        sizes = [last - first + 1 for first, last in groups]
-        shown = {name: line.get_ydata() @ sizes for name, line in lines(axes).items()}
-        assert shown == {"seen": left_out.seen.size(1), "some": pytest.approx(10 * 5)}
-
     def test_the_long_tail_of_samples_is_scaled_up_to_all_users(self):
         users = torch.arange(20_000)
         truth = torch.stack([users[:18_000], users[:18_000] % 5])
@@ -223,17 +183,6 @@ class TestWhatIsShown:
             note(picture)
             == f"top 2 of {counts[0]:,} to {counts[1]:,} users, scaled up to all 20,000"
         )
-
-    def test_conventions_and_users_without_truth_count_as_in_the_result(self):
-        result = evaluate(
-            scores_like(0.3),
-            make_task(),
-            "ndcg@5",
-            convention="rectools",
-            empty_target_action="neg",
-        )
-        _, axes = plot.metric_at_k({"it": result}, "ndcg")
-        assert lines(axes)["it"].get_ydata()[-1] == pytest.approx(result["ndcg@5"])
 
 
 class TestNotes:
