@@ -242,5 +242,5 @@ class TestDataSets:
         good, bad = (evaluate(scores, TASK, "mrr") for scores in (GOOD_SCORES, BAD_SCORES))
         results = dict.fromkeys("vwxy", bad) | {"z": good}
         page = made(Benchmark(dict.fromkeys("AB", results)))
-        assert "v and z are undecided in mrr on both data sets." in page.text
+        assert "v and z are undecided in mrr on A and B." in page.text
         assert "v and w are" not in page.text
