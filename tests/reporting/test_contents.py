@@ -10,19 +10,17 @@ from pyg_recmetrics.reporting.contents import Contents, of_data_sets
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
-def test_runs_alone_may_be_a_list_or_runs(runs):
-    for given in (runs, Runs(runs)):
+def test_one_recommender_has_no_name(popular, runs):
+    for given, every in (
+        (runs, runs),
+        (Runs(runs), runs),
+        (popular, [popular]),
+        ([popular], [popular]),
+    ):
         contents = Contents.of(given, None)
-        assert isinstance(contents.recommenders[""], Runs)
-        assert list(contents.recommenders[""].runs) == contents.every == runs
-        assert contents.first is runs[0]
-
-
-def test_one_run_is_no_several(popular):
-    for given in (popular, [popular], {"": popular}):
-        contents = Contents.of(given, None)
-        assert contents.recommenders == {"": popular}
-        assert {name: list(x.runs) for name, x in contents.recommenders.items()} == {"": [popular]}
+        assert list(contents.recommenders) == [""]
+        assert list(contents.recommenders[""].runs) == contents.every == every
+        assert contents.first is every[0]
 
 
 def test_metrics_are_those_of_users_that_all_results_have(task, popular):

@@ -1,11 +1,9 @@
 """The sections of a report, each by itself."""
 
-import numpy as np
 import pytest
 import torch
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
@@ -19,8 +17,9 @@ from pyg_recmetrics.reporting.parts import Drawing, Grid, Remarks
 from pyg_recmetrics.reporting.sections import page_on, summary
 from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.notes import note_on_bounds
+from pyg_recmetrics.results.result import exposure_of
+from pyg_recmetrics.tables import format_interval
 from tests.support.machines.missing_packages import hide_package
-from tests.support.references.variance_components import margin_over_runs
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Items", "Long tail", "Ties"]
 
@@ -89,15 +88,6 @@ def test_lists_of_samples_are_scaled_up_to_all_users(parts, samples):
     assert "scaled" not in unsampled.caption
 
 
-def test_how_many_observations_means_with_propensities_rest_on(parts, task):
-    name = "recall(average=micro,propensity=given)@10"
-    items = Catalogue(60, propensity=torch.full((60,), 0.5))
-    result = evaluate(torch.rand(60), task, name, catalogue=items)
-    (means,) = parts("Means", result)
-    num_edges = result.ranked.rank.numel()
-    assert f"on average, {num_edges:,} in total" in str(means.table)
-
-
 def test_what_is_left_out_says_what_it_needs(parts, needs, task, runs, popular, monkeypatch):
     plain = evaluate(torch.rand(task.num_items), task, ["ndcg@10", "recall@10"])
     assert [type(part) for part in parts("Users", plain)] == [Drawing, Drawing, Grid]
@@ -127,17 +117,6 @@ def test_what_is_left_out_says_what_it_needs(parts, needs, task, runs, popular, 
 
 
 @pytest.mark.usefixtures("expect_ties")
-def test_ties_are_counted(parts, task):
-    result = evaluate(torch.zeros(60), task, "recall@10")
-    (part,) = parts("Ties", {"zeros": result})
-    ((name, num_tied, span),) = part.table.rows
-    low, high = result.tie_range("recall@10")
-    assert (name, num_tied) == ("zeros", f"{result.num_tied:,}")
-    assert list(map(float, span.split(" to "))) == pytest.approx([low, high], abs=5e-5)
-    assert low < high
-
-
-@pytest.mark.usefixtures("expect_ties")
 def test_only_metrics_that_ties_can_move_have_a_range(parts, task):
     result = evaluate(torch.zeros(60), task, ["recall@10", "novelty@10"], keep_items=True)
     (part,) = parts("Ties", result)
@@ -149,83 +128,44 @@ def test_no_ties_are_a_sentence(parts, runs):
     assert part == Remarks(["No relevant item has the same score as another candidate."])
 
 
-def printed(values):
-    """The mean of values `[num_runs][num_users]` with its interval, as a table prints it."""
-    values = np.asarray(values)
-    mean, margin = values.mean(), margin_over_runs([(1, values)])
-    if mean < margin:
-        return f"{mean:.4f} (0.0000 to {mean + margin:.4f})"
-    return f"{mean:.4f} ± {margin:.4f}".replace("± 0.", "± .")
-
-
-def bounds_of(label):
-    return tuple(map(int, (label.split("-") * 2)[:2]))
-
-
-def test_groups_of_users_are_those_of_all_runs(parts, runs, popular, task):
-    *_, table = parts("Users", {"Random": runs, "Popular": popular})
-    degree = torch.bincount(task.seen[0], minlength=120).tolist()
-    assert table.table.head == ("training degree", "users", "Random", "Popular")
-    assert len(table.table.rows) > 2
-    for label, num_users, of_runs, _ in table.table.rows:
-        low, high = bounds_of(label)
-        own = [user for user in range(120) if low <= degree[user] <= high]
-        assert int(num_users) == len(own)
-        assert of_runs == printed([[x.per_user["ndcg@10"][user] for user in own] for x in runs])
-
-
-def test_items_are_found_by_all_runs(parts, runs, task):
-    (table,) = parts("Items", {"Random": runs})
-    popularity = torch.bincount(task.seen[1], minlength=60).tolist()
-    assert len(table.table.rows) > 2
-    for label, num_users, of_runs in table.table.rows:
-        low, high = bounds_of(label)
-        recalls = []
-        for result in runs:
-            places = {}
-            edges = zip(*result.ranked.edge_label_index.tolist(), result.ranked.rank, strict=True)
-            for user, item, rank in edges:
-                if low <= popularity[item] <= high:
-                    places.setdefault(user, []).append(int(rank) <= 10)
-            recalls.append([np.mean(places[user]) for user in sorted(places)])
-        assert int(num_users) == len(recalls[0])
-        assert of_runs == printed(recalls)
+def test_groups_are_those_of_every_recommender(parts, runs, popular):
+    results = {"Random": Runs(runs), "Popular": popular}
+    (found,) = parts("Items", results)
+    of_users = parts("Users", results)[-1]
+    for table, metric, groups, head in (
+        (of_users, "ndcg@10", lambda x: x.by_degree(), ("training degree", "users")),
+        (found, "recall@10", lambda x: x.recall_by_popularity(10), ("popularity", "users")),
+    ):
+        assert table.table.head == (*head, "Random", "Popular")
+        of_each = [groups(result) for result in results.values()]
+        assert [row[0] for row in table.table.rows] == list(map(str, of_each[0]))
+        for (_, num_users, *cells), *means in zip(
+            table.table.rows, *(x.values() for x in of_each), strict=True
+        ):
+            assert cells == [format_interval(*mean[metric][:3]) for mean in means]
+            assert num_users == f"{means[0][metric].num_users:,}"
 
 
 def test_items_are_listed_by_all_runs(parts, runs, popular, task):
     _, table = parts("Long tail", {"Random": runs, "Popular": popular})
-    popularity = torch.bincount(task.seen[1], minlength=60).tolist()
-    counts = []
-    for results in (runs, [popular]):
-        of_item = [0] * 60
-        for result in results:
-            for row in result.ranked.lists.to_matrix()[:, :10].tolist():
-                for item in row:
-                    if item >= 0:
-                        of_item[item] += 1
-        counts.append([count / len(results) for count in of_item])
-    order = sorted(range(60), key=lambda item: (-round(counts[0][item] + counts[1][item], 6), item))
+    counts = [exposure_of(result, 10) for result in (Runs(runs), popular)]
+    popularity = torch.bincount(task.seen[1], minlength=60)
+    total = (counts[0] + counts[1]).tolist()
+    order = sorted(range(60), key=lambda item: (-round(total[item], 6), item))
     assert [int(row[0]) for row in table.table.rows] == order[:10]
-    for item, seen, of_runs, of_popular in table.table.rows:
-        mean = counts[0][int(item)]
-        assert int(seen) == popularity[int(item)]
-        assert of_runs == f"{mean:.0f}"
-        assert of_popular == f"{counts[1][int(item)]:.0f}"
+    for item, *shown in table.table.rows:
+        assert shown == [f"{float(of[int(item)]):.0f}" for of in (popularity, *counts)]
 
 
 @pytest.mark.usefixtures("expect_ties")
 def test_ties_are_those_of_all_runs(parts, task, popular):
     generator = torch.Generator().manual_seed(0)
     scores = [torch.randint(9, (120, 60), generator=generator).float() for _ in range(3)]
-    results = [evaluate(x, task, "ndcg@10") for x in scores]
-    (table,) = parts("Ties", {"Random": results, "Popular": popular})
+    runs = Runs([evaluate(x, task, "ndcg@10") for x in scores])
+    (table,) = parts("Ties", {"Random": runs, "Popular": popular})
     (_, num_tied, span), (_, none, _) = table.table.rows
-    mean = sum(result.num_tied for result in results) / 3
-    assert num_tied == (f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}")
-    assert none == "0"
-    wanted = np.mean([result.tie_range("ndcg@10") for result in results], axis=0)
-    assert list(map(float, span.split(" to "))) == pytest.approx(list(wanted), abs=5.1e-5)
-    assert wanted[0] < wanted[1]
+    assert float(num_tied) == pytest.approx(runs.num_tied, abs=0.05)
+    assert (none, span) == ("0", str(runs.tie_range("ndcg@10")))
 
 
 @pytest.mark.filterwarnings("ignore:.*the seed set inside")
