@@ -76,7 +76,7 @@ def test_report(monkeypatch, capsys, tmp_path):
     comparison = run_example(monkeypatch, "report.py", *files, "--epochs", "30")
     assert (tmp_path / "report.png").stat().st_size > 20_000
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<svg") == 9
+    assert page.count("<svg") == 8
     assert "Left out" not in page
     better = [row for row in comparison if (row.a, row.b) == ("LightGCN", "Most popular")]
     assert len(better) == 3
@@ -105,7 +105,7 @@ def test_benchmark(monkeypatch, capsys, tmp_path):
     benchmark = run_example(monkeypatch, "benchmark.py", *files, "--epochs", "5", "--seeds", "2")
     assert list(benchmark) == ["Dense", "Sparse"]
     assert benchmark.recommenders == ("LightGCN", "Matrix factorisation", "Most popular")
-    assert page.read_text().count("<svg") == 24
+    assert page.read_text().count("<svg") == 22
     assert (tmp_path / "all.png").stat().st_size > 20_000
     printed = capsys.readouterr().out
     assert "10 runs and the page took" in printed
