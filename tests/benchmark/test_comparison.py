@@ -77,11 +77,6 @@ class TestTests:
         assert found.left_out == ("Long",)
         assert found.table().notes[-1] == "left out, without two to compare: Long"
 
-    def test_each_data_set_says_that_its_tests_are_among_others(self, comparison):
-        notes = " ".join(comparison["Long"].table().notes)
-        assert "adjusted for 7 tests of 1 metric on 3 data sets by Holm's method" in notes
-        assert "simultaneous=True" not in notes
-
     def test_a_data_frame_has_a_row_for_each_pair_on_each_data_set(self, comparison):
         frame = comparison.to_pandas()
         assert list(frame.columns[:4]) == ["data_set", "metric", "a", "b"]

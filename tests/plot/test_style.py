@@ -66,16 +66,6 @@ def distance(a, b, vision):
     return np.linalg.norm(lab(a, vision) - lab(b, vision))
 
 
-def test_the_formulas_of_these_tests():
-    assert contrast_on_white("#000000") == pytest.approx(21)
-    assert contrast_on_white("#767676") == pytest.approx(4.54, abs=0.005)  # the grey of WCAG
-    assert contrast_on_white((0, 0, 0, 0.5)) == pytest.approx(contrast_on_white((0.5, 0.5, 0.5)))
-    assert lab("#FF0000", "normal") == pytest.approx([53.24, 80.09, 67.20], abs=0.05)
-    assert distance("#FF0000", "#008000", "normal") > 2 * distance(
-        "#AA0000", "#606000", "deuteranopia"
-    )
-
-
 @pytest.mark.parametrize("vision", VISIONS)
 def test_colours_stay_apart_for_all_readers(vision):
     # Of the colours of Okabe and Ito, some are less than 17 apart by this measure.
