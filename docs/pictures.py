@@ -20,7 +20,7 @@ from page_code import code_before
 from pyg_recmetrics.plot import style
 
 HERE = Path(__file__).resolve().parent
-PAGES = [HERE / f"{name}.md" for name in ("start", "groups", "benchmark", "margin")]
+PAGES = [HERE / f"{name}.md" for name in ("start", "groups", "benchmark")]
 GROWTH = HERE.parent / "benchmarks" / "growth.json"
 MEASURED = HERE.parent / "benchmarks" / "README.md"
 
@@ -106,7 +106,7 @@ def draw_growth(folder: Path) -> None:
         bare, *ours = seconds
         axes.plot(points, seconds[bare], label=bare, color=style.GREY, linewidth=style.LINE_WIDTH)
         for index, what in enumerate(ours):
-            look = style.line_style(index) | style.point_style(index)
+            look = style.style_of(index)
             axes.plot(points, seconds[what], label=what, **look)
         _scale(axes, points, [value for values in seconds.values() for value in values])
         proportional = [seconds[ours[0]][0] * point / points[0] for point in points]
@@ -159,7 +159,7 @@ def draw_coverage(folder: Path) -> None:
         for index, (name, shares) in enumerate(lines.items()):
             # Of each interval, three seeds are filled and five are hollow.
             which, is_hollow = divmod(index, 2)
-            look = style.line_style(which) | style.point_style(which)
+            look = style.style_of(which)
             fill = {"markerfacecolor": "white"} if is_hollow else {}
             axes.plot(deviations, shares, label=name, **look | fill)
         axes.axhline(0.95, color=style.GREY, linewidth=1, zorder=1)
@@ -191,7 +191,7 @@ def draw_margins(folder: Path) -> None:
             number if few > number / 2 else few
             for few, number in zip(needed, populations, strict=True)
         ]
-        look = style.line_style(index) | {"label": f"± {margin:g}"}
+        look = style.style_of(index) | {"marker": "", "label": f"± {margin:g}"}
         axes.plot(populations, ranked, **look)
         end = f"{round(needed[-1], -2):,.0f}"
         axes.annotate(end, (populations[-1], needed[-1]), (4, -3), textcoords="offset points")

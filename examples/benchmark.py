@@ -97,7 +97,6 @@ def main() -> Benchmark:
     parser.add_argument("--lastfm", type=Path, metavar="FOLDER", help="has train.txt and test.txt")
     parser.add_argument("--report", type=Path, metavar="FILE", default="benchmark.html")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save a picture")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="where to save all results")
     parser.add_argument("--seeds", type=int, default=3, help="of each model, at least two")
     parser.add_argument("--epochs", type=int, default=150, help="the maximum")
     args = parser.parse_args()
@@ -118,9 +117,7 @@ def main() -> Benchmark:
         print(f"Seconds on {data_set}: {told}")
     path = report(benchmark, args.report, comparison=comparison, title="Three recommenders")
     if args.picture is not None:
-        plot.benchmark(comparison).figure.savefig(args.picture, dpi=150)
-    if args.save is not None:
-        benchmark.save(args.save)
+        plot.differences(comparison).figure.savefig(args.picture, dpi=150)
     taken = time.perf_counter() - start
     print(f"{stopwatch.num_runs} runs and the page took {taken:.0f} seconds")
     print(f"The report is in {path.resolve()}")

@@ -118,10 +118,10 @@ def matrix_factorisation(
 
 def draw(results: dict[str, EvaluationResult | Runs], comparison: Comparison, path: Path) -> None:
     """Saves a picture of all means and of all paired differences."""
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot.means(results, ax=left)
-    plot.differences(comparison, ax=right)
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    ((left, right),) = figure.subfigures(1, 2, squeeze=False)
+    plot.means(results, figure=left)
+    plot.differences(comparison, figure=right)
     figure.savefig(path, dpi=150)
 
 

@@ -78,7 +78,7 @@ def race(
 
     Returns:
         The verdict on every pair. It prints as a table with the users and the seconds that each
-        recommender took, and :func:`plot.race` draws it.
+        recommender took.
 
     Raises:
         TypeError: If `recommenders` does not hold recommenders by name, or an argument has a wrong

@@ -1,31 +1,30 @@
 """Benchmark: the results of several recommenders on several data sets."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
-from pyg_recmetrics.benchmark.means import Results, means_on_each, table_of_means
+from pyg_recmetrics.benchmark.means import Results, notes_of_all, on, with_best
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.results import EvaluationResult, archive
-from pyg_recmetrics.results.archive import numbered
+from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import compare_on_each, read_names
-from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
+from pyg_recmetrics.results.result import Measured, has_rows, mean_of
 from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
     by_name,
     common_metrics,
     every_run,
-    fields_of_runs,
     read_name,
     recommenders_by_name,
-    results_of,
-    runs_from_fields,
+    samples_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.tables import Table, Tabular, to_data_frame
+from pyg_recmetrics.tables import Table, Tabular, format_interval, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,10 +86,12 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 f"'results' needs to hold at least two data sets (got {list(found)}); 'compare' "
                 f"and 'report' take the results of one"
             )
-        read = {name: _read(name, of_one) for name, of_one in found.items()}
-        self.recommenders = tuple(
-            dict.fromkeys(name for of_one in read.values() for name in of_one)
-        )
+        read: dict[str, dict[str, Measured]] = {}
+        for data_set, of_one in found.items():
+            with on(data_set):
+                read[data_set] = recommenders_by_name(of_one)
+                check_same_task(every_run(read[data_set]))
+        self.recommenders = tuple(dict.fromkeys(chain.from_iterable(read.values())))
         super().__init__(
             {
                 data_set: FrozenDict({x: of_one[x] for x in self.recommenders if x in of_one})
@@ -118,7 +119,14 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         Raises:
             ValueError: If a result has no such metric, or `level` is not between 0 and 1.
         """
-        return table_of_means(self, self.recommenders, self.metric(metric), level)
+        metric, columns = self.metric(metric), []
+        for means in self._means(metric, level).values():
+            cells = {name: (mean.value, format_interval(*mean[:3])) for name, mean in means.items()}
+            columns.append(with_best(cells, self.recommenders, metric))
+        rows = list(zip(self.recommenders, *columns, strict=True))
+        notes = notes_of_all({name: _notes_on(of, metric, level) for name, of in self.items()})
+        notes.append("bold: the best mean of a data set, significantly better or not")
+        return Table([str(metric), *self], rows, tuple(notes))
 
     def to_pandas(
         self, metric: str | Metric | None = None, *, level: float = 0.95
@@ -139,8 +147,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         metric = self.metric(metric)
         rows = [
             (data_set, name, str(metric), *mean, len(self[data_set][name].runs))
-            for data_set, of_one in means_on_each(self, metric, level).items()
-            for name, mean in of_one.items()
+            for data_set, means in self._means(metric, level).items()
+            for name, mean in means.items()
         ]
         return to_data_frame(rows, _COLUMNS)
 
@@ -190,7 +198,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
             >>> fixed = ["perfect", "popular"]
             >>> print(*benchmark.compare(baseline="popular", deterministic=fixed).claims())
-            perfect is better than popular in mrr on both data sets.
+            perfect is better than popular in mrr on small and large.
         """
         asked = self.metric(metric)
         if baseline is not None:
@@ -217,65 +225,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         left_out = tuple(data_set for data_set in self if data_set not in compared)
         return BenchmarkComparison(comparisons, asked, self.recommenders, left_out)
 
-    def save(self, path: str | Path) -> None:
-        """Saves all results in one file, for :meth:`load`. What they share is stored once.
-
-        Args:
-            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
-
-        Raises:
-            OSError: If the file cannot be written, such as `PermissionError`.
-        """
-        data_sets = [
-            {
-                "name": data_set,
-                "recommenders": numbered(
-                    {"name": name, "runs": fields_of_runs(results_of(result))}
-                    for name, result in of_one.items()
-                ),
-            }
-            for data_set, of_one in self.items()
-        ]
-        archive.write(path, {"data_sets": numbered(data_sets)})
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Benchmark":
-        """Loads a saved benchmark, as :meth:`EvaluationResult.load` does.
-
-        Args:
-            path (str or Path): The file.
-
-        Raises:
-            OSError: If the file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If `path` does not hold a saved benchmark, is damaged, or has an unsupported
-                format.
-
-        Example:
-            >>> import tempfile
-            >>> from pathlib import Path
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> results = {"fixed": evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")}
-            >>> path = Path(tempfile.mkdtemp()) / "benchmark.npz"
-            >>> Benchmark({"A": results, "B": results}).save(path)
-            >>> Benchmark.load(path)
-            Benchmark(A, B; 1 recommender)
-        """
-        return archive.read(path, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
-        return cls(
-            {
-                data_set["name"]: {
-                    recommender["name"]: runs_from_fields(recommender["runs"])
-                    for recommender in data_set["recommenders"].values()
-                }
-                for data_set in fields["data_sets"].values()
-            }
-        )
-
     def metric(self, metric: str | Metric | None = None) -> Metric:
         """Returns a metric as methods take it: the first that all results have if none is given.
 
@@ -292,38 +241,38 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             raise ValueError("'metric' needs to be given if results have none in common (got None)")
         return self.metrics[0]
 
+    def _means(self, metric: Metric, level: float) -> dict[str, dict[str, CohortMean]]:
+        """Returns the mean of every recommender on every data set."""
+        means: dict[str, dict[str, CohortMean]] = {data_set: {} for data_set in self}
+        for data_set, of_one in self.items():
+            for name, result in of_one.items():
+                with on(f"{data_set}, {name}"):
+                    means[data_set][name] = mean_of(result, metric, level)
+        return means
+
     def __repr__(self) -> str:
-        number = len(self.recommenders)
-        count = f"{number} recommender{'' if number == 1 else 's'}"
-        return f"{type(self).__name__}({', '.join(self)}; {count})"
-
-
-def _read(data_set: str, results: Any) -> dict[str, Measured]:
-    """Returns the results of a data set by name.
-
-    Raises:
-        TypeError: If there is something else. The error names the data set.
-        ValueError: If they are of different tasks. The error names the data set.
-    """
-    try:
-        found = recommenders_by_name(results)
-        check_same_task(every_run(found))
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{data_set}: {error}") from error
-    return found
+        return f"{type(self).__name__}({', '.join(self)}; {', '.join(self.recommenders)})"
 
 
 def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
     """Raises if results mean different things by the name of a metric."""
     (first_name, first), *others = results.items()
-    for name, result in others:
-        differing = [
-            what
-            for what in ("convention", "empty_target_action", "average_over")
-            if getattr(result, what) != getattr(first, what)
-        ]
-        if differing:
-            raise ValueError(
-                f"'results' needs to be measured alike on all data sets (got '{first_name}' and "
-                f"'{name}', which differ in {', '.join(differing)})"
-            )
+    for what in ("convention", "empty_target_action", "average_over"):
+        for name, result in others:
+            if getattr(result, what) != getattr(first, what):
+                raise ValueError(
+                    f"'results' needs to be measured alike on all data sets (got '{first_name}' "
+                    f"and '{name}', which differ in {what})"
+                )
+
+
+def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
+    """Yields what stands behind the numbers of a data set."""
+    first = next(iter(results.values())).runs[0]
+    yield note_on_intervals(level, first._person, first.nouns)
+    if note := describe_samples(samples_of(results), first.nouns, "count"):
+        yield note
+    if has_rows(first, metric) and (note := first._caution(metric)):
+        yield note
+    if counts := [f"{len(of.runs)} of {name}" for name, of in results.items() if len(of.runs) > 1]:
+        yield f"runs: {', '.join(counts)}; their ± allows for other runs, too"

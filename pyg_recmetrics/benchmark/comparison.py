@@ -1,10 +1,10 @@
 """Which recommender is better on which data sets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from pyg_recmetrics.benchmark.means import Results, notes_of_all
+from pyg_recmetrics.benchmark.means import Results, notes_of_all, on
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import Comparison, PairedDifference
@@ -53,7 +53,7 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
         >>> comparison.table().rows[0][:2]
         ('perfect - popular', '+0.3850 ± .0567 *')
         >>> comparison.claims()
-        ('perfect is better than popular in mrr on both data sets.',)
+        ('perfect is better than popular in mrr on small and large.',)
         >>> comparison["small"][0].verdict, comparison.select("popular").pairs
         ('better', [('perfect', 'popular')])
         >>> comparison.to_pandas()[["data_set", "a", "b", "verdict"]]
@@ -118,10 +118,8 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
         for data_set, found in self.items():
             if data_set not in results:
                 raise ValueError(f"'comparison' needs to be of {list(results)} (got '{data_set}')")
-            try:
+            with on(data_set):
                 found.check_results(results[data_set])
-            except ValueError as error:
-                raise ValueError(f"{data_set}: {error}") from error
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every pair on every data set.
@@ -158,15 +156,15 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
         of_pair = {x: row for x, row in self._by_pair[a, b].items() if row.verdict is not None}
         if not of_pair:
             return f"{a} and {b} were not tested in {self.metric}."
-        on: dict[Verdict | None, str] = {}
-        for verdict in {row.verdict for row in of_pair.values()}:
-            names = [data_set for data_set, row in of_pair.items() if row.verdict == verdict]
-            on[verdict] = _where(names, len(of_pair))
-        if not (said := [verdict for verdict in _WORDS if verdict in on]):
-            return f"{a} and {b} are undecided in {self.metric} on {on['inconclusive']}."
+        sets: dict[Verdict | None, list[str]] = {}
+        for data_set, row in of_pair.items():
+            sets.setdefault(row.verdict, []).append(data_set)
+        where = {verdict: " and ".join(names) for verdict, names in sets.items()}
+        if not (said := [verdict for verdict in _WORDS if verdict in where]):
+            return f"{a} and {b} are undecided in {self.metric} on {where['inconclusive']}."
         first, *others = said
-        more = "".join(f", and {_WORDS[verdict][0]} on {on[verdict]}" for verdict in others)
-        sentence = f"{a} is {' '.join(_WORDS[first])} {b} in {self.metric} on {on[first]}{more}."
+        more = "".join(f", and {_WORDS[verdict][0]} on {where[verdict]}" for verdict in others)
+        sentence = f"{a} is {' '.join(_WORDS[first])} {b} in {self.metric} on {where[first]}{more}."
         covers_training = all(self[x].covers_training(row) for x, row in of_pair.items())
         return sentence if covers_training else f"As trained here, {sentence}"
 
@@ -183,11 +181,3 @@ class BenchmarkComparison(Frozen, Tabular, FrozenDict[str, Comparison]):
             yield "=: equivalent"
         if self.left_out:
             yield f"left out, without two to compare: {', '.join(self.left_out)}"
-
-
-def _where(names: Sequence[str], num_tested: int) -> str:
-    """Names some of the data sets that were tested."""
-    *first, last = names
-    if len(names) < num_tested or not first:
-        return f"{', '.join(first)} and {last}" if first else last
-    return "both data sets" if num_tested == 2 else f"all {num_tested} data sets"

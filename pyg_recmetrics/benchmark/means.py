@@ -1,15 +1,13 @@
-"""The means of recommenders on data sets, and the table of them."""
+"""What tables of several recommenders or data sets have in common."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
-from pyg_recmetrics.results.result import Measured, has_rows, mean_of
-from pyg_recmetrics.results.runs import samples_of
-from pyg_recmetrics.tables import Best, Table, format_interval
+from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.tables import Best
 
 #: Means of equal numbers differ by no more than this share of them.
 _DIGITS = 12
@@ -18,22 +16,13 @@ _DIGITS = 12
 Results = Mapping[str, Measured]
 
 
-def means_on_each(
-    results: Mapping[str, Results], metric: Metric, level: float
-) -> dict[str, dict[str, CohortMean]]:
-    """Returns the mean of every recommender on every data set.
-
-    Raises:
-        ValueError: If a result has no such metric. The error names the data set.
-    """
-    means: dict[str, dict[str, CohortMean]] = {}
-    for data_set, of_one in results.items():
-        for name, result in of_one.items():
-            try:
-                means.setdefault(data_set, {})[name] = mean_of(result, metric, level)
-            except ValueError as error:
-                raise ValueError(f"{data_set}, {name}: {error}") from error
-    return means
+@contextmanager
+def on(data_set: str) -> Iterator[None]:
+    """Lets errors about arguments name a data set."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{data_set}: {error}") from error
 
 
 def with_best(
@@ -62,23 +51,6 @@ def with_best(
     return [Best(texts[name]) if name in best else texts.get(name, "-") for name in names]
 
 
-def table_of_means(
-    results: Mapping[str, Results], recommenders: Sequence[str], metric: Metric, level: float
-) -> Table:
-    """Returns a row for each recommender, and a column for each data set."""
-    columns = []
-    for of_one in means_on_each(results, metric, level).values():
-        cells = {name: (mean.value, format_interval(*mean[:3])) for name, mean in of_one.items()}
-        columns.append(with_best(cells, recommenders, metric))
-    notes = notes_of_all({name: _notes_on(of, metric, level) for name, of in results.items()})
-    if runs := ", ".join(_runs(results, recommenders)):
-        notes.append(f"runs: {runs}; their ± allows for other runs, too")
-    notes.append("bold: the best mean of a data set, significantly better or not")
-    return Table(
-        [str(metric), *results], list(zip(recommenders, *columns, strict=True)), tuple(notes)
-    )
-
-
 def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
     """Returns each note once, after the data sets that it is about if these are not all.
 
@@ -97,21 +69,3 @@ def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
         note if len(names) == len(notes) else f"{', '.join(names)}: {note}"
         for note, names in data_sets.items()
     ]
-
-
-def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
-    """Yields what stands behind the numbers of a data set."""
-    first = next(iter(results.values())).runs[0]
-    yield note_on_intervals(level, first._person, first.nouns)
-    if note := describe_samples(samples_of(results), first.nouns, "count"):
-        yield note
-    if has_rows(first, metric) and (note := first._caution(metric)):
-        yield note
-
-
-def _runs(results: Mapping[str, Results], recommenders: Iterable[str]) -> Iterator[str]:
-    """Says how many runs each recommender has that has several."""
-    for name in recommenders:
-        counts = sorted({len(of[name].runs) for of in results.values() if name in of})
-        if counts[-1] > 1:
-            yield f"{' to '.join(map(str, {counts[0]: 0, counts[-1]: 0}))} of {name}"

@@ -19,27 +19,19 @@ NOTE_COLOR = "#505050"
 #: What is hollow has the colour of the page.
 BACKGROUND = "white"
 
-#: The width of a line and the size of a marker, in points.
+#: The width of a line, in points.
 LINE_WIDTH = 1.6
-MARKER_SIZE = 5
 
 
-def line_style(index: int) -> dict[str, Any]:
-    """Returns the colour and the dashes of a result, by its position among the results."""
-    return {
-        "color": COLORS[index % len(COLORS)],
-        "linestyle": DASHES[index % len(DASHES)],
-        "linewidth": LINE_WIDTH,
-    }
-
-
-def point_style(index: int) -> dict[str, Any]:
-    """Returns the colour and the marker of a result, by its position among the results."""
+def style_of(index: int) -> dict[str, Any]:
+    """Returns the look of the line and the points of a result, by its place among the results."""
     color = COLORS[index % len(COLORS)]
     return {
         "color": color,
+        "linestyle": DASHES[index % len(DASHES)],
+        "linewidth": LINE_WIDTH,
         "marker": MARKERS[index % len(MARKERS)],
-        "markersize": MARKER_SIZE,
+        "markersize": 5,
         # Every other time that a colour is used, its markers are hollow.
         "markerfacecolor": BACKGROUND if index // len(COLORS) % 2 else color,
     }

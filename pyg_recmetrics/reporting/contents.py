@@ -11,11 +11,11 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.plot.picture import Recommenders, all_runs, metrics_of_users
-from pyg_recmetrics.results import Comparison, EvaluationResult, Sampling, compare
-from pyg_recmetrics.results.comparison import is_higher_better, rows_by_pair
+from pyg_recmetrics.plot.picture import Recommenders, all_runs
+from pyg_recmetrics.results import Comparison, EvaluationResult, compare
+from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.result import Measured, mean_of
-from pyg_recmetrics.results.runs import one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
@@ -85,25 +85,10 @@ class Contents:
         """All runs of all recommenders."""
         return all_runs(self.recommenders.values())
 
-    @property
-    def largest(self) -> EvaluationResult:
-        """The first of the runs that evaluate the most users."""
-        return max(self.every, key=lambda run: run.user_counts.num_evaluated)
-
-    @property
-    def samples(self) -> list[Sampling]:
-        """How users were drawn, of the runs in which some users stand for all."""
-        return [x.sampling for x in self.every if x.sampling and not x.sampling.is_complete]
-
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
-        return metrics_of_users(self.every)
-
-    @property
-    def small_metrics(self) -> list[Metric]:
-        """The metrics whose means are at most one, so that one picture can show them all."""
-        return [x for x in self.metrics if all(abs(result[x]) <= 1 for result in self.every)]
+        return tuple(x for x in common_metrics(self.every) if str(x) in self.first.per_user)
 
     @property
     def ranking(self) -> list[str]:
@@ -115,10 +100,7 @@ class Contents:
     @cached_property
     def main_comparison(self) -> Comparison | None:
         """All differences, or those from the best recommender if there are too many."""
-        comparison = self.comparison
-        if comparison is None or not self.metrics or has_few(rows_by_pair(comparison)):
-            return comparison
-        return comparison.select(name=self.ranking[0])
+        return self.comparison and _main(self.comparison, [self])
 
     @property
     def main_metric(self) -> Metric:
@@ -140,32 +122,33 @@ class Contents:
 
 
 def of_data_sets(
-    benchmark: Benchmark, comparison: Comparison | BenchmarkComparison | None
+    benchmark: Benchmark, comparison: object = None
 ) -> tuple[dict[str, Contents], BenchmarkComparison | None]:
-    """Returns what a report on each data set is about, and the differences on all of them.
+    """Returns what a report on each data set is about, and the main differences on all of them.
 
     Raises:
         TypeError: If `comparison` is something else than what :meth:`Benchmark.compare` returns.
-        ValueError: If `comparison` is not of these results, or the results have no metric of
-            single users in common.
+        ValueError: If `comparison` is not of these results.
     """
     common = set.intersection(*(set(Contents(x).metrics) for x in benchmark.values()))
     metric = next((metric for metric in benchmark.metrics if metric in common), None)
-    if metric is None and comparison is None:
-        raise ValueError("the results have no metric of single users in common")
     found = _compared(benchmark, comparison, BenchmarkComparison, lambda: benchmark.compare(metric))
     metric = metric if found is None else found.metric
     data_sets = {
         data_set: Contents(results, None, None if found is None else found.get(data_set), metric)
         for data_set, results in benchmark.items()
     }
-    return data_sets, found
+    return data_sets, found and _main(found, data_sets.values())
 
 
-def has_few(pairs: Iterable[tuple[str, str]]) -> bool:
-    """Returns whether pairs are few, or have a recommender in common."""
-    pairs = list(pairs)
-    return len(pairs) <= _MANY_PAIRS or bool(set.intersection(*map(set, pairs)))
+def _main(comparison: _Compared, data_sets: Iterable[Contents]) -> _Compared:
+    """Returns all differences, or those from what is best most often if there are too many."""
+    best = [contents.ranking[0] for contents in data_sets if contents.metrics]
+    each = [comparison] if isinstance(comparison, Comparison) else comparison.values()
+    pairs = {frozenset((row.a, row.b)) for rows in each for row in rows}
+    if len(pairs) <= _MANY_PAIRS or frozenset.intersection(*pairs) or not best:
+        return comparison
+    return comparison.select(name=max(best, key=best.count))
 
 
 def _compared(
@@ -188,13 +171,9 @@ def _compared(
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
     if isinstance(split, SplitReport):
         return split
-    if not isinstance(split, Sequence):
+    if not isinstance(split, Sequence) or len(split) != 3:
         raise TypeError(
             f"'split' needs to be training, validation and test data (got {type(split).__name__})"
-        )
-    if len(split) != 3:
-        raise ValueError(
-            f"'split' needs to hold training, validation and test data (got {len(split)} of them)"
         )
     train, val, test = split
     # Only homogeneous data may leave open which of its nodes are users.

@@ -7,11 +7,11 @@ from jinja2 import Environment, StrictUndefined
 
 from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
 from pyg_recmetrics.files import replacing
+from pyg_recmetrics.plot import style
 from pyg_recmetrics.plot.picture import Recommenders
-from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.reporting.contents import Contents, Split, of_data_sets
-from pyg_recmetrics.reporting.parts import DARK_COLORS, Missing
-from pyg_recmetrics.reporting.sections import sections_of, sections_of_benchmark, summary
+from pyg_recmetrics.reporting.parts import DARK_COLORS
+from pyg_recmetrics.reporting.sections import on_all, page_on, summary
 from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.version import __version__
 
@@ -82,37 +82,24 @@ def report(
     if isinstance(results, Benchmark):
         if split is not None:
             raise ValueError("'split' needs to be left out for a benchmark: check each by itself")
-        data_sets, on_all = of_data_sets(results, comparison)
-        sections = list(sections_of_benchmark(results, on_all, data_sets))
+        data_sets, shown = of_data_sets(results, comparison)
+        page = page_on(data_sets, shown, on_all(results, shown, data_sets))
     else:
         contents = Contents.of(results, split, comparison)
-        data_sets, sections = {"": contents}, list(sections_of(contents))
-    missing = [
-        f"{part.what}: {part.reason}."
-        for section in sections
-        for part in section.parts
-        if isinstance(part, Missing)
-    ]
-    shown = [
-        section._replace(parts=parts)
-        for section in sections
-        if (parts := [part for part in section.parts if not isinstance(part, Missing)])
-    ]
+        data_sets = {"": contents}
+        page = page_on(data_sets, contents.main_comparison)
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     template = (files(__package__) / "page.html").read_text(encoding="utf-8")
-    page = environment.from_string(template).render(
+    text = environment.from_string(template).render(
         title=title,
         summary=summary(data_sets),
-        sections=shown,
-        missing=list(dict.fromkeys(missing)),
-        colors=COLORS,
+        page=page,
+        style=style,
         dark_colors=DARK_COLORS,
-        seen_color=GREY,
-        note_color=NOTE_COLOR,
         version=__version__,
     )
     with replacing(path) as file:
-        file.write(page.encode())
+        file.write(text.encode())
     return path

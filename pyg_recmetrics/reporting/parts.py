@@ -4,18 +4,19 @@ import hashlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.plot import Picture
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
-from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.tables import Table
 
-#: Width and height in inches. The page scales pictures to its width, and text with them, so a
-#: small figure has text that can be read on a telephone.
-_WIDTH, HEIGHT = 4.6, 3.4
+#: The width in inches. The page scales pictures to its width, and text with them, so a small figure
+#: has text that can be read on a telephone.
+_WIDTH = 4.6
 
 #: What takes the place of :data:`~pyg_recmetrics.plot.style.COLORS` on a dark page: about the same
 #: hues, with a contrast of at least 3 : 1 on it.
@@ -45,58 +46,12 @@ _TAG = re.compile("<[^>]+>")
 #: Where an id is given or referred to.
 _ID = re.compile(r'(?<=id=")|(?<=href="#)|(?<=url\(#)')
 
-#: What says in plain words which function could not be called, and what it needs.
-_REASONS = (ImportError, ValueError)
-
-
-def inline_svg(draw: Callable[..., object], title: str, height: float = HEIGHT) -> Markup:
-    """Returns a picture as an `svg` element, the same one for the same picture.
-
-    Args:
-        draw (callable): Draws on the axes that it gets as `ax`.
-        title (str): The name of the picture for those who do not see it.
-        height (float, optional): The height of the figure, in inches.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
-    with requires_extra("matplotlib", "plot", "report"):
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    file = io.StringIO()
-    # The settings of the user are left aside: the page has colours and a font of its own. Text
-    # stays text. The salt makes ids depend on nothing but the picture.
-    settings = {"svg.fonttype": "none", "svg.hashsalt": title}
-    with style.context(["default", settings]), warnings.catch_warnings():
-        # A font of matplotlib only measures texts. The browser has letters of all languages.
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        draw(ax=figure.subplots())
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    text = _UNUSED.sub("", file.getvalue())
-    prefix = f"picture-{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
-    _, box, content = re.split(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', text)
-    content = _TAG.sub(lambda tag: _on_page(tag[0], prefix), content)
-    return Markup(f'<svg {box} role="img" aria-label="{escape(title)}">{content}')
-
-
-def _on_page(tag: str, prefix: str) -> str:
-    """Lets a tag have the colours and the fonts of the page, and ids that no other picture has."""
-    tag = _FONT.sub(r"font-size: \1", _UNUSED_IN_TAG.sub("", tag).replace("xlink:", ""))
-    return _ID.sub(prefix, _COLOR.sub(lambda color: _VARIABLES[color[0]], tag))
-
-
-class Prose(NamedTuple):
-    """A paragraph."""
-
-    text: str
-
 
 class Remarks(NamedTuple):
-    """Sentences below each other, each good news or something to look at."""
+    """Sentences below each other: plain ones, claims, warnings, or what is good."""
 
     texts: Sequence[str]
-    kind: str = ""
+    kind: str = "plain"
 
 
 class Grid(NamedTuple):
@@ -114,49 +69,74 @@ class Grid(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """A picture, with a caption below it."""
+    """A picture, with a caption below it.
+
+    Attributes:
+        caption (str): What stands below it, and what it is called for those who do not see it.
+        box (Markup): The attribute of its size.
+        svg (Markup): What is inside of the element.
+    """
 
     caption: str
+    box: Markup
     svg: Markup
 
 
-class Missing(NamedTuple):
-    """A part that is left out, and what it needs."""
-
-    what: str
-    reason: str
+Part: TypeAlias = Remarks | Grid | Drawing
 
 
-Part: TypeAlias = Prose | Remarks | Grid | Drawing | Missing
+class Page:
+    """What a report shows, and what it leaves out.
 
-
-def grid(what: str, caption: str, make: Callable[[], Tabular], fold: str = "") -> Grid | Missing:
-    """Returns a table, or what it needs.
-
-    Args:
-        what (str): What is missing if there is no table.
-        caption (str): What stands above the table.
-        make (callable): Returns the table. Its errors say what it needs.
-        fold (str, optional): What to press to see it. (default: `""`, it is shown at once)
+    Attributes:
+        sections: The heading of each section, what it consists of, and whether it is folded.
+        missing: The headings of what is left out, by what it needs.
     """
-    try:
-        return Grid(caption, make().table(), fold)
-    except _REASONS as error:
-        return Missing(what, str(error))
+
+    def __init__(self) -> None:
+        self.sections: list[tuple[str, list[Part], bool]] = []
+        self.missing: dict[str, list[str]] = {}
+
+    def add(
+        self, heading: str, makers: Iterable[Iterable[Part]], *, is_folded: bool = False
+    ) -> None:
+        """Adds a section. What raises an error is left out, and the error says what it needs."""
+        parts: list[Part] = []
+        for maker in makers:
+            try:
+                parts.extend(maker)
+            except (ImportError, ValueError) as error:
+                self.missing.setdefault(str(error), []).append(heading)
+        if parts:
+            self.sections.append((heading, parts, is_folded))
 
 
-def drawing(
-    what: str, caption: str, draw: Callable[..., object], height: float = HEIGHT
-) -> Drawing | Missing:
-    """Returns a picture, or what it needs.
+def drawing(caption: str, draw: Callable[[], Picture]) -> Drawing:
+    """Returns a picture, with its caption as the name for those who do not see it.
 
-    Args:
-        what (str): What the picture shows, which is also its name for those who do not see it.
-        caption (str): What stands below the picture.
-        draw (callable): Draws on the axes that it gets as `ax`. Its errors say what it needs.
-        height (float, optional): The height of the picture, in inches.
+    Raises:
+        ImportError: If matplotlib is not installed.
     """
-    try:
-        return Drawing(caption, inline_svg(draw, what, height))
-    except _REASONS as error:
-        return Missing(what, str(error))
+    with requires_extra("matplotlib", "plot", "report"):
+        from matplotlib import style
+    file = io.StringIO()
+    # The settings of the user are left aside: the page has colours and a font of its own. Text
+    # stays text. The salt makes ids depend on nothing but the picture.
+    settings = {"svg.fonttype": "none", "svg.hashsalt": caption}
+    with style.context(["default", settings]), warnings.catch_warnings():
+        # A font of matplotlib only measures texts. The browser has letters of all languages.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure = draw().figure
+        figure.set_figwidth(_WIDTH)
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    text = _UNUSED.sub("", file.getvalue())
+    prefix = f"picture-{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
+    _, box, content = re.split(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', text)
+    content = _TAG.sub(lambda tag: _on_page(tag[0], prefix), content)
+    return Drawing(caption, Markup(box), Markup(content))
+
+
+def _on_page(tag: str, prefix: str) -> str:
+    """Lets a tag have the colours and the fonts of the page, and ids that no other picture has."""
+    tag = _FONT.sub(r"font-size: \1", _UNUSED_IN_TAG.sub("", tag).replace("xlink:", ""))
+    return _ID.sub(prefix, _COLOR.sub(lambda color: _VARIABLES[color[0]], tag))

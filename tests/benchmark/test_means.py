@@ -48,7 +48,8 @@ def test_notes_stand_once_and_name_their_data_sets(benchmark):
     assert notes_of_all({"A": [], "B": []}) == []
     shown = benchmark.table("ndcg@3").notes
     assert "bold: the best mean of a data set, significantly better or not" in shown
-    assert "runs: 3 of Good, 2 of Fair; their ± allows for other runs, too" in shown
+    runs = "runs: 3 of Good, 2 of Fair; their ± allows for other runs, too"
+    assert f"Small, Wide: {runs}" in shown
 
 
 def test_equal_means_are_bold_together_and_a_single_one_is_not():

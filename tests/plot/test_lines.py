@@ -1,78 +1,17 @@
-"""Pictures of differences at every cut-off, of trainings and of races."""
+"""Pictures of trainings."""
 
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
 
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from pyg_recmetrics import Evaluator, Runs, compare, metrics, plot
-from pyg_recmetrics.results import Race
-from pyg_recmetrics.results.counts import QUERIES
-from pyg_recmetrics.results.verdicts import RacedPair
-from tests.results.test_race import ENTRANTS, PAIRS
+from pyg_recmetrics import Evaluator, plot
 from tests.support.tools.small_pictures import lines, make_task, scores_like
 
 SKILLS = {"Fast": [0.1, 0.5, 0.4, 0.3], "Slow": [0.0, 0.1, 0.2]}
-
-LOOKS = [
-    [PAIRS[0], RacedPair("a", "c", "undecided", 0.001, -0.02, 0.03, 256), PAIRS[2]],
-    [PAIRS[1]],
-]
-
-
-@pytest.fixture
-def race():
-    return Race(
-        metrics.parse("ndcg@20"),
-        PAIRS,
-        ENTRANTS,
-        LOOKS,
-        equivalence=0.002,
-        level=0.95,
-        num_users=30_000,
-    )
-
-
-def test_there_is_a_line_for_each_that_was_compared_with_the_best(race):
-    _, axes = plot.race(race)
-    found = lines(axes)
-    assert list(found) == ["b", "c"]
-    assert found["b"].get_xydata().tolist() == [[256, -0.03]]
-    assert found["c"].get_xydata().tolist() == [[256, -0.001], [900, -0.0001]]
-    assert axes.get_ylabel() == "ndcg@20, difference from a"
-    assert axes.get_xscale() == "log"
-
-
-def test_queries_are_not_called_users():
-    raced = Race(
-        metrics.parse("ndcg@20"),
-        PAIRS,
-        ENTRANTS,
-        LOOKS,
-        equivalence=0.002,
-        level=0.95,
-        num_users=30_000,
-        nouns=QUERIES,
-    )
-    _, axes = plot.race(raced)
-    assert axes.get_xlabel() == "queries ranked"
-
-
-def test_bands_are_the_bounds(race):
-    _, axes = plot.race(race)
-    band = axes.collections[2].get_paths()[0].vertices  # after the band and the end of b
-    assert {(256.0, -0.03), (256.0, 0.02), (900.0, -0.0015), (900.0, 0.001)} <= {
-        tuple(map(float, point)) for point in band.round(6)
-    }
-
-
-def test_other_things_are_an_error():
-    with pytest.raises(TypeError, match="'race' needs to be a 'Race'"):
-        plot.race(ENTRANTS)
 
 
 @pytest.fixture(scope="module")
@@ -158,20 +97,3 @@ def test_colours_are_those_of_results_in_the_same_order(histories):
 def test_what_is_wrong_with_a_history_is_named(histories, change, error, message):
     with pytest.raises(error, match=message):
         plot.history(**{"histories": histories, **change})
-
-
-def test_a_difference_at_every_k_is_that_of_a_comparison(results):
-    a, b = Runs([results["Good"], results["Popular"]]), results["Fair"]
-    _, axes = plot.difference_at_k(a, b, "ndcg", max_k=3, level=0.9)
-    found = compare({"a": a, "b": b}, metrics=[f"ndcg@{k}" for k in (1, 2, 3)], level=0.9)
-    line = axes.lines[1]
-    assert list(line.get_xdata()) == [1, 2, 3]
-    assert line.get_ydata() == pytest.approx([row.difference for row in found])
-    band = axes.collections[0].get_paths()[0].vertices
-    for row, k in zip(found, (1, 2, 3), strict=True):
-        ends = band[band[:, 0] == k, 1]
-        assert (ends.min(), ends.max()) == pytest.approx((row.low, row.high))
-    with pytest.raises(ValueError, match="without a cut-off"):
-        plot.difference_at_k(a, b, "ndcg@3")
-    with pytest.raises(ValueError, match="'level' needs to be"):
-        plot.difference_at_k(a, b, level=0)

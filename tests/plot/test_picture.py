@@ -73,12 +73,6 @@ def test_a_cell_shows_the_picture_as_often_as_expected(about, kernel, executed):
     assert len(images(executed[kernel, about])) == expected
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_the_text_of_a_picture_is_short(kernel, executed):
-    (output,) = executed[kernel, "last expression"].outputs
-    assert output.data["text/plain"] == "Picture(recall@k against k)"
-
-
 def test_a_picture_is_a_pair(results):
     picture = plot.metric_at_k(results, "recall")
     figure, axes = picture
@@ -105,5 +99,5 @@ def test_pyplot_shows_its_own_figures(results):
 def test_axes_without_a_figure_are_refused(results):
     axes = Figure().subplots()
     axes.remove()
-    with pytest.raises(ValueError, match="'ax' needs to belong to a figure"):
+    with pytest.raises(TypeError, match="'ax' needs to be axes of a figure"):
         plot.metric_at_k(results, "recall", ax=axes)

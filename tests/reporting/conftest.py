@@ -12,6 +12,7 @@ import torch
 
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
 from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.parts import Page as Parts
 from pyg_recmetrics.reporting.sections import SECTIONS
 from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.machines.browser import find_chromium, open_browser
@@ -97,14 +98,22 @@ def made(tmp_path):
     return make
 
 
+def section_of(section, results, split=None):
+    contents, page = Contents.of(results, split), Parts()
+    page.add(section, [make(contents) for make in SECTIONS[section]])
+    return page.sections, page.missing
+
+
 @pytest.fixture
 def parts():
     """The parts of a section."""
+    return lambda *args: [x for _, of_one, _ in section_of(*args)[0] for x in of_one]
 
-    def make(section, results, split=None):
-        return list(SECTIONS[section](Contents.of(results, split)))
 
-    return make
+@pytest.fixture
+def needs():
+    """What a section needs."""
+    return lambda *args: list(section_of(*args)[1])
 
 
 @pytest.fixture(scope="session")

@@ -10,19 +10,17 @@ from pyg_recmetrics.reporting.contents import Contents, of_data_sets
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
-def test_runs_alone_may_be_a_list_or_runs(runs):
-    for given in (runs, Runs(runs)):
+def test_one_recommender_has_no_name(popular, runs):
+    for given, every in (
+        (runs, runs),
+        (Runs(runs), runs),
+        (popular, [popular]),
+        ([popular], [popular]),
+    ):
         contents = Contents.of(given, None)
-        assert isinstance(contents.recommenders[""], Runs)
-        assert list(contents.recommenders[""].runs) == contents.every == runs
-        assert contents.first is runs[0]
-
-
-def test_one_run_is_no_several(popular):
-    for given in (popular, [popular], {"": popular}):
-        contents = Contents.of(given, None)
-        assert contents.recommenders == {"": popular}
-        assert {name: list(x.runs) for name, x in contents.recommenders.items()} == {"": [popular]}
+        assert list(contents.recommenders) == [""]
+        assert list(contents.recommenders[""].runs) == contents.every == every
+        assert contents.first is every[0]
 
 
 def test_metrics_are_those_of_users_that_all_results_have(task, popular):
@@ -64,7 +62,7 @@ def test_homogeneous_data_need_not_say_who_is_a_user(split):
         ),
         ("x", None, TypeError, "'results' needs to hold 'EvaluationResult'"),
         (None, 3, TypeError, "'split' needs to be training, validation and test data"),
-        (None, (1, 2), ValueError, "'split' needs to hold training, validation and"),
+        (None, (1, 2), TypeError, "'split' needs to be training, validation and"),
         (None, (1, 2, 3), TypeError, "'data' needs to be a 'Data' or 'HeteroData'"),
     ],
 )
@@ -98,9 +96,6 @@ class TestDataSets:
         contents, comparison = of_data_sets(Benchmark({key: {"x": result} for key in "AB"}), None)
         assert {str(x.main_metric) for x in contents.values()} == {"mrr"}
         assert comparison is None
-        alone = evaluate(GOOD_SCORES, TASK, "coverage@2", keep_items=True)
-        with pytest.raises(ValueError, match="no metric of single users in common"):
-            of_data_sets(Benchmark({key: {"x": alone} for key in "AB"}), None)
 
     def test_a_comparison_is_of_the_results(self, small_benchmark):
         other = Benchmark({**small_benchmark, "Small": small_benchmark["Wide"]})

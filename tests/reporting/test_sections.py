@@ -1,11 +1,9 @@
 """The sections of a report, each by itself."""
 
-import numpy as np
 import pytest
 import torch
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
@@ -15,18 +13,19 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.reporting.contents import Contents
-from pyg_recmetrics.reporting.parts import Drawing, Grid, Missing, Prose, Remarks
-from pyg_recmetrics.reporting.sections import SECTIONS, sections_of, summary
+from pyg_recmetrics.reporting.parts import Drawing, Grid, Remarks
+from pyg_recmetrics.reporting.sections import page_on, summary
 from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.notes import note_on_bounds
+from pyg_recmetrics.results.result import exposure_of
+from pyg_recmetrics.tables import format_interval
 from tests.support.machines.missing_packages import hide_package
-from tests.support.references.variance_components import margin_over_runs
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Items", "Long tail", "Ties"]
 
 
 def opening(contents):
-    return next(sections_of(contents)).parts
+    return page_on({"": contents}, contents.main_comparison).sections[0][1]
 
 
 def test_how_much_runs_vary(parts, runs):
@@ -62,17 +61,13 @@ def test_a_sample_has_the_bounds_that_it_is_printed_with(parts, samples):
     assert cells_of(means.table) == cells_of(few.table())
     assert means.table.notes == few.table().notes
     number = f"{few.sampling.num_ranked:,}"
-    assert summary({"": Contents.of(few)}) == (
-        f"One recommender: {number} of 20,000 users evaluated, in random order."
-    )
+    assert summary({"": Contents.of(few)}) == (f"One recommender: {number} users evaluated.")
 
 
 def test_users_of_samples_are_not_those_of_the_first(parts, samples):
     few, more = (f"{samples[name].sampling.num_ranked:,}" for name in ("few", "more"))
     both = {name: samples[name] for name in ("few", "more")}
-    assert summary({"": Contents.of(both)}) == (
-        f"few, more: {few} to {more} of 20,000 users evaluated, in random order."
-    )
+    assert summary({"": Contents.of(both)}) == (f"few, more: {few} to {more} users evaluated.")
     notes = parts("Means", both)[0].table.notes
     assert notes[0] == note_on_bounds(samples["few"].sampling, USERS)
     assert {f"few: {few} users evaluated", f"more: {more} users evaluated"} <= set(notes)
@@ -93,62 +88,32 @@ def test_lists_of_samples_are_scaled_up_to_all_users(parts, samples):
     assert "scaled" not in unsampled.caption
 
 
-def test_how_many_observations_means_with_propensities_rest_on(parts, task):
-    name = "recall(average=micro,propensity=given)@10"
-    items = Catalogue(60, propensity=torch.full((60,), 0.5))
-    result = evaluate(torch.rand(60), task, name, catalogue=items)
-    (means,) = parts("Means", result)
-    num_edges = result.ranked.rank.numel()
-    assert f"on average, {num_edges:,} in total" in str(means.table)
-
-
-def test_without_lists_there_is_no_long_tail(parts, task):
-    result = evaluate(torch.rand(task.num_items), task, ["ndcg@10", "recall@10"])
-    for part in parts("Long tail", result):
-        assert isinstance(part, Missing)
-        assert "keep_items=True" in part.reason
-    assert [type(part) for part in parts("Users", result)] == [Drawing, Drawing, Grid]
-
-
-def test_without_seen_edges_there_are_no_groups(parts):
-    task = RankingTask(torch.tensor([[0, 1, 2], [2, 0, 1]]), num_users=3, num_items=4)
-    result = evaluate(torch.rand(3, 4), task, "recall@2", keep_items=True)
-    for section, number in (("Users", 1), ("Items", 1), ("Long tail", 2)):
-        missing = [part for part in parts(section, result) if isinstance(part, Missing)]
-        assert len(missing) == number
-        for part in missing:
-            assert "give 'seen' edges to the 'RankingTask'" in part.reason
-
-
-def test_metrics_of_the_whole_ranking_have_no_curves(parts, task):
-    (part,) = parts("Curves", evaluate(torch.rand(120, 60), task, "roc_auc"))
-    assert part == Missing("Curves", "they need a metric with a cut-off, such as 'ndcg@20'")
-
-
-def test_metrics_of_lists_alone(parts, task):
-    result = evaluate(torch.rand(120, 60), task, "coverage@5", keep_items=True)
-    for section in ("Curves", "Users"):
-        (part,) = parts(section, result)
-        assert isinstance(part, Missing)
+def test_what_is_left_out_says_what_it_needs(parts, needs, task, runs, popular, monkeypatch):
+    plain = evaluate(torch.rand(task.num_items), task, ["ndcg@10", "recall@10"])
+    assert [type(part) for part in parts("Users", plain)] == [Drawing, Drawing, Grid]
+    unseen = RankingTask(torch.tensor([[0, 1, 2], [2, 0, 1]]), num_users=3, num_items=4)
+    unseen = evaluate(torch.rand(3, 4), unseen, "recall@2", keep_items=True)
+    full = evaluate(torch.rand(120, 60), task, "roc_auc")
+    of_lists = evaluate(torch.rand(120, 60), task, "coverage@5", keep_items=True)
+    lists = evaluate(torch.rand(120, 60).argsort(descending=True), task, "ndcg@10")
+    for section, results, reason in (
+        ("Long tail", plain, "keep_items=True"),
+        ("Users", unseen, "give 'seen' edges to the 'RankingTask'"),
+        ("Items", unseen, "give 'seen' edges to the 'RankingTask'"),
+        ("Long tail", unseen, "give 'seen' edges to the 'RankingTask'"),
+        ("Curves", full, "a metric with a cut-off is needed, such as 'ndcg@20'"),
+        ("Curves", of_lists, "a metric with a cut-off is needed"),
+        ("Users", of_lists, "no metric of single users in common"),
+        ("Comparison", plain, "two recommenders or more are needed"),
+        ("Split", plain, "pass 'split=(train, val, test)'"),
+        ("Ties", {"Random": [runs[0], lists]}, "scores are needed, and lists are all"),
+    ):
+        assert all(reason in text for text in needs(section, results) or [""]), section
     for section in ("Means", "Ties", "Long tail"):
-        assert not any(isinstance(part, Missing) for part in parts(section, result))
-
-
-def test_without_scipy_there_is_no_comparison(parts, popular, runs, monkeypatch):
+        assert needs(section, of_lists) == []
     hide_package(monkeypatch, "scipy")
-    (part,) = parts("Comparison", {"a": popular, "b": runs[0]})
-    assert "pip install 'pyg-recmetrics[statistics]'" in part.reason
-
-
-@pytest.mark.usefixtures("expect_ties")
-def test_ties_are_counted(parts, task):
-    result = evaluate(torch.zeros(60), task, "recall@10")
-    (part,) = parts("Ties", {"zeros": result})
-    ((name, num_tied, span),) = part.table.rows
-    low, high = result.tie_range("recall@10")
-    assert (name, num_tied) == ("zeros", f"{result.num_tied:,}")
-    assert list(map(float, span.split(" to "))) == pytest.approx([low, high], abs=5e-5)
-    assert low < high
+    (reason,) = needs("Comparison", {"a": popular, "b": plain})
+    assert "pip install 'pyg-recmetrics[statistics]'" in reason
 
 
 @pytest.mark.usefixtures("expect_ties")
@@ -160,94 +125,47 @@ def test_only_metrics_that_ties_can_move_have_a_range(parts, task):
 
 def test_no_ties_are_a_sentence(parts, runs):
     (part,) = parts("Ties", runs[0])
-    assert part == Prose("No relevant item has the same score as another candidate.")
+    assert part == Remarks(["No relevant item has the same score as another candidate."])
 
 
-def printed(values):
-    """The mean of values `[num_runs][num_users]` with its interval, as a table prints it."""
-    values = np.asarray(values)
-    mean, margin = values.mean(), margin_over_runs([(1, values)])
-    if mean < margin:
-        return f"{mean:.4f} (0.0000 to {mean + margin:.4f})"
-    return f"{mean:.4f} ± {margin:.4f}".replace("± 0.", "± .")
-
-
-def bounds_of(label):
-    return tuple(map(int, (label.split("-") * 2)[:2]))
-
-
-def test_groups_of_users_are_those_of_all_runs(parts, runs, popular, task):
-    *_, table = parts("Users", {"Random": runs, "Popular": popular})
-    degree = torch.bincount(task.seen[0], minlength=120).tolist()
-    assert table.table.head == ("training degree", "users", "Random", "Popular")
-    assert len(table.table.rows) > 2
-    for label, num_users, of_runs, _ in table.table.rows:
-        low, high = bounds_of(label)
-        own = [user for user in range(120) if low <= degree[user] <= high]
-        assert int(num_users) == len(own)
-        assert of_runs == printed([[x.per_user["ndcg@10"][user] for user in own] for x in runs])
-
-
-def test_items_are_found_by_all_runs(parts, runs, task):
-    (table,) = parts("Items", {"Random": runs})
-    popularity = torch.bincount(task.seen[1], minlength=60).tolist()
-    assert len(table.table.rows) > 2
-    for label, num_users, of_runs in table.table.rows:
-        low, high = bounds_of(label)
-        recalls = []
-        for result in runs:
-            places = {}
-            edges = zip(*result.ranked.edge_label_index.tolist(), result.ranked.rank, strict=True)
-            for user, item, rank in edges:
-                if low <= popularity[item] <= high:
-                    places.setdefault(user, []).append(int(rank) <= 10)
-            recalls.append([np.mean(places[user]) for user in sorted(places)])
-        assert int(num_users) == len(recalls[0])
-        assert of_runs == printed(recalls)
+def test_groups_are_those_of_every_recommender(parts, runs, popular):
+    results = {"Random": Runs(runs), "Popular": popular}
+    (found,) = parts("Items", results)
+    of_users = parts("Users", results)[-1]
+    for table, metric, groups, head in (
+        (of_users, "ndcg@10", lambda x: x.by_degree(), ("training degree", "users")),
+        (found, "recall@10", lambda x: x.recall_by_popularity(10), ("popularity", "users")),
+    ):
+        assert table.table.head == (*head, "Random", "Popular")
+        of_each = [groups(result) for result in results.values()]
+        assert [row[0] for row in table.table.rows] == list(map(str, of_each[0]))
+        for (_, num_users, *cells), *means in zip(
+            table.table.rows, *(x.values() for x in of_each), strict=True
+        ):
+            assert cells == [format_interval(*mean[metric][:3]) for mean in means]
+            assert num_users == f"{means[0][metric].num_users:,}"
 
 
 def test_items_are_listed_by_all_runs(parts, runs, popular, task):
     _, table = parts("Long tail", {"Random": runs, "Popular": popular})
-    popularity = torch.bincount(task.seen[1], minlength=60).tolist()
-    counts = []
-    for results in (runs, [popular]):
-        of_item = [0] * 60
-        for result in results:
-            for row in result.ranked.lists.to_matrix()[:, :10].tolist():
-                for item in row:
-                    if item >= 0:
-                        of_item[item] += 1
-        counts.append([count / len(results) for count in of_item])
-    order = sorted(range(60), key=lambda item: (-round(counts[0][item] + counts[1][item], 6), item))
+    counts = [exposure_of(result, 10) for result in (Runs(runs), popular)]
+    popularity = torch.bincount(task.seen[1], minlength=60)
+    total = (counts[0] + counts[1]).tolist()
+    order = sorted(range(60), key=lambda item: (-round(total[item], 6), item))
     assert [int(row[0]) for row in table.table.rows] == order[:10]
-    for item, seen, of_runs, of_popular in table.table.rows:
-        mean = counts[0][int(item)]
-        assert int(seen) == popularity[int(item)]
-        assert of_runs == (f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}")
-        assert of_popular == f"{counts[1][int(item)]:.0f}"
-    assert any("." in row[2] for row in table.table.rows)
-    assert not any("." in row[3] for row in table.table.rows)
+    for item, *shown in table.table.rows:
+        assert shown == [f"{float(of[int(item)]):.0f}" for of in (popularity, *counts)]
 
 
 @pytest.mark.usefixtures("expect_ties")
 def test_ties_are_those_of_all_runs(parts, task, popular):
     generator = torch.Generator().manual_seed(0)
     scores = [torch.randint(9, (120, 60), generator=generator).float() for _ in range(3)]
-    results = [evaluate(x, task, "ndcg@10") for x in scores]
-    (table,) = parts("Ties", {"Random": results, "Popular": popular})
+    runs = Runs([evaluate(x, task, "ndcg@10") for x in scores])
+    (table,) = parts("Ties", {"Random": runs, "Popular": popular})
     (_, num_tied, span), (_, none, _) = table.table.rows
-    mean = sum(result.num_tied for result in results) / 3
-    assert num_tied == (f"{mean:.0f}" if mean == int(mean) else f"{mean:.1f}")
-    assert none == "0"
-    wanted = np.mean([result.tie_range("ndcg@10") for result in results], axis=0)
-    assert list(map(float, span.split(" to "))) == pytest.approx(list(wanted), abs=5.1e-5)
-    assert wanted[0] < wanted[1]
-
-
-def test_lists_among_the_runs_have_no_ties(parts, task, runs):
-    lists = evaluate(torch.rand(120, 60).argsort(descending=True), task, "ndcg@10")
-    (part,) = parts("Ties", {"Random": [runs[0], lists]})
-    assert part == Missing("Ties", "they need scores, and lists are all that is known")
+    assert float(num_tied) == pytest.approx(runs.num_tied, abs=0.05)
+    assert (none, span) == ("0", str(runs.tie_range("ndcg@10")))
 
 
 @pytest.mark.filterwarnings("ignore:.*the seed set inside")
@@ -267,7 +185,7 @@ def test_rows_are_called_by_their_names(parts):
     task = RankingTask.from_queries(query, item, num_items=6)
     result = evaluate(torch.rand(12, 6), task, ["ndcg@2", "recall@2"], per="edge")
     distribution = parts("Users", result)[0]
-    assert "The height of a line is the share of edges that reach" in distribution.caption
+    assert distribution.caption == "How ndcg@2 is distributed over edges."
 
 
 def remarks(results, kind, split=None, comparison=None):
@@ -324,7 +242,7 @@ def test_short_lists_are_counted(task):
     lists = torch.full((task.num_users, 10), -1)
     lists[:, :4] = torch.arange(4)
     ranked = RankedEdges.from_topk(lists, task.truth)
-    assert f"{int(has_truth.sum())} users have fewer than 10 recommended items." in remarks(
+    assert f"Up to {int(has_truth.sum())} users have fewer than 10 recommended items." in remarks(
         EvaluationResult(ranked, "ndcg@10"), "warnings"
     )
     lists[:] = torch.arange(10)
@@ -338,14 +256,6 @@ def test_a_split_leaks_or_it_does_not(popular, split):
     if leaking.has_leaks:
         assert "The split leaks: see its checks below." in remarks(popular, "warnings", leaking)
         assert not remarks(popular, "good", leaking)
-
-
-def test_a_comparison_of_other_metrics_has_no_picture(runs, popular):
-    results = {"Random": runs, "Popular": popular}
-    comparison = compare(results, metrics="coverage@10")
-    parts = list(opening(Contents.of(results, None, comparison)))
-    assert sum(isinstance(x, Drawing) for x in parts) == 1
-    assert not remarks(results, "claims", comparison=comparison)
 
 
 def test_a_baseline_is_kept(task):
@@ -371,6 +281,3 @@ def test_many_recommenders_are_shown_beside_the_best(task):
         frozenset((f"r{i}", "r3")) for i in range(5) if i != 3
     }
     assert contents.ranking == sorted(results, key=lambda name: -results[name]["ndcg@10"])
-    numbers, every = SECTIONS["Comparison"](contents)
-    assert numbers.fold == "All numbers on r3"
-    assert str(every.table) == str(contents.comparison)

@@ -1,10 +1,13 @@
 """Small results to draw, every picture, and what is on it, all in the units of the screen."""
 
+import itertools
+
 import numpy as np
 import torch
 from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from pyg_recmetrics import RankingTask, evaluate, plot
 
@@ -66,8 +69,7 @@ def lines(axes):
 
 def note(picture):
     """What stands above the axes, in one line."""
-    (text,) = (x.get_xlabel() for x in picture.axes.child_axes if x.get_xlabel())
-    return text.replace("\n", " ")
+    return picture.axes.get_title().replace("\n", " ")
 
 
 def texts(figure):
@@ -111,6 +113,25 @@ def points(axes):
         ]
         + corners
     )
+
+
+def assert_apart(figure):
+    """Nothing runs together."""
+    found = texts(figure)
+    assert len(found) > 4
+    for (one, box), (other, other_box) in itertools.combinations(found.items(), 2):
+        shared = Bbox.intersection(box, other_box)
+        assert shared is None or min(shared.width, shared.height) < 0.5, (
+            one.get_text(),
+            other.get_text(),
+        )
+
+
+def assert_inside(figure):
+    """Nothing is cut off."""
+    for text, box in texts(figure).items():
+        assert figure.bbox.padded(1).contains(*box.min), text.get_text()
+        assert figure.bbox.padded(1).contains(*box.max), text.get_text()
 
 
 def _as_drawn(line):
