@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
 from pyg_recmetrics.benchmark.means import Results, notes_of_all, on, with_best
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.results import EvaluationResult
+from pyg_recmetrics.results import EvaluationResult, archive
+from pyg_recmetrics.results.archive import numbered
 from pyg_recmetrics.results.cohorts import CohortMean
 from pyg_recmetrics.results.comparison import compare_on_each, read_names
 from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
@@ -19,8 +21,11 @@ from pyg_recmetrics.results.runs import (
     by_name,
     common_metrics,
     every_run,
+    fields_of_runs,
     read_name,
     recommenders_by_name,
+    results_of,
+    runs_from_fields,
     samples_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
@@ -249,6 +254,81 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 with on(f"{data_set}, {name}"):
                     means[data_set][name] = mean_of(result, metric, level)
         return means
+
+    def save(self, path: str | Path) -> None:
+        """Saves all results in one file, for :meth:`load`. What they share is stored once.
+
+        Args:
+            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
+
+        Raises:
+            OSError: If the file cannot be written, such as `PermissionError`.
+        """
+        data_sets = [
+            {
+                "name": data_set,
+                "recommenders": numbered(
+                    {"name": name, "runs": fields_of_runs(results_of(result))}
+                    for name, result in of_one.items()
+                ),
+            }
+            for data_set, of_one in self.items()
+        ]
+        archive.write(path, {"data_sets": numbered(data_sets)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Benchmark":
+        """Loads a saved benchmark, as :meth:`EvaluationResult.load` does.
+
+        Args:
+            path (str or Path): The file.
+
+        Raises:
+            OSError: If the file cannot be opened, such as `FileNotFoundError`.
+            ValueError: If `path` does not hold a saved benchmark, is damaged, or has an unsupported
+                format.
+
+        Example:
+            >>> import tempfile
+            >>> from pathlib import Path
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> results = {"fixed": evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")}
+            >>> path = Path(tempfile.mkdtemp()) / "benchmark.npz"
+            >>> Benchmark({"A": results, "B": results}).save(path)
+            >>> Benchmark.load(path)
+            Benchmark(A, B; 1 recommender)
+        """
+        return archive.read(path, cls._from_fields)
+
+    @classmethod
+    def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
+        return cls(
+            {
+                data_set["name"]: {
+                    recommender["name"]: runs_from_fields(recommender["runs"])
+                    for recommender in data_set["recommenders"].values()
+                }
+                for data_set in fields["data_sets"].values()
+            }
+        )
+
+    def metric(self, metric: str | Metric | None = None) -> Metric:
+        """Returns a metric as methods take it: the first that all results have if none is given.
+
+        Args:
+            metric (str or Metric, optional): The metric. (default: `None`)
+
+        Raises:
+            ValueError: If there is no such metric, or none is given and results have none in
+                common.
+        """
+        if metric is not None:
+            return parse(metric)
+        if not self.metrics:
+            raise ValueError("'metric' needs to be given if results have none in common (got None)")
+        return self.metrics[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self)}; {', '.join(self.recommenders)})"

@@ -131,3 +131,50 @@ class TestKinds:
         for row in frame.itertuples():
             low, high = results[row.data_set][row.recommender].confidence_interval("recall@3")
             assert (row.low, row.high) == pytest.approx((low, high))
+
+
+class TestFiles:
+    def test_what_is_loaded_is_what_was_saved(self, benchmark, tmp_path):
+        benchmark.save(tmp_path / "all.npz")
+        found = Benchmark.load(tmp_path / "all.npz")
+        assert list(found) == list(benchmark)
+        assert found.recommenders == benchmark.recommenders
+        assert str(found) == str(benchmark)
+        assert str(found.compare("recall@3")) == str(benchmark.compare("recall@3"))
+        for data_set, results in benchmark.items():
+            for name, result in results.items():
+                assert type(found[data_set][name]) is type(result)
+                assert len(found[data_set][name].runs) == len(result.runs)
+
+    def test_what_results_share_is_stored_once(self, benchmark, tmp_path):
+        benchmark.save(tmp_path / "all.npz")
+        every = [
+            run
+            for of_one in benchmark.values()
+            for result in of_one.values()
+            for run in result.runs
+        ]
+        for number, run in enumerate(every):
+            run.save(tmp_path / f"run {number}.npz")
+        sizes = [path.stat().st_size for path in tmp_path.glob("run *.npz")]
+        assert len(sizes) == 16
+        assert (tmp_path / "all.npz").stat().st_size < 0.75 * sum(sizes)
+
+    def test_names_may_have_dots_and_any_letters(self, tmp_path):
+        found = Benchmark({"A.b/c": {"x.y": GOOD}, "Ü & <b>": {"x.y": GOOD, "…": BAD}})
+        found.save(tmp_path / "odd.npz")
+        assert list(Benchmark.load(tmp_path / "odd.npz")) == ["A.b/c", "Ü & <b>"]
+
+    @pytest.mark.filterwarnings("ignore:.*the seed set inside")
+    def test_other_files_are_refused(self, benchmark, tmp_path):
+        GOOD.save(tmp_path / "one.npz")
+        Runs([GOOD, GOOD]).save(tmp_path / "runs.npz")
+        benchmark.save(tmp_path / "all.npz")
+        for name in ("one.npz", "runs.npz"):
+            with pytest.raises(ValueError, match="'path' needs to be a saved result"):
+                Benchmark.load(tmp_path / name)
+        for kind in (EvaluationResult, Runs):
+            with pytest.raises(ValueError, match="'path' needs to be a saved result"):
+                kind.load(tmp_path / "all.npz")
+        with pytest.raises(FileNotFoundError):
+            Benchmark.load(tmp_path / "none.npz")
