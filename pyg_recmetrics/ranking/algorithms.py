@@ -170,16 +170,14 @@ class _ExactAlgorithm(RankingAlgorithm):
         return max(1, at_once(SCRATCH_BYTES, self.device) // bytes_per_row)
 
 
-class RankByLists(_ExactAlgorithm):
-    """Looks up relevant items in lists of the best items."""
+class RankByFinding(_ExactAlgorithm):
+    """Ranks and lists as recommenders of lists and of pairs do by themselves."""
 
-    recommender: ListRecommender
+    recommender: ListRecommender | PairRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
-        lists = self.recommender.top_k(chunk, chunk.max_depth)
-        truth = chunk.truth
-        rank = ranks_in_lists(lists, truth.row, truth.item, self.num_items)
-        return Findings(Ranks.unknown(truth.item)._replace(rank=rank), lists=lists)
+        ranks, lists = self.recommender.find(chunk, chunk.max_depth)
+        return Findings(ranks, lists=lists)
 
 
 class RankByBestItems(_ExactAlgorithm):
@@ -201,16 +199,6 @@ class RankByBestItems(_ExactAlgorithm):
         is_open &= num_best < self.num_items
         is_unsettled = torch.zeros_like(chunk.users).scatter_reduce_(0, row, is_open.long(), "amax")
         return Findings(ranks, is_unsettled.bool(), best.item)
-
-
-class RankByPairs(_ExactAlgorithm):
-    """Ranks and lists by the scores of the candidates alone, each of which is asked for once."""
-
-    recommender: PairRecommender
-
-    def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self.recommender.find(chunk, min(chunk.max_depth, self.num_items))
-        return Findings(ranks, lists=lists)
 
 
 class RankByCounts(_ExactAlgorithm):
@@ -371,7 +359,7 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
-        return [RankByPairs(pairs, request.task, request.list_width or 1)]
+        return [RankByFinding(pairs, request.task, request.list_width or 1)]
     if _is_small(request) and _obstacle_to("direct", request) is None:
         return [*_quick("direct", request), *_exact(request)]
     quick: list[RankingAlgorithm] = []
@@ -387,9 +375,9 @@ def _exact(request: Request) -> list[RankingAlgorithm]:
     arguments = request.recommender, request.task, request.depth
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
-        return [RankByPairs(request.recommender, request.task, request.list_width or 1)]
+        return [RankByFinding(request.recommender, request.task, request.list_width or 1)]
     if not isinstance(request.recommender, ScoreRecommender):
-        return [RankByLists(*arguments)]
+        return [RankByFinding(*arguments)]
     if request.is_counted:
         return [RankByCounts(*arguments)]
     return [RankByBestItems(*arguments), RankByCounts(*arguments)]

@@ -121,6 +121,9 @@ def _look_up(
             f"'recommender' needs to know the {kind}s of the task by their original ids (got none "
             f"of {_shown(ids)} among those that {library} knows: {_shown(known)})"
         )
+    if kind == "item" and len(known) > len(rows) - len(missing):
+        found = set(rows)
+        warn_of_others([id_ for id_, row in known.items() if row not in found], _CONSEQUENCES[kind])
     if missing:
         warn(
             f"'recommender' does not know {len(missing)} of {len(rows)} {kind}s "
@@ -340,24 +343,33 @@ ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
 }
 
 
+def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
+    """Warns of items that a recommender knows and its task does not, if there are any."""
+    if others:
+        warn(
+            f"{len(others):,} items of the recommender are no candidates, as the task does not have "
+            f"them ({_shown(others)}). {consequence}. The candidates are the whole catalogue if you "
+            f"write RankingTask.from_frames(..., items=ids_of_all_items)"
+        )
+
+
 def is_fitted(value: object) -> bool:
     """Returns whether `value` is a model of a library that has an adapter."""
     return _library_of(value) is not None
 
 
-def read_fitted(value: object, task: RankingTask) -> Reading | None:
-    """Reads a fitted model, or returns `None` if `value` is none.
+def read_fitted(value: object, task: RankingTask) -> Reading:
+    """Reads a fitted model.
 
     Args:
         value (object): The model, or a pair of user embeddings and an index of items.
         task (RankingTask): The task.
 
     Raises:
-        TypeError: If the library is known, but models of this class cannot be read.
+        TypeError: If models of this class cannot be read.
         ValueError: If the model does not fit the task.
     """
-    library = _library_of(value)
-    return None if library is None else ADAPTERS[library](value, task)
+    return ADAPTERS[str(_library_of(value))](value, task)
 
 
 def _library_of(value: object) -> str | None:

@@ -13,7 +13,14 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.messages import list_some, singular, warn
 from pyg_recmetrics.metrics import Metric, definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
-from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask, grouped_truth
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    candidates_of,
+    catalogue_of,
+    describe_lack,
+    evaluated_mask,
+    grouped_truth,
+)
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.estimates import (
     FEW_HITS,
@@ -268,6 +275,23 @@ class UserCounts:
         return replace(self, num_without_truth=num_without_truth, num_without_candidates=number)
 
 
+def note_on_lists(ranked: RankedEdges, metrics: Iterable[Metric], users: str) -> str | None:
+    """Returns the line that says what lists lack; `None` if nothing, or if there are none."""
+    if ranked.origin.listed is None:
+        return None
+    metrics = list(metrics)
+    depths = [metric.depth for metric in metrics]
+    return describe_lack(
+        ranked.origin.listed,
+        ranked.degree,
+        candidates_of(ranked),
+        None if None in depths else max(depth for depth in depths if depth is not None),
+        any(metric.k is None for metric in metrics),
+        ranked.user_ids,
+        users,
+    )
+
+
 #: How wide a recipe is printed.
 _NUM_COLUMNS = 88
 
@@ -282,6 +306,7 @@ class Ranking(NamedTuple):
         num_persons: How many persons the means are over; `None` if they are over rows.
         ranked_by: What ranked, in words, if it is known.
         num_seen: How many seen edges there are.
+        lack: What lists lack, in words; `None` if nothing.
     """
 
     task: RankingTask | None
@@ -290,6 +315,7 @@ class Ranking(NamedTuple):
     num_persons: int | None
     ranked_by: str | None
     num_seen: int
+    lack: str | None = None
 
 
 def write_recipe(
@@ -475,7 +501,8 @@ def _items(ranking: Ranking, user: str) -> str:
         items += (
             f", except {ranking.num_masked:,} pairs of a {user} and an item with a score of -inf"
         )
-    return items if ranking.ranked_by is None else f"{items}, by {ranking.ranked_by}"
+    by = "" if ranking.ranked_by is None else f", by {ranking.ranked_by}"
+    return f"{items}{by}{f' ({ranking.lack})' if ranking.lack else ''}"
 
 
 def note_on_bounds(sampling: "Sampling", nouns: Nouns) -> str:

@@ -26,6 +26,7 @@ from pyg_recmetrics.ranking.models import (
     find_doubt,
     find_model,
     find_names,
+    is_model,
 )
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel, models
 from tests.support.cases.strategies import cases, ranks
@@ -205,11 +206,10 @@ class TestShortAnswers:
             batch_size=batch_size,
             keep_items=keep_items,
         )
-        assert message.startswith("'recommender.recommend()' returned 12 of 30 requested items.")
-        assert "count as not retrieved" in message
+        assert "10 of 10 users have fewer than 20 items, or than are relevant, as 100 of" in message
 
     def test_the_warning_points_to_the_caller(self):
-        with pytest.warns(UserWarning, match="returned 1 of") as warned:
+        with pytest.warns(UserWarning, match="1 of 2 users have fewer items than") as warned:
             rank(Answering(lambda u, i, k: i[:1].expand(len(u), 1)), TASK, edge_index=NO_EDGES)
         assert warned[0].filename == __file__
 
@@ -265,7 +265,8 @@ class TestShortAnswers:
         def answer(users, items, k):
             return torch.where(torch.arange(k) < 12, items[:k], -1).expand(len(users), -1)
 
-        assert not self.warnings_of(answer)
+        (message,) = self.warnings_of(answer)
+        assert "90.0% of all places hold no item" in message
 
     @pytest.mark.parametrize(
         ("answer", "message"),
@@ -513,7 +514,7 @@ class TestFound:
 
     @pytest.mark.parametrize("value", [SCORES, (SCORES, SCORES), LightGCN, print, "model", None])
     def test_nothing_else(self, value):
-        assert find_model(value) is None
+        assert not is_model(value)
 
     def test_without_a_signature_it_is_asked_as_that_of_pyg(self):
         class Compiled:
@@ -915,7 +916,7 @@ def test_other_forms_are_refused(recommend):
     with pytest.raises(TypeError, match=r"'recommender.recommend\(\)' needs to have one") as told:
         rank(Passing(recommend), TASK_OF_RECOMMEND_FORMS, edge_index=NO_EDGES)
     _, *lines = str(told.value).splitlines()
-    assert lines[:2] == [f"  - recommend({', '.join(ARGUMENTS)})", "  - recommend(src_index, k)"]
+    assert lines[:2] == [f"  - recommend({', '.join(ARGUMENTS)})", "  - recommend(users, k)"]
     assert lines[2].startswith("For any other, pass a function of users")
 
 
@@ -951,4 +952,4 @@ def test_the_recipe_says_which_form_was_found(arguments):
 def test_the_documentation_has_the_same_table():
     page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
     rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
-    assert rows == [(", ".join(ARGUMENTS), "`num_users`"), ("src_index, k", "0")]
+    assert rows == [(", ".join(ARGUMENTS), "`num_users`"), ("users, k", "0")]
