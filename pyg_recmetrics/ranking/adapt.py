@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.kge import KGEModel
-from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
@@ -83,8 +82,8 @@ IDS_ARE_IN_DICTS = "original ids need to be in a dict, as in dict(zip(task.user_
 
 #: What to do with as many integers for each user as there are items.
 _EITHER = (
-    "if they are scores, write evaluate(recommender.float(), ...), and if they are lists, pass only "
-    "the first few places, as in recommender[:, :20]"
+    "if they are scores, write evaluate(recommender.float(), ...), and if they are lists, pass "
+    "only the first few places, as in recommender[:, :20]"
 )
 
 #: What to do if a task holds no ids.
@@ -261,8 +260,6 @@ def _labelled(part: Any) -> tuple[dict[Hashable, int], Any] | None:
         return _rows([*part]), [*part.values()]
     if hasattr(part, "columns"):
         return _read_vectors(part)
-    if hasattr(part, "iloc") and part.dtype == object:
-        return _rows(part.index.tolist()), part.tolist()
     return None
 
 
@@ -279,9 +276,7 @@ def _rows(ids: list[Hashable]) -> dict[Hashable, int]:
 def _read_vectors(given: Any) -> tuple[dict[Hashable, int], Any] | None:
     column = next((name for name in _ID_COLUMNS if name in _columns_of(given)), None)
     if column is None:
-        # A column of vectors whose labels are the ids is read as a series.
-        is_column = hasattr(given, "iloc") and len(given.columns) == 1
-        return _labelled(given.iloc[:, 0]) if is_column else None
+        return None
     frame = as_frame(given, "recommender", "evaluate")
     number, ids = look_up_ids(read_column(frame, column, column, "recommender"), {})
     row = _rows([ids[place] for place in number.tolist()])
@@ -290,6 +285,23 @@ def _read_vectors(given: Any) -> tuple[dict[Hashable, int], Any] | None:
         return row, rest[rest.columns[0]].to_list()
     return row, rest.to_numpy()
 
+
+#: Every form that can be ranked, one a line.
+FORMS = (
+    "a model with recommend(edge_index, src_index, dst_index, k)",
+    "a model of torch_geometric.nn.kge with forward(head_index, rel_type, tail_index), for a task "
+    "of RankingTask.from_triples",
+    "a pair (user_embedding, item_embedding), or (user_embedding, item_embedding, item_bias)",
+    "floating-point scores [num_users, num_items]",
+    "a function of user ids that returns their scores [len(users), num_items]",
+    "PairScorer(function), which scores pairs of a user and an item",
+    "floating-point scores of items [num_items], the same for everybody",
+    "lists of item ids [num_users, K], integers, best first",
+    "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
+    "the columns (user_id, item_id, rank) or (user_id, item_id, score)",
+    "a fitted model of implicit, LightFM, Cornac, Surprise, RecBole or a pipeline of LensKit, or a "
+    "pair (user_embedding, index) with an index of faiss",
+)
 
 #: The line for any other model.
 _FUNCTION = (
@@ -300,7 +312,7 @@ _FUNCTION = (
 
 def _unknown_form(value: object) -> TypeError:
     """Returns the error for a value that has none of the forms."""
-    forms = "".join(f"\n  - {form}" for door in DOORS for form in door.forms)
+    forms = "".join(f"\n  - {form}" for form in FORMS)
     return TypeError(
         f"'recommender' needs to be one of these (got {_describe(value)}):{forms}{_remedy(value)}"
     )
@@ -369,8 +381,9 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
 
 def _ask(model: FoundModel, task: RankingTask) -> Recommender:
     edges = _message_passing(model, task)
-    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.names)
-    recommender.in_words = f"{model.form} of {model.name}"
+    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.form)
+    names = ", ".join(name for name in model.form if name != "edge_weight")
+    recommender.in_words = f"recommend({names}) of {model.name}"
     recommender.state = _state(model, *edges)
     return recommender
 
@@ -486,18 +499,12 @@ def _is_row(part: Any) -> bool:
 
 
 def _stacked(rows: Sequence[Any]) -> Tensor:
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1 or any(isinstance(entry, str) for entry in rows[0][:1]):
+        what = f"lists of {lengths[0]} to {lengths[-1]} items" if lengths[1:] else repr(rows[0][0])
         raise ValueError(
-            f"'recommender' needs to hold lists of one length, filled up with -1, or "
-            f"dict(zip(task.user_ids, lists)) of original ids (got {min(lengths)} to "
-            f"{max(lengths)} items)"
-        )
-    if any(isinstance(entry, str) for entry in rows[0][:1]):
-        raise ValueError(
-            f"'recommender' needs to hold lists of original ids by user, as "
-            f"dict(zip(task.user_ids, lists)) holds them (got a list that starts with "
-            f"{rows[0][0]!r})"
+            f"'recommender' needs to hold positions of items in lists of one length, filled up "
+            f"with -1, or dict(zip(task.user_ids, lists)) of original ids (got {what})"
         )
     return as_tensor(rows, "recommender")
 
@@ -587,8 +594,8 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
         )
     elif _is_no_chance(num_seen, first, task):
         warn(
-            f"'recommender' holds no item below {task.num_users}, the number of users. Lists number "
-            f"items from 0 on: subtract 'num_users' if it numbers them from there on"
+            f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
+            f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
         )
     elif lowest >= -1 and _could_be_ids(value, task):
         warn(
@@ -680,6 +687,14 @@ def _has_repeats(lists: Tensor, num_items: int) -> bool:
     return False
 
 
+def _is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, torch.nn.Module)
+
+
+def _are_numbers(value: object) -> bool:
+    return _is_matrix(value) or hasattr(value, "__array__") or is_sparse_matrix(value)
+
+
 def _as_numbers(value: Any) -> Tensor:
     return _stacked(value) if isinstance(value, tuple | list) else as_tensor(value, "recommender")
 
@@ -725,83 +740,35 @@ def _is_labelled(part: object) -> bool:
     return isinstance(part, Mapping) or hasattr(part, "columns")
 
 
+def _unknown_counts(value: object, num_users: int | None) -> Counts:
+    return None, None
+
+
 class Door(NamedTuple):
     """One kind of recommender.
 
     Attributes:
-        forms: Its forms, in words.
         is_it: Returns whether something is of this kind.
         read: Makes a recommender of it for a task.
         counts: Returns how many users and items it knows, given the number of users if that is
             known.
     """
 
-    forms: tuple[str, ...]
     is_it: Callable[[Any], object]
     read: Callable[[Any, RankingTask], Recommender]
-    counts: Callable[[Any, int | None], Counts] = lambda value, num_users: (None, None)
+    counts: Callable[[Any, int | None], Counts] = _unknown_counts
 
 
 #: All that can be ranked. The first that fits is it.
 DOORS = (
-    Door(
-        (
-            "a pair (user_embedding, item_embedding), or (user_embedding, item_embedding, item_bias)",
-        ),
-        _are_embeddings,
-        _from_embeddings,
-        _counts_of_embeddings,
-    ),
-    Door(
-        ("PairScorer(function), which scores pairs of a user and an item",),
-        lambda value: isinstance(value, PairScorer),
-        PairRecommender,
-    ),
-    Door(
-        (
-            "a fitted model of implicit, LightFM, Cornac, Surprise, RecBole or a pipeline of "
-            "LensKit, or a pair (user_embedding, index) with an index of faiss",
-        ),
-        is_fitted,
-        _from_fitted,
-    ),
-    Door(
-        ("a model with recommend(edge_index, src_index, dst_index, k)",),
-        is_model,
-        _from_model,
-        _counts_of_model,
-    ),
-    Door(
-        (
-            "a model of torch_geometric.nn.kge with forward(head_index, rel_type, tail_index), for "
-            "a task of RankingTask.from_triples",
-        ),
-        lambda value: isinstance(unwrapped(value), KGEModel),
-        lambda value, task: from_kge_model(unwrapped(value), task),
-    ),
-    Door(
-        (
-            "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data "
-            "frame with the columns (user_id, item_id, rank) or (user_id, item_id, score)",
-        ),
-        _are_lists_by_id,
-        _read_lists,
-    ),
-    Door(
-        ("a function of user ids that returns their scores [len(users), num_items]",),
-        lambda value: callable(value) and not isinstance(value, torch.nn.Module | type),
-        FunctionRecommender,
-    ),
-    Door(
-        (
-            "floating-point scores [num_users, num_items]",
-            "floating-point scores of items [num_items], the same for everybody",
-            "lists of item ids [num_users, K], integers, best first",
-        ),
-        lambda value: _is_matrix(value) or hasattr(value, "__array__") or is_sparse_matrix(value),
-        _from_numbers,
-        _counts_of_numbers,
-    ),
+    Door(_are_embeddings, _from_embeddings, _counts_of_embeddings),
+    Door(lambda value: isinstance(value, PairScorer), PairRecommender),
+    Door(is_fitted, _from_fitted),
+    Door(is_model, _from_model, _counts_of_model),
+    Door(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
+    Door(_are_lists_by_id, _read_lists),
+    Door(_is_function, FunctionRecommender),
+    Door(_are_numbers, _from_numbers, _counts_of_numbers),
 )
 
 

@@ -1,6 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -360,15 +361,11 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return [RankByFinding(pairs, request.task, request.list_width or 1)]
-    if _is_small(request) and _obstacle_to("direct", request) is None:
-        return [*_quick("direct", request), *_exact(request)]
-    quick: list[RankingAlgorithm] = []
-    can_count = _obstacle_to("count", request) is None
-    if _obstacle_to("search", request) is None and _is_shallow(request, can_count):
-        quick = _quick("search", request, has_fast_bfloat16(request.task.device))
-    if can_count and not quick:
-        quick = _quick("count", request)
-    return [*quick, *_exact(request)]
+    in_bfloat16 = has_fast_bfloat16(request.task.device)
+    for wanted, is_fast in _BY_SPEED.items():
+        if is_fast(request) and _obstacle_to(wanted, request) is None:
+            return [*_quick(wanted, request, in_bfloat16), *_exact(request)]
+    return _exact(request)
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
@@ -420,8 +417,9 @@ def _is_small(request: Request) -> bool:
     return task.num_items <= (_MAX_ITEMS_IN_BFLOAT16 if has_fast_bfloat16(device) else _MAX_ITEMS)
 
 
-def _is_shallow(request: Request, can_count: bool) -> bool:
+def _is_shallow(request: Request) -> bool:
     """Returns whether there are so few positions that nothing is faster than a search."""
+    can_count = _obstacle_to("count", request) is None
     deepest = request.task.num_items // _MIN_ITEMS_PER_POSITION
     # There have to be more blocks of items than positions. To count takes less time than to search
     # for deep ranks of few relevant items.
@@ -429,6 +427,14 @@ def _is_shallow(request: Request, can_count: bool) -> bool:
     degree = request.task.degree
     mean_degree = int(degree.sum() / (degree > 0).sum().clamp(min=1))
     return request.depth <= deepest_wanted and mean_degree <= deepest
+
+
+#: When the ways other than the exact ones are worth while, the fastest first.
+_BY_SPEED: dict[Algorithm, Callable[[Request], bool]] = {
+    "direct": _is_small,
+    "search": _is_shallow,
+    "count": lambda request: True,
+}
 
 
 def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from inspect import Parameter
 from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
@@ -84,17 +83,22 @@ def state_of(recommender: object) -> dict[str, Tensor] | None:
     """
     state = {
         f"{number}.{name}": value
-        for number, module in enumerate(_modules_behind(recommender))
+        for number, module in enumerate(_modules_behind(recommender, num_functions=0))
         for name, value in module.state_dict().items()
         if isinstance(value, Tensor) and not is_lazy(value)
     }
     return state or None
 
 
-def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
-    """Yields the modules that something is, has as attributes, or uses if it is a function."""
-    # A function may use another function, but what a library uses is its own.
-    waiting, known = [(recommender, _MOST_FUNCTIONS)], dict[int, object]()
+def _modules_behind(
+    recommender: object, num_functions: int = _MOST_FUNCTIONS
+) -> Iterator[torch.nn.Module]:
+    """Yields the modules that something is, has as attributes, or uses if it is a function.
+
+    A function may use another function. What those of a library use is not looked for, so that
+    there is an end after some functions.
+    """
+    waiting, known = [(recommender, num_functions)], dict[int, object]()
     while waiting:
         value, num_left = waiting.pop(0)
         if id(value) in known or isinstance(value, Tensor | tuple | type | ModuleType):
@@ -127,57 +131,36 @@ def _variables_of(function: Any) -> list[Any]:
 #: The `recommend` of a model: a method of a module or of another object, or a function.
 Recommend: TypeAlias = Callable[..., Tensor]
 
-#: What a `recommend` may take besides the weights of edges, as PyG calls it.
-ARGUMENTS = ("edge_index", "src_index", "dst_index", "k")
-
-#: What users and items may be called instead.
-_OTHER_NAMES = {"users": "src_index", "items": "dst_index"}
-
-
-def find_names(recommend: Recommend) -> dict[str, str] | None:
-    """Returns what a `recommend` calls what it takes, by the names of PyG.
-
-    Whatever it takes is given by name, and `**kwargs` stand for all of :data:`ARGUMENTS`. Returns
-    `None` if it takes no users or no `k`, or needs anything else.
-    """
-    names, passed_on = {}, {}
-    for each in _parameters_of(recommend):
-        name = _OTHER_NAMES.get(each.name, each.name)
-        if each.kind is each.VAR_KEYWORD:
-            passed_on = {argument: argument for argument in ARGUMENTS}
-        elif name in (*ARGUMENTS, "edge_weight") and each.kind is not each.POSITIONAL_ONLY:
-            names[name] = each.name
-        elif each.default is each.empty and each.kind is not each.VAR_POSITIONAL:
-            return None
-    names = passed_on | names
-    return names if {"src_index", "k"} <= names.keys() else None
+#: The forms in which a `recommend` is asked, by name: as PyG does, with the weights of edges if it
+#: needs them; without its edges, which it has already; and for users, who are called so.
+_FORMS = (
+    ("edge_index", "src_index", "dst_index", "k"),
+    ("edge_index", "edge_weight", "src_index", "dst_index", "k"),
+    ("src_index", "dst_index", "k"),
+    ("src_index", "k"),
+    ("users", "k"),
+)
 
 
-def _parameters_of(recommend: Recommend) -> list[Parameter]:
-    """Returns what a `recommend` takes, but for edges and weights that it was given already."""
-    try:
-        parameters = inspect.signature(recommend).parameters
-    except (TypeError, ValueError):  # compiled functions may have no signature
-        return [Parameter("options", Parameter.VAR_KEYWORD)]
+def find_form(recommend: Recommend) -> tuple[str, ...] | None:
+    """Returns the first form that a `recommend` can be asked in, or `None`."""
+    return next((form for form in _FORMS if _takes(recommend, form)), None)
+
+
+def _takes(recommend: Recommend, names: tuple[str, ...]) -> bool:
+    """Returns whether a `recommend` can be asked by these names, and was not given its edges."""
     given = recommend.keywords if isinstance(recommend, functools.partial) else {}
-    edges = given.keys() & {"edge_index", "edge_weight"}
-    return [each for each in parameters.values() if each.name not in edges]
-
-
-def _signature_of(recommend: Recommend) -> str:
-    """Returns what a `recommend` takes, in words."""
-    return f"recommend({', '.join(each.name for each in _parameters_of(recommend))})"
-
-
-def _unknown_form(recommend: Recommend) -> TypeError:
-    return TypeError(
-        f"'recommender.recommend()' needs to have one of these forms, where users and items may "
-        f"also be called 'users' and 'items' (got {_signature_of(recommend)}):"
-        f"\n  - recommend({', '.join(ARGUMENTS)})"
-        f"\n  - recommend(users, k)"
-        f"\nFor any other, pass a function of users that returns the scores of all items, as in "
-        f"evaluate(lambda users: model.scores(users), data)"
-    )
+    if not given.keys().isdisjoint({"edge_index", "edge_weight"}.intersection(names)):
+        return False
+    try:
+        signature = inspect.signature(recommend)
+    except (TypeError, ValueError):  # compiled functions may have no signature
+        return names == _FORMS[0]
+    try:
+        signature.bind(**dict.fromkeys(names))
+    except TypeError:
+        return False
+    return True
 
 
 class HasRecommend(Protocol):
@@ -194,16 +177,16 @@ class FoundModel:
 
     Attributes:
         recommend (callable): The `recommend`.
+        form (tuple): The names by which it is asked.
         bound_object (object): The object whose method it is, or else the function itself.
         lightgcn (LightGCN or None): The LightGCN whose method it is, unless a class or an instance
             replaced the method.
-        names (dict): What it calls what it takes, see :func:`find_names`.
     """
 
     recommend: Recommend
+    form: tuple[str, ...]
     bound_object: object
     lightgcn: LightGCN | None
-    names: dict[str, str]
 
     @property
     def name(self) -> str:
@@ -214,12 +197,7 @@ class FoundModel:
     @property
     def takes_edges(self) -> bool:
         """Whether it takes message-passing edges."""
-        return "edge_index" in self.names
-
-    @property
-    def form(self) -> str:
-        """How it is asked, in words."""
-        return f"recommend({', '.join(name for name in ARGUMENTS if name in self.names)})"
+        return "edge_index" in self.form
 
     def with_edges(self, edge_index: Adj | None, edge_weight: Tensor | None) -> Recommend:
         """Returns a `recommend` with its edges, to be asked by the other names of PyG.
@@ -227,15 +205,19 @@ class FoundModel:
         Raises:
             ValueError: If edges have weights, and it does not take them.
         """
-        if self.takes_edges and edge_weight is not None and "edge_weight" not in self.names:
-            raise ValueError(
-                f"'recommender.recommend()' needs to take 'edge_weight', as the edges have weights "
-                f"(got {_signature_of(self.recommend)})"
-            )
+        form = self.form
+        if self.takes_edges and edge_weight is not None:
+            form = _FORMS[1]
+            if not _takes(self.recommend, form):
+                raise ValueError(
+                    f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
+                    f"weights (got recommend({', '.join(self.form)}))"
+                )
 
-        def ask(**asked: Any) -> Tensor:
-            given = {"edge_index": edge_index, "edge_weight": edge_weight, **asked}
-            return self.recommend(**{own: given[name] for name, own in self.names.items()})
+        def ask(src_index: Tensor, dst_index: Tensor, k: int) -> Tensor:
+            given = {"edge_index": edge_index, "edge_weight": edge_weight, "users": src_index}
+            given |= {"src_index": src_index, "dst_index": dst_index, "k": k}
+            return self.recommend(**{name: given[name] for name in form})
 
         return ask
 
@@ -258,15 +240,22 @@ def find_model(value: object) -> FoundModel:
         TypeError: If `recommend` has none of the forms in which it can be asked.
     """
     recommend: Any = _find_recommend(value)
-    names = find_names(recommend)
-    if names is None:
-        raise _unknown_form(recommend)
+    form = find_form(recommend)
+    if form is None:
+        raise TypeError(
+            f"'recommender.recommend()' needs to have one of these forms (got "
+            f"recommend{inspect.signature(recommend)}):"
+            f"\n  - recommend(edge_index, src_index, dst_index, k)"
+            f"\n  - recommend(users, k)"
+            f"\nFor any other, pass a function of users that returns the scores of all items, as "
+            f"in evaluate(lambda users: model.scores(users), data)"
+        )
     model = bound_object(recommend)
     is_original = getattr(recommend, "__func__", None) is LightGCN.recommend
-    return FoundModel(recommend, model, model if is_original else None, names)
+    return FoundModel(recommend, form, model, model if is_original else None)
 
 
-def unwrapped(value: object) -> object:
+def unwrapped(value: Any) -> Any:
     """Returns the module that others are wrapped around, or the outermost that has `recommend`."""
     while isinstance(value, torch.nn.Module) and not hasattr(value, "recommend"):
         is_wrapper = isinstance(value, DataParallel | DistributedDataParallel | AveragedModel)
@@ -285,7 +274,7 @@ def _find_recommend(value: object) -> Recommend | None:
     if callable(recommend):
         return recommend
     is_named = getattr(_without_given(value), "__name__", "") == "recommend"
-    return value if callable(value) and is_named and find_names(value) is not None else None
+    return value if callable(value) and is_named and find_form(value) is not None else None
 
 
 def _without_given(function: object) -> object:

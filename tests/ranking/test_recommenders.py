@@ -941,8 +941,8 @@ class TestIntegers:
     @pytest.mark.parametrize(
         ("rows", "message"),
         [
-            ([[2, 1], [3]], r"lists of one length.*dict\(zip.*got 1 to 2 items"),
-            ([["a", "b"], ["c", "d"]], r"dict\(zip\(task.user_ids, lists\)\).*starts with 'a'"),
+            ([[2, 1], [3]], r"lists of one length.*dict\(zip.*got lists of 1 to 2 items"),
+            ([["a", "b"], ["c", "d"]], r"dict\(zip\(task.user_ids, lists\)\).*got 'a'"),
             ([[2], [1], [0]], r"item ids of shape \[2, K\] \(got \[3, 1\]\)"),
         ],
     )

@@ -53,7 +53,7 @@ def recommenders():
         "embeddings": (scores, torch.eye(NUM_ITEMS)),
         "popularity": scores[0],
         "pairs": PairScorer(lambda user, item: scores[user, item]),
-        "lists": scores.argsort(dim=1, descending=True, stable=True),
+        "lists": scores.argsort(dim=1, descending=True, stable=True)[:, :-1],
         "model": RecordingModel(scores, NUM_USERS),
     }
 
