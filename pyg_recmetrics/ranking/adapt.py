@@ -334,8 +334,8 @@ def _remedy(value: object) -> str:
             f"\n{_FUNCTION}"
             f"\nFor an encoder and a decoder of pairs, encode once:"
             f"\n  z = model.encode(data.x, data.edge_index)"
-            f"\n  pairs = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
-            f"\n  evaluate(PairScorer(pairs), data)"
+            f"\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
+            f"\n  evaluate(PairScorer(score), data)"
             f"\nFor two towers and the like, compute the embeddings of users and items, and write "
             f"evaluate((user_embedding, item_embedding), data)"
         )
@@ -542,7 +542,9 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     check_scores(value, "recommender")
     if value.dim() == 1:
         check_shape(value, "recommender", (task.num_items,), "one score per item")
-        return _from_item_scores(value, task)
+        recommender = MatrixRecommender(value.expand(task.num_users, -1), task)
+        recommender.in_words = "one score per item"
+        return recommender
     shape = (task.num_users, task.num_items)
     if value.shape == shape[::-1] != shape:
         raise ValueError(
@@ -553,17 +555,6 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     if value.numel() and (doubt := _doubt_scores(value)):
         warn(doubt)
     return MatrixRecommender(value, task)
-
-
-def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
-    # The order of the scores is all that counts, and fits into single precision.
-    level = scores.unique(return_inverse=True)[1]
-    exact = level.float() if scores.numel() <= 2**24 else level.double()
-    # What is not finite has no place in that order.
-    exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
-    recommender = MatrixRecommender(exact.expand(task.num_users, -1), task)
-    recommender.in_words = "one score per item"
-    return recommender
 
 
 def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
@@ -653,18 +644,18 @@ def _doubt_scores(scores: Tensor) -> str | None:
     """Returns what scores seem to be instead, by the first rows; `None` if nothing is odd."""
     num_items = scores.size(1)
     part = scores[: max(2, _ENTRIES_LOOKED_AT // num_items)].float()
-    if part.size(0) * math.lgamma(part.size(1) + 1) < _NO_CHANCE:
+    if part.size(0) * math.lgamma(num_items + 1) < _NO_CHANCE:
         return None
-    if bool((part.diff(dim=1) <= 0).all()) and bool((part != part[0]).any()):
-        return (
-            "'recommender' holds scores that fall from the first item to the last for every user, "
-            "as the values of 'topk' do. If they are these, pass its indices, as in "
-            "scores.topk(20).indices; if not, pass a function, as in lambda users: scores[users]"
-        )
-    low, high = part.aminmax(dim=1, keepdim=True)
-    if not bool((high - low == num_items - 1).all()):
-        return None
-    if bool(((part - low).sort(dim=1).values == torch.arange(num_items).to(part)).all()):
+    # Two rows tell nearly always.
+    if all(bool((rows.diff(dim=1) <= 0).all()) for rows in (part[:2], part)):
+        if bool((part != part[0]).any()):
+            return (
+                "'recommender' holds scores that fall from the first item to the last for every "
+                "user, as the values of 'topk' do. If they are these, pass its indices, as in "
+                "scores.topk(20).indices; if not, pass a function, as in "
+                "lambda users: scores[users]"
+            )
+    elif all(_are_permutations(rows) for rows in (part[:2], part)):
         return (
             "'recommender' holds floating-point numbers that are ranks or items, one of each for "
             "every user, and are read as scores. If they are items, best first, pass integers, as "
@@ -672,6 +663,15 @@ def _doubt_scores(scores: Tensor) -> str | None:
             "as in lambda users: scores[users]"
         )
     return None
+
+
+def _are_permutations(rows: Tensor) -> bool:
+    """Returns whether every row holds each integer once, counted from anywhere."""
+    low, high = rows.aminmax(dim=1, keepdim=True)
+    if not bool((high - low == rows.size(1) - 1).all()):
+        return False
+    counted = torch.arange(rows.size(1), device=rows.device)
+    return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
 def _has_repeats(lists: Tensor, num_items: int) -> bool:

@@ -71,9 +71,9 @@ def rank(
             - a model with `recommend(edge_index, src_index, dst_index, k)` that numbers its items
               from `num_users` on, such as PyG's :class:`~torch_geometric.nn.models.LightGCN`: a
               module, any other object, or just the method. Everything is given by name, and
-              `edge_weight` if it takes that. Users and items may also be called `users` and
-              `items`. A model that takes no items, as in `recommend(users, k)`, numbers them from
-              `0` on. A LightGCN is propagated once, and then scored by its embeddings;
+              `edge_weight` if it takes that. A model that takes no items, as in
+              `recommend(users, k)`, numbers them from `0` on. A LightGCN is propagated once, and
+              then scored by its embeddings;
             - a model of :mod:`torch_geometric.nn.kge` with
               `forward(head_index, rel_type, tail_index)`, for a task that
               :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
@@ -91,8 +91,9 @@ def rank(
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
-              `(user_id, item_id, score)`, where equal scores rank the lower item first. Items that
-              the task does not have keep their places, and its users without a list get nothing;
+              `(user_id, item_id, score)`, where equal scores rank the lower item first. A rank in
+              a list is the place in that list: items that the task does not have keep their
+              places. Users without a list get nothing;
             - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
               collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
               faiss. Cornac, Surprise and LensKit are asked by the original ids of the task, the
@@ -118,8 +119,8 @@ def rank(
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
-            users of the task, as deep as ranks are wanted; or how many items of each list to keep.
-            (default: `False`)
+            users of the task, as deep as ranks are wanted; or how many items of each list to keep,
+            as deep as ranks are then known. (default: `False`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all

@@ -524,7 +524,7 @@ def test_each_form_has_a_line_of_its_own(recommender, got):
 def test_what_to_write_is_told():
     _, *lines, last = told_about(TwoTower())
     assert lines[-5].endswith("as in evaluate(lambda users: model.predict(users), data)")
-    assert lines[-2].startswith("  pairs = lambda user, item: model.decode(z,")
+    assert lines[-2].startswith("  score = lambda user, item: model.decode(z,")
     assert last.endswith("write evaluate((user_embedding, item_embedding), data)")
     *_, last = told_about(LightGCN)
     assert last == "Make an object of the class first, as in LightGCN(...)"
