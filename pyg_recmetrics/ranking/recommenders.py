@@ -481,7 +481,9 @@ class ListRecommender(Recommender):
         # Nobody can fill more places than there are candidates.
         num_places = is_left.sum(dim=1).minimum(self.num_candidates[chunk.users])
         is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
-        is_dropped = (items >= 0) & ~is_left
+        # What comes after the last place that counts depends on how many others are asked for.
+        is_before_end = is_left.cumsum(dim=1) < chunk.depth.unsqueeze(1)
+        is_dropped = (items >= 0) & ~is_left & is_before_end
         self.listed[chunk.users] = torch.stack(
             [
                 (is_item * place).amax(dim=1),
