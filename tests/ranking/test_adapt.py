@@ -424,17 +424,11 @@ class TestEmbeddings:
         for items in (narrow, wide):
             assert rank((users, items), TASK, full=True).rank.tolist() == self.ranks
 
-    def test_labelled_columns_of_vectors(self):
-        items = pd.Series(self.item.tolist(), index=TASK.item_ids)[::-1]
-        assert rank((self.user, items), TASK, full=True).rank.tolist() == self.ranks
-        assert rank((self.user, items.to_frame()), TASK, full=True).rank.tolist() == self.ranks
-
     @pytest.mark.parametrize(
         ("items", "message"),
         [
             ({100: [1.0], 999: [2.0]}, r"embedding of every item .*got none of 1: 250"),
             (pd.DataFrame({"id": [100, 100], "v": [[1.0], [2.0]]}), "one embedding for every id"),
-            (pd.Series([[1.0], [2.0]], index=[100, 100]), "one embedding for every id"),
             ({100: [1.0], 999: [2.0], 250: [1.0, 2.0]}, "rows of one length"),
         ],
     )

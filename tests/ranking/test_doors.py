@@ -167,7 +167,6 @@ class TestCatalogue:
         [
             (users, items),
             (users, pd.DataFrame({"id": [*items], "v": [*items.values()]})),
-            (users, pd.Series([*items.values()], index=[*items])),
             {"a": [7, 9], "b": [8, 7]},
             pd.DataFrame({"user_id": ["a", "b", "b"], "item_id": [7, 8, 9], "rank": [1, 1, 2]}),
         ],
