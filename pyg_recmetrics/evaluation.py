@@ -532,7 +532,7 @@ def _check_per(
 def _check_lists_of_edges(ranking: OpenRanking) -> None:
     """Raises if lists are too short to rank every edge without the other truth of its user."""
     given, task = ranking.recommender.max_depth, ranking.task
-    needed = min(ranking.recommender.needed_depth, int(task.num_candidates.max()))
+    needed = min(ranking.depth, int(task.num_candidates.max()))
     if given is not None and given < needed:
         raise ValueError(
             f"'recommender' needs to hold lists of at least {needed} items with per='edge', as "

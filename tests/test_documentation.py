@@ -217,7 +217,7 @@ def test_the_first_page_has_the_first_code_of_the_readme():
 
 def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
     shown = re.findall(r">([\w@]+)</text><text[^>]*>(\d\.\d\d)<", (DOCS / "idea.html").read_text())
-    lists, relevant = torch.tensor([[0, 1, 2, 3, 4, 5]]), torch.tensor([[0, 0], [1, 4]])
+    lists, relevant = torch.tensor([[0, 1, 2, 3, 4, 5, -1]]), torch.tensor([[0, 0], [1, 4]])
     result = pyg_recmetrics.evaluate(
         lists, pyg_recmetrics.RankingTask(relevant, num_users=1, num_items=6), list(dict(shown))
     )

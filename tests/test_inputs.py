@@ -417,7 +417,7 @@ class TestRecommenders:
         ids = {"user_ids": ["x", "y", "z"], "item_ids": [9, 7, 8, 6]}
         task = RankingTask(TRUTH, num_users=3, num_items=4, **ids)
         scores = pd.DataFrame(SCORES.numpy(), index=ids["user_ids"], columns=ids["item_ids"])
-        lists = pd.DataFrame(SCORES.argsort(descending=True).numpy(), index=ids["user_ids"])
+        lists = pd.DataFrame(SCORES.argsort(descending=True)[:, :2].numpy(), index=ids["user_ids"])
         tables = tuple(pd.DataFrame(np.eye(n, 4)) for n in (3, 4))
         for form in (scores, scores.iloc[0], lists, tables):
             rank(form, task)
@@ -436,7 +436,7 @@ class TestRecommenders:
                 Catalogue(4, **{name: by_item})
 
     def test_arrays_of_lists(self):
-        lists = SCORES.argsort(descending=True)
+        lists = torch.nn.functional.pad(SCORES.argsort(descending=True), (0, 1), value=-1)
         wanted = rank(lists, self.task, k=4).rank.tolist()
         assert rank(lists.numpy().astype(np.int32), self.task, k=4).rank.tolist() == wanted
         assert RankedEdges.from_topk(lists.tolist(), TRUTH).rank.tolist() == wanted

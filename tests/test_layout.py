@@ -49,6 +49,7 @@ OF_SEVERAL_MODULES = {
     "notebooks": "notebooks/",
     "options": "what `evaluate` and `Evaluator` take",
     "plot/layout": "what any picture looks like",
+    "ranking/doors": "what holds for every form of a recommender",
     "ranking/fitted/cornac": "models of Cornac",
     "ranking/fitted/faiss": "indexes of faiss",
     "ranking/fitted/implicit": "models of implicit",

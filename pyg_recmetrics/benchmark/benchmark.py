@@ -298,7 +298,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             >>> path = Path(tempfile.mkdtemp()) / "benchmark.npz"
             >>> Benchmark({"A": results, "B": results}).save(path)
             >>> Benchmark.load(path)
-            Benchmark(A, B; 1 recommender)
+            Benchmark(A, B; fixed)
         """
         return archive.read(path, cls._from_fields)
 
@@ -313,22 +313,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 for data_set in fields["data_sets"].values()
             }
         )
-
-    def metric(self, metric: str | Metric | None = None) -> Metric:
-        """Returns a metric as methods take it: the first that all results have if none is given.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`)
-
-        Raises:
-            ValueError: If there is no such metric, or none is given and results have none in
-                common.
-        """
-        if metric is not None:
-            return parse(metric)
-        if not self.metrics:
-            raise ValueError("'metric' needs to be given if results have none in common (got None)")
-        return self.metrics[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self)}; {', '.join(self.recommenders)})"

@@ -15,6 +15,7 @@ from pyg_recmetrics.ranked_edges import (
     catalogue_of,
     count_irrelevant,
     grouped_truth,
+    length_of_lists,
     positions,
 )
 from pyg_recmetrics.sums import exact_sum
@@ -121,7 +122,7 @@ def precision(
         tensor([0.5000], dtype=torch.float64)
     """
     if normalizer == "length":
-        denominator = _list_length(ranked, k)
+        denominator = length_of_lists(ranked, k)
     elif normalizer == "k":
         # By a single number, a GPU does not divide: it multiplies by the reciprocal.
         denominator = torch.full_like(ranked.degree, k)
@@ -779,15 +780,6 @@ def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str)
         hits = hits * int(has_truth.sum())
         total = exact_sum(denominator * has_truth)
     return (hits / total).masked_fill_(hits == 0, 0.0)
-
-
-def _list_length(ranked: RankedEdges, k: int) -> Tensor:
-    """Returns how many items each user's list has down to `k`, of shape `[num_users]`."""
-    if ranked.num_candidates is not None:
-        return ranked.num_candidates.clamp(max=k)
-    if ranked.lists is not None:
-        return ranked.lists.length(k)
-    raise ValueError("'ranked' needs to hold lists, or the number of candidates of every user")
 
 
 def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:

@@ -43,7 +43,12 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, grouped_truth
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    catalogue_of,
+    grouped_truth,
+    num_with_other_places,
+)
 from pyg_recmetrics.task.catalogue import check_has
 
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
@@ -433,6 +438,12 @@ def _check_all_ranks(ranked: RankedEdges) -> None:
         raise ValueError(
             f"'ranked' needs to hold the rank of every edge, and truth that is no candidate has "
             f"none: take it out of the task with missing='drop' (got {num_missing} such edges)"
+        )
+    if num_others := num_with_other_places(ranked):
+        raise ValueError(
+            f"'ranked' needs to hold the rank of every edge among the candidates, and lists with "
+            f"places that hold none, such as items that the task does not have, give another (got "
+            f"{num_others} users with such lists)"
         )
     num_unknown = int((~ranked.is_hit(None)).sum())
     if num_unknown or ranked.num_candidates is None:

@@ -4,7 +4,7 @@ Recommenders stand on one side of it and metrics on the other. This package may 
 all layers below it.
 """
 
-from pyg_recmetrics.ranked_edges.lists import Lists
+from pyg_recmetrics.ranked_edges.lists import Listed, Lists, describe_lack
 from pyg_recmetrics.ranked_edges.ranked_edges import (
     RankedEdges,
     candidates_of,
@@ -15,7 +15,9 @@ from pyg_recmetrics.ranked_edges.ranked_edges import (
     from_fields,
     grouped_truth,
     has_constant_scores,
+    length_of_lists,
     lists_of,
+    num_with_other_places,
     positions,
     select_edges,
     select_users,
@@ -26,18 +28,22 @@ from pyg_recmetrics.ranked_edges.ranked_edges import (
 from pyg_recmetrics.ranked_edges.sources import Origin
 
 __all__ = [
+    "Listed",
     "Lists",
     "Origin",
     "RankedEdges",
     "candidates_of",
     "catalogue_of",
     "count_irrelevant",
+    "describe_lack",
     "evaluated_mask",
     "fields_of",
     "from_fields",
     "grouped_truth",
     "has_constant_scores",
+    "length_of_lists",
     "lists_of",
+    "num_with_other_places",
     "positions",
     "select_edges",
     "select_users",

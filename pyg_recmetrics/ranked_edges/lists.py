@@ -1,12 +1,89 @@
-"""Lists: the recommended items of all users, in memory for as many items as there are."""
+"""Lists: the recommended items of all users, and what they lack."""
 
 import dataclasses
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from pyg_recmetrics.messages import list_some
+
+
+class Listed(NamedTuple):
+    """What the lists of users hold, down to the depth to which each is ranked: `[num_users]` each.
+
+    All of them are `-1` for users whose lists were not looked at.
+
+    Attributes:
+        length: How long the list is, up to the last place that holds an item.
+        num_items: How many of its items are candidates.
+        num_unknown: How many of its items the task does not have.
+        num_empty: How many of its places hold no item, though there are candidates for them.
+        num_dropped: How many items were left out of it, as the user must not get them.
+    """
+
+    length: Tensor
+    num_items: Tensor
+    num_unknown: Tensor
+    num_empty: Tensor
+    num_dropped: Tensor
+
+
+def describe_lack(
+    table: Tensor,
+    degree: Tensor,
+    num_candidates: Tensor,
+    depth: int | None,
+    needs_degree: bool,
+    user_ids: Sequence[Hashable] | None = None,
+    users: str = "users",
+) -> str | None:
+    """Says how many users with truth have too few items in their lists, and why; or `None`.
+
+    Args:
+        table (torch.Tensor): The columns of :class:`Listed`, of shape `[num_users, 5]`.
+        degree (torch.Tensor): How many items are relevant to each user, of shape `[num_users]`.
+        num_candidates (torch.Tensor): How many items each can get, of shape `[num_users]`.
+        depth (int or None): How many items are looked at; `None` for all candidates.
+        needs_degree (bool): Whether as many items as are relevant are looked at, too.
+        user_ids (sequence, optional): The original ids of users. (default: `None`, row numbers)
+        users (str, optional): What the users are called. (default: `"users"`)
+    """
+    is_counted = (degree > 0) & (table[:, 0] >= 0)
+    listed = Listed(*table[is_counted].unbind(1))
+    wanted, what = num_candidates[is_counted], "fewer items than candidates"
+    if depth is not None:
+        deepest = degree[is_counted].clamp(min=depth) if needs_degree else torch.tensor(depth)
+        wanted = wanted.minimum(deepest.to(wanted))
+        what = f"fewer than {depth} items" + (", or than are relevant" if needs_degree else "")
+        if depth == 1 and needs_degree:
+            what = "fewer items than are relevant"
+    num_places = listed.num_items + listed.num_unknown
+    is_short, is_none = num_places < wanted, listed.length == 0
+    if not bool(is_short.any()):
+        return None
+    num_seen, num_empty, num_none = (
+        int(number[is_short].sum()) for number in (listed.num_dropped, listed.num_empty, is_none)
+    )
+    reasons = []
+    if num_seen:
+        top = "" if depth is None else f" before taking the top {depth}"
+        reasons.append(
+            f"{num_seen:,} of theirs may not be retrieved, such as seen ones: leave these out{top}"
+        )
+    if num_empty:
+        share = float(listed.num_empty.sum() / (num_places + listed.num_empty).sum())
+        reasons.append(f"{share:.1%} of all places hold no item")
+    if num_none:
+        rows = is_counted.nonzero().squeeze(1)[is_none & is_short].tolist()
+        named = list_some([repr(row if user_ids is None else user_ids[row]) for row in rows])
+        reasons.append(f"{num_none:,} have no list ({named})")
+    why = ", and ".join(reasons) or "the lists are shorter"
+    return f"{int(is_short.sum()):,} of {is_short.numel():,} {users} have {what}, as {why}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
 from pyg_recmetrics.ranked_edges import trec
-from pyg_recmetrics.ranked_edges.lists import Lists
+from pyg_recmetrics.ranked_edges.lists import Listed, Lists
 from pyg_recmetrics.ranked_edges.sources import (
     Origin,
     rank_lists,
@@ -495,7 +495,7 @@ class RankedEdges:
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
         fields = _of_edges(vars(self) | known, rows)
         user, item = fields["edge_label_index"]
-        origin = self.origin
+        origin = dataclasses.replace(self.origin, listed=None)  # as there are no lists
         if origin.num_masked is not None:
             is_masked = _is_masked(self)[rows]
             origin = dataclasses.replace(
@@ -735,6 +735,31 @@ def lists_of(ranked: RankedEdges, k: int = 0) -> Lists:
     return lists
 
 
+def length_of_lists(ranked: RankedEdges, k: int) -> Tensor:
+    """Returns the last place in the top `k` of every user's list with an item, `[num_users]`.
+
+    A ranking by scores lists all candidates. A place without an item that others follow counts.
+
+    Raises:
+        ValueError: If neither lists nor the number of candidates are known.
+    """
+    if ranked.origin.listed is not None:
+        return Listed(*ranked.origin.listed.unbind(1)).length.clamp(0, k)
+    if ranked.num_candidates is not None:
+        return ranked.num_candidates.clamp(max=k)
+    user, place, _ = lists_of(ranked).places(lists_of(ranked).width)
+    length = torch.zeros_like(ranked.degree)
+    return length.scatter_reduce_(0, user, place, "amax").clamp_(max=k)
+
+
+def num_with_other_places(ranked: RankedEdges) -> int:
+    """Returns how many users with truth have places in their lists that hold no candidate."""
+    if ranked.origin.listed is None:
+        return 0
+    listed = Listed(*ranked.origin.listed[ranked.degree > 0].unbind(1))
+    return int((listed.length > listed.num_items).sum())
+
+
 def select_users(ranked: RankedEdges, is_selected: Tensor) -> RankedEdges:
     """Returns a copy that evaluates only the users of a mask, of shape `[num_users]`.
 
@@ -810,7 +835,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
         "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
-        "origin": made_of(Origin, fields),
+        "origin": made_of(Origin, {"listed": None, **fields}),  # which older files do not have
     }
     return made_of(RankedEdges, parts)
 

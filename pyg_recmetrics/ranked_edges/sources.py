@@ -59,6 +59,8 @@ class Origin:
         seed: The seed of random ties; `None` for all others.
         num_masked: How many items of each user are no candidates because their score is `-inf`, of
             shape `[num_users]`; `None` if this is so for nobody.
+        listed: What the list of each user holds, the columns of :class:`Listed`, of shape
+            `[num_users, 5]`; `None` if a task was ranked by scores, or there was no task.
         person: The number of the person to whom each row of users belongs, of shape
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
         user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
@@ -75,6 +77,7 @@ class Origin:
     ranked_by: str | None = None
     seed: int | None = None
     num_masked: Tensor | None = None
+    listed: Tensor | None = None
     person: Tensor | None = None
     user_of_row: Tensor | None = None
 

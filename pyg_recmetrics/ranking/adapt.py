@@ -1,7 +1,8 @@
 """Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -9,7 +10,6 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.kge import KGEModel
-from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
@@ -34,20 +34,20 @@ from pyg_recmetrics.inputs import (
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Lists
-from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted
+from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
     FoundModel,
     HasRecommend,
-    ModelRecommender,
     Recommend,
     find_doubt,
     find_model,
+    is_model,
     state_of,
     unwrapped,
 )
+from pyg_recmetrics.ranking.plain import ModelRecommender
 from pyg_recmetrics.ranking.recommenders import (
-    SCORES_ARE_FLOATS,
     EmbeddingRecommender,
     FixedListRecommender,
     FunctionRecommender,
@@ -68,6 +68,27 @@ from pyg_recmetrics.task.data_frames import (
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
 
+#: By so many numbers, it is judged whether they are scores.
+_ENTRIES_LOOKED_AT = 2**13
+
+#: What happens by chance once in a million times is no chance: minus the logarithm of that.
+_NO_CHANCE = 14
+
+#: What to do with integers that are no item ids.
+SCORES_ARE_FLOATS = (
+    "scores need to be floating-point numbers, as '.float()' or, outside of torch, "
+    "'.astype(float)' makes them"
+)
+
+#: What to do with integers that are original ids.
+IDS_ARE_IN_DICTS = "original ids need to be in a dict, as in dict(zip(task.user_ids, lists))"
+
+#: What to do with as many integers for each user as there are items.
+_EITHER = (
+    "if they are scores, write evaluate(recommender.float(), ...), and if they are lists, pass "
+    "only the first few places, as in recommender[:, :20]"
+)
+
 #: What to do if a task holds no ids.
 _NEEDS_IDS = (
     "needs a task that holds the original ids, as 'RankingTask.from_frames' makes it, or "
@@ -75,14 +96,20 @@ _NEEDS_IDS = (
 )
 
 
-def are_lists_by_id(value: Any) -> bool:
+def _are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with columns of users and items."""
-    columns = getattr(value, "columns", ())
+    columns = _columns_of(value)
     has_both = find_column(columns, "user") is not None and find_column(columns, "item") is not None
     return isinstance(value, Mapping) or has_both
 
 
-def read_lists(value: Any, task: RankingTask) -> Recommender:
+def _columns_of(value: Any) -> Sequence[Hashable]:
+    """Returns the names of the columns of a data frame; none if it is not one."""
+    names: Sequence[Hashable] = getattr(value, "column_names", getattr(value, "columns", ()))
+    return names  # a table of pyarrow has columns that are no names
+
+
+def _read_lists(value: Any, task: RankingTask) -> Recommender:
     """Reads lists by the original ids of a task, and warns about what does not fit it.
 
     Args:
@@ -111,25 +138,19 @@ def read_lists(value: Any, task: RankingTask) -> Recommender:
                 f"{kind} {ids[0]!r} (got no {kind} of the task)"
             )
     _check_once(user, item, task.user_ids)
-    if others := (item[~is_item].unique() - task.num_items).tolist():
-        named = list_some([repr(unknown[number]) for number in others])
-        warn(
-            f"'recommender' lists {len(others)} items that the task does not have ({named}). They "
-            f"keep their places as items that are not relevant"
-        )
+    others = (item[~is_item].unique() - task.num_items).tolist()
+    warn_of_others([unknown[number] for number in others], "They keep their places in lists")
     length = torch.bincount(user, minlength=task.num_users)
-    _warn_about_missing_users(length, task, task.user_ids)
     ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
-    # An item that the task does not have keeps its place.
-    lists = Lists(item.masked_fill(item >= task.num_items, -1), ptr).to(task.device)
+    lists = Lists(item, ptr).to(task.device)
     return FixedListRecommender(lists, task, "lists of items by their original ids")
 
 
-def by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
+def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
     """Returns what is labelled by ids in the order of these ids, and anything else as it is.
 
     Args:
-        part (Any): A dict or an object series from ids to vectors, a data frame with a column of
+        part (Any): A dict from ids to vectors, a data frame with a column of
             ids, or anything.
         ids (sequence): The original ids, in their order; `None` if there are none.
         what (str): What has an id, such as `"user"`.
@@ -149,36 +170,13 @@ def by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
             f"'recommender' needs to have an embedding of every {what} of the task (got none of "
             f"{len(missing)}: {named})"
         )
+    if what == "item" and len(row) > len(ids):
+        known = set(ids)
+        warn_of_others([id_ for id_ in row if id_ not in known], "They are never retrieved")
     wanted = [row[id_] for id_ in ids]
     if isinstance(vectors, np.ndarray):
         return as_tensor(vectors[wanted], "recommender")
     return as_tensor([vectors[place] for place in wanted], "recommender")
-
-
-def check_not_ids(lists: Tensor, task: RankingTask) -> None:
-    """Warns if lists of positions could as well be lists of original ids.
-
-    Args:
-        lists (torch.Tensor): Integers of shape `[num_users, K]`.
-        task (RankingTask): The task.
-    """
-    ids = task.item_ids
-    if ids is None or ids == (*range(task.num_items),) or any(type(id_) is not int for id_ in ids):
-        return
-    lowest, highest = (int(bound) for bound in lists.aminmax())
-    if lowest < -1 or not 0 <= highest < task.num_items:
-        return
-    # The last place is that of `-1`.
-    is_id = torch.zeros(task.num_items + 1, dtype=torch.bool, device=lists.device)
-    in_range = [id_ for id_ in ids if isinstance(id_, int) and 0 <= id_ < task.num_items]
-    is_id[torch.tensor([*in_range, -1], device=lists.device)] = True
-    rows_at_once = max(1, _ENTRIES_AT_ONCE // lists.size(1))
-    if all(bool(is_id[rows.long()].all()) for rows in lists.split(rows_at_once)):
-        warn(
-            "'recommender' holds integers that are read as positions of items, from 0 on, but all "
-            "of them are original ids of items, too. If they are ids, pass "
-            "dict(zip(task.user_ids, lists))"
-        )
 
 
 def _numbers(ids: Sequence[Hashable]) -> dict[Hashable, int]:
@@ -261,25 +259,12 @@ def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable]) -> None:
         )
 
 
-def _warn_about_missing_users(length: Tensor, task: RankingTask, ids: Sequence[Hashable]) -> None:
-    users = task.users.cpu()
-    needed = users[task.degree.cpu()[users] > 0]
-    if missing := needed[length[needed] == 0].tolist():
-        warn(
-            f"'recommender' has no list for {len(missing)} of {needed.numel()} users with ground "
-            f"truth ({list_some([repr(ids[user]) for user in missing])}). They count as users for "
-            f"whom nothing was retrieved"
-        )
-
-
 def _labelled(part: Any, what: str) -> tuple[dict[Hashable, int], Any] | None:
     """Returns the row of every id, and the rows; `None` if nothing is labelled by ids."""
     if isinstance(part, Mapping):
         return _rows([*part]), [*part.values()]
     if hasattr(part, "columns"):
         return _read_vectors(part, what)
-    if hasattr(part, "iloc") and part.dtype == object:
-        return _rows(part.index.tolist()), part.tolist()
     return None
 
 
@@ -294,11 +279,9 @@ def _rows(ids: list[Hashable]) -> dict[Hashable, int]:
 
 
 def _read_vectors(given: Any, what: str) -> tuple[dict[Hashable, int], Any] | None:
-    column = find_column(given.columns, what, "id")
+    column = find_column(_columns_of(given), what, "id")
     if column is None:
-        # A column of vectors whose labels are the ids is read as a series.
-        is_column = hasattr(given, "iloc") and len(given.columns) == 1
-        return _labelled(given.iloc[:, 0], what) if is_column else None
+        return None
     frame = as_frame(given, "recommender", "evaluate")
     number, ids = look_up_ids(read_column(frame, what, column, "recommender"), {})
     row = _rows([ids[place] for place in number.tolist()])
@@ -306,43 +289,6 @@ def _read_vectors(given: Any, what: str) -> tuple[dict[Hashable, int], Any] | No
     if len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric():
         return row, rest[rest.columns[0]].to_list()
     return row, rest.to_numpy()
-
-
-def complete_counts(
-    recommender: object, data: object, num_users: int | None, num_items: int | None
-) -> tuple[int | None, int | None]:
-    """Returns the number of users and items, where ground-truth edges need them.
-
-    What is given counts. What is not comes from the nodes of a LightGCN, from embeddings, or from
-    scores. It stays `None` if these do not know it, or if `data` knows it by itself.
-    """
-    knows = isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data)
-    if knows or None not in (num_users, num_items):
-        return num_users, num_items
-    users, items = _counts_of(recommender, num_users)
-    return users if num_users is None else num_users, items if num_items is None else num_items
-
-
-def _counts_of(recommender: object, num_users: int | None) -> tuple[int | None, int | None]:
-    if is_fitted(recommender) or are_lists_by_id(recommender):
-        return None, None  # its own ids need a task that knows them
-    if model := find_model(recommender):
-        asked = model.bound_object
-        if isinstance(asked, LightGCN) and num_users is not None:
-            return None, asked.num_nodes - num_users
-        return None, None
-    if isinstance(recommender, tuple | list) and len(recommender) in (2, 3):
-        if any(isinstance(part, Mapping) or hasattr(part, "columns") for part in recommender):
-            return None, None  # what is labelled by ids needs a task that knows them
-        user, item, *_ = (as_tensor(part, "recommender") for part in recommender)
-        if user.is_floating_point() and user.dim() == item.dim() == 2:
-            return user.size(0), item.size(0)
-        return None, None
-    if not hasattr(recommender, "__array__") or hasattr(recommender, "columns"):
-        return None, None
-    given = as_tensor(recommender, "recommender")
-    num_users, num_items = given.shape if given.dim() == 2 else (None, given.numel())
-    return num_users, num_items if given.is_floating_point() else None
 
 
 #: Every form that can be ranked, one a line.
@@ -369,15 +315,15 @@ _FUNCTION = (
 )
 
 
-def unknown_form(value: object) -> TypeError:
+def _unknown_form(value: object) -> TypeError:
     """Returns the error for a value that has none of the forms."""
     forms = "".join(f"\n  - {form}" for form in FORMS)
     return TypeError(
-        f"'recommender' needs to be one of these (got {describe(value)}):{forms}{_remedy(value)}"
+        f"'recommender' needs to be one of these (got {_describe(value)}):{forms}{_remedy(value)}"
     )
 
 
-def describe(value: object) -> str:
+def _describe(value: object) -> str:
     """Returns what a value is that cannot be asked by `recommend`."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
@@ -391,6 +337,10 @@ def _remedy(value: object) -> str:
     if isinstance(value, torch.nn.Module):
         return (
             f"\n{_FUNCTION}"
+            f"\nFor an encoder and a decoder of pairs, encode once:"
+            f"\n  z = model.encode(data.x, data.edge_index)"
+            f"\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
+            f"\n  evaluate(PairScorer(score), data)"
             f"\nFor two towers and the like, compute the embeddings of users and items, and write "
             f"evaluate((user_embedding, item_embedding), data)"
         )
@@ -400,7 +350,7 @@ def _remedy(value: object) -> str:
 #: Embeddings, which may be labelled by ids.
 VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike
 
-#: Whatever :func:`as_recommender` understands.
+#: Whatever one of the :data:`DOORS` reads.
 RecommenderLike: TypeAlias = (
     HasRecommend
     | KGEModel
@@ -417,46 +367,6 @@ RecommenderLike: TypeAlias = (
 )
 
 
-def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
-    """Converts `value` to a recommender, and checks that it fits the task.
-
-    Args:
-        value: What to rank, see :func:`pyg_recmetrics.rank`.
-        task (RankingTask): The task, with the edges that a model propagates over.
-
-    Raises:
-        TypeError: If `value` has none of the forms that can be ranked.
-        ValueError: If it does not fit the task.
-    """
-    if _are_tables(value):  # nothing else is as fast to rank, so that questions take time
-        return _from_embeddings(value, task)
-    if isinstance(value, PairScorer):
-        return PairRecommender(value, task)
-    if (reading := read_fitted(value, task)) is not None:
-        recommender = as_recommender(reading.recommender, task)
-        recommender.in_words, recommender.state = reading.in_words, state_of(value)
-        if recommender.mask is not None:
-            recommender.mask.allows_empty = True
-        return recommender
-    if model := find_model(value):
-        return _from_model(model, task)
-    if isinstance(kge_model := unwrapped(value), KGEModel):
-        return from_kge_model(kge_model, task)
-    if isinstance(value, torch.nn.Module | type):
-        raise unknown_form(value)
-    if are_lists_by_id(value):
-        return read_lists(value, task)
-    if isinstance(value, tuple | list):
-        if not _is_matrix(value):
-            return _from_embeddings(tuple(value), task)
-        value = _stacked(value, task)
-    if callable(value):
-        return FunctionRecommender(value, task)
-    if isinstance(value, Tensor) or hasattr(value, "__array__") or is_sparse_matrix(value):
-        return _from_tensor(value, as_tensor(value, "recommender"), task)
-    raise unknown_form(value)
-
-
 def ask_model(value: object, task: RankingTask) -> Recommender:
     """Converts a model to a recommender that asks its `recommend`, also if it is a LightGCN.
 
@@ -466,24 +376,25 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
         TypeError: If `recommend` cannot be asked.
         ValueError: If `value` has no `recommend`, or does not fit the task.
     """
-    model = find_model(value)
-    if model is None:
+    if not is_model(value):
         raise ValueError(
             f"'recommender' needs to be a model with a method 'recommend' for "
-            f"algorithm='recommend' (got {describe(value)})"
+            f"algorithm='recommend' (got {_describe(value)})"
         )
-    return _ask(model, task)
+    return _ask(find_model(value), task)
 
 
 def _ask(model: FoundModel, task: RankingTask) -> Recommender:
     edges = _message_passing(model, task)
-    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.names)
-    recommender.in_words = f"{model.form} of {model.name}"
+    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.form)
+    names = ", ".join(name for name in model.form if name != "edge_weight")
+    recommender.in_words = f"recommend({names}) of {model.name}"
     recommender.state = _state(model, *edges)
     return recommender
 
 
-def _from_model(model: FoundModel, task: RankingTask) -> Recommender:
+def _from_model(value: object, task: RankingTask) -> Recommender:
+    model = find_model(value)
     if model.lightgcn is None:
         return _ask(model, task)
     num_nodes, wanted = model.lightgcn.num_nodes, task.num_users + task.num_items
@@ -551,7 +462,7 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
             f"scores or lists of items"
         )
     labels = ((task.user_ids, "user"), (task.item_ids, "item"), (task.item_ids, "item"))
-    given = tuple(by_id(part, *label) for part, label in zip(given, labels, strict=False))
+    given = tuple(_by_id(part, *label) for part, label in zip(given, labels, strict=False))
     for part, (ids, _) in zip(given, labels, strict=False):
         check_labels(part, "recommender", ids)
     user, item, *biases = (check_scores(part, "recommender") for part in given)
@@ -569,16 +480,19 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
     )
 
 
-def _are_tables(value: object) -> TypeGuard[tuple[Tensor, ...]]:
-    """Returns whether `value` holds nothing but tensors, the first two of which are matrices."""
-    if type(value) is not tuple or len(value) not in (2, 3):
+def _are_embeddings(value: object) -> bool:
+    """Returns whether `value` holds parts, and neither rows of numbers nor an index of faiss."""
+    if not isinstance(value, tuple | list):
         return False
-    return all(isinstance(part, Tensor) for part in value) and all(x.dim() == 2 for x in value[:2])
+    # Nothing else is as fast to rank, so that questions take time.
+    if value and isinstance(value[0], Tensor) and value[0].dim() == 2:
+        return not is_fitted(value)
+    return not (_is_matrix(value) or is_fitted(value))
 
 
-def _is_matrix(value: tuple[Any, ...] | list[Any]) -> bool:
-    """Returns whether `value` holds rows of numbers, and not embeddings."""
-    return len(value) > 0 and all(map(_is_row, value))
+def _is_matrix(value: object) -> bool:
+    """Returns whether `value` holds rows of numbers."""
+    return isinstance(value, tuple | list) and len(value) > 0 and all(map(_is_row, value))
 
 
 def _is_row(part: Any) -> bool:
@@ -589,19 +503,13 @@ def _is_row(part: Any) -> bool:
     )
 
 
-def _stacked(rows: tuple[Any, ...] | list[Any], task: RankingTask) -> Tensor:
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1:
+def _stacked(rows: Sequence[Any]) -> Tensor:
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1 or any(isinstance(entry, str) for entry in rows[0][:1]):
+        what = f"lists of {lengths[0]} to {lengths[-1]} items" if lengths[1:] else repr(rows[0][0])
         raise ValueError(
-            f"'recommender' needs to hold lists of one length, filled up with -1, or "
-            f"dict(zip(task.user_ids, lists)) of original ids (got {min(lengths)} to "
-            f"{max(lengths)} items)"
-        )
-    if any(isinstance(entry, str) for entry in rows[0][:1]):
-        raise ValueError(
-            f"'recommender' needs to hold lists of original ids by user, as "
-            f"dict(zip(task.user_ids, lists)) holds them (got a list that starts with "
-            f"{rows[0][0]!r})"
+            f"'recommender' needs to hold positions of items in lists of one length, filled up "
+            f"with -1, or dict(zip(task.user_ids, lists)) of original ids (got {what})"
         )
     return as_tensor(rows, "recommender")
 
@@ -628,8 +536,9 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
         raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
 
 
-def _from_tensor(given: object, value: Tensor, task: RankingTask) -> Recommender:
+def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
+    value = _as_numbers(given)
     labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)
     check_labels(given, "recommender", *(labels if value.is_floating_point() else labels[:1]))
     check_device(value, "recommender", task.device, "task")
@@ -638,7 +547,9 @@ def _from_tensor(given: object, value: Tensor, task: RankingTask) -> Recommender
     check_scores(value, "recommender")
     if value.dim() == 1:
         check_shape(value, "recommender", (task.num_items,), "one score per item")
-        return _from_item_scores(value, task)
+        recommender = MatrixRecommender(value.expand(task.num_users, -1), task)
+        recommender.in_words = "one score per item"
+        return recommender
     shape = (task.num_users, task.num_items)
     if value.shape == shape[::-1] != shape:
         raise ValueError(
@@ -646,18 +557,9 @@ def _from_tensor(given: object, value: Tensor, task: RankingTask) -> Recommender
             f"(got {list(value.shape)}); transpose them"
         )
     check_shape(value, "recommender", shape, "scores [num_users, num_items]")
+    if value.numel() and (doubt := _doubt_scores(value)):
+        warn(doubt)
     return MatrixRecommender(value, task)
-
-
-def _from_item_scores(scores: Tensor, task: RankingTask) -> Recommender:
-    # The order of the scores is all that counts, and fits into single precision.
-    level = scores.unique(return_inverse=True)[1]
-    exact = level.float() if scores.numel() <= 2**24 else level.double()
-    # What is not finite has no place in that order.
-    exact = torch.where(scores.isfinite(), exact, scores.to(exact.dtype))
-    recommender = MatrixRecommender(exact.expand(task.num_users, -1), task)
-    recommender.in_words = "one score per item"
-    return recommender
 
 
 def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
@@ -671,15 +573,110 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"'recommender' needs to hold item ids of shape [{task.num_users}, K] "
             f"(got {list(value.shape)}); {SCORES_ARE_FLOATS}"
         )
+    lowest, highest = (int(bound) for bound in value.aminmax())
+    first = lowest if lowest >= 0 else int(torch.where(value < 0, highest, value).min())
+    _check_numbering(value, lowest, first, highest, task)
+    num_seen = int((value >= 0).sum()) if lowest < 0 else value.numel()
     if value.size(1) == task.num_items and _has_repeats(value, task.num_items):
         raise ValueError(
             f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
             f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
-            f"repeat in a row); if they are scores, write evaluate(recommender.float(), ...), and "
-            f"if they are lists, pass only the first few places, as in recommender[:, :20]"
+            f"repeat in a row); {_EITHER}"
         )
-    check_not_ids(value, task)
+    if value.size(1) == task.num_items > 1 and lowest == 0:
+        warn(
+            f"'recommender' holds every item once for every user, in integers that are read as "
+            f"lists, best first, but may be ranks; {_EITHER}"
+        )
+    elif _is_no_chance(num_seen, first, task):
+        warn(
+            f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
+            f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
+        )
+    elif lowest >= -1 and _could_be_ids(value, task):
+        warn(
+            "'recommender' holds integers that are read as positions of items, from 0 on, but all "
+            "of them are original ids of items, too. If they are ids, pass "
+            "dict(zip(task.user_ids, lists))"
+        )
     return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
+
+
+def _check_numbering(
+    lists: Tensor, lowest: int, first: int, highest: int, task: RankingTask
+) -> None:
+    """Raises if lists hold ids outside of the items, and says how these seem to be numbered."""
+    if lowest >= -1 and highest < task.num_items:
+        return
+    hints = [SCORES_ARE_FLOATS] + ([IDS_ARE_IN_DICTS] if task.item_ids is not None else [])
+    if task.num_users <= first and highest < task.num_users + task.num_items:
+        hints = [
+            f"subtract 'num_users' from items that are numbered from there on, as in "
+            f"recommender - {task.num_users}"
+        ]
+    elif (first, highest) == (1, task.num_items):
+        hints = ["subtract one from items that are counted from one, as in recommender - 1", *hints]
+    num_wrong = int(((lists < -1) | (lists >= task.num_items)).sum())
+    raise ValueError(
+        f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 "
+        f"(got {num_wrong} ids outside); {', and '.join(hints)}"
+    )
+
+
+def _is_no_chance(num_entries: int, first: int, task: RankingTask) -> bool:
+    """Returns whether lists begin at the number of users, which is rare if they hold any items."""
+    if first < task.num_users or task.num_users >= task.num_items:
+        return False
+    share = task.num_users / task.num_items
+    return num_entries * -math.log1p(-share) > _NO_CHANCE
+
+
+def _could_be_ids(lists: Tensor, task: RankingTask) -> bool:
+    """Returns whether lists of positions could as well be lists of original ids."""
+    ids = task.item_ids
+    if ids is None or ids == (*range(task.num_items),) or any(type(id_) is not int for id_ in ids):
+        return False
+    # The last place is that of `-1`.
+    is_id = torch.zeros(task.num_items + 1, dtype=torch.bool, device=lists.device)
+    in_range = [id_ for id_ in ids if isinstance(id_, int) and 0 <= id_ < task.num_items]
+    is_id[torch.tensor([*in_range, -1], device=lists.device)] = True
+    rows_at_once = max(1, _ENTRIES_AT_ONCE // lists.size(1))
+    parts = lists.split(rows_at_once)
+    return bool((lists >= 0).any()) and all(bool(is_id[rows.long()].all()) for rows in parts)
+
+
+def _doubt_scores(scores: Tensor) -> str | None:
+    """Returns what scores seem to be instead, by the first rows; `None` if nothing is odd."""
+    num_items = scores.size(1)
+    part = scores[: max(2, _ENTRIES_LOOKED_AT // num_items)].float()
+    if part.size(0) * math.lgamma(num_items + 1) < _NO_CHANCE:
+        return None
+    # Two rows tell nearly always.
+    if all(bool((rows.diff(dim=1) <= 0).all()) for rows in (part[:2], part)):
+        if bool((part != part[0]).any()):
+            return (
+                "'recommender' holds scores that fall from the first item to the last for every "
+                "user, as the values of 'topk' do. If they are these, pass its indices, as in "
+                "scores.topk(20).indices; if not, pass a function, as in "
+                "lambda users: scores[users]"
+            )
+    elif all(_are_permutations(rows) for rows in (part[:2], part)):
+        return (
+            "'recommender' holds floating-point numbers that are ranks or items, one of each for "
+            "every user, and are read as scores. If they are items, best first, pass integers, as "
+            "in recommender.long(); if they are scores, higher for better items, pass a function, "
+            "as in lambda users: scores[users]"
+        )
+    return None
+
+
+def _are_permutations(rows: Tensor) -> bool:
+    """Returns whether every row holds each integer once, counted from anywhere."""
+    low, high = rows.aminmax(dim=1, keepdim=True)
+    if not bool((high - low == rows.size(1) - 1).all()):
+        return False
+    counted = torch.arange(rows.size(1), device=rows.device)
+    return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
 def _has_repeats(lists: Tensor, num_items: int) -> bool:
@@ -693,3 +690,129 @@ def _has_repeats(lists: Tensor, num_items: int) -> bool:
         if bool((is_listed[:, 1:-1].sum(dim=1) < is_item.sum(dim=1)).any()):
             return True
     return False
+
+
+def _is_function(value: object) -> bool:
+    return callable(value) and not isinstance(value, torch.nn.Module)
+
+
+def _are_numbers(value: object) -> bool:
+    return _is_matrix(value) or hasattr(value, "__array__") or is_sparse_matrix(value)
+
+
+def _as_numbers(value: Any) -> Tensor:
+    return _stacked(value) if isinstance(value, tuple | list) else as_tensor(value, "recommender")
+
+
+def _from_fitted(value: object, task: RankingTask) -> Recommender:
+    reading = read_fitted(value, task)
+    recommender = as_recommender(reading.recommender, task)
+    recommender.in_words, recommender.state = reading.in_words, state_of(value)
+    if recommender.mask is not None:
+        recommender.mask.allows_empty = True
+    return recommender
+
+
+#: The number of users and items, as far as a recommender knows them.
+Counts: TypeAlias = tuple[int | None, int | None]
+
+
+def _counts_of_embeddings(value: Any, num_users: int | None) -> Counts:
+    # What is labelled by ids needs a task that knows them.
+    if len(value) not in (2, 3) or any(map(_is_labelled, value)):
+        return None, None
+    user, item = (as_tensor(part, "recommender") for part in value[:2])
+    are_vectors = user.is_floating_point() and user.dim() == item.dim() == 2
+    return (user.size(0), item.size(0)) if are_vectors else (None, None)
+
+
+def _counts_of_model(value: object, num_users: int | None) -> Counts:
+    lightgcn = find_model(value).lightgcn
+    if lightgcn is None or num_users is None:
+        return None, None
+    return None, lightgcn.num_nodes - num_users
+
+
+def _counts_of_numbers(value: Any, num_users: int | None) -> Counts:
+    if _is_labelled(value):
+        return None, None
+    given = _as_numbers(value)
+    users, items = given.shape if given.dim() == 2 else (None, given.numel())
+    return users, items if given.is_floating_point() else None
+
+
+def _is_labelled(part: object) -> bool:
+    return isinstance(part, Mapping) or hasattr(part, "columns")
+
+
+def _unknown_counts(value: object, num_users: int | None) -> Counts:
+    return None, None
+
+
+class Door(NamedTuple):
+    """One kind of recommender.
+
+    Attributes:
+        is_it: Returns whether something is of this kind.
+        read: Makes a recommender of it for a task.
+        counts: Returns how many users and items it knows, given the number of users if that is
+            known.
+    """
+
+    is_it: Callable[[Any], object]
+    read: Callable[[Any, RankingTask], Recommender]
+    counts: Callable[[Any, int | None], Counts] = _unknown_counts
+
+
+#: All that can be ranked. The first that fits is it.
+DOORS = (
+    Door(_are_embeddings, _from_embeddings, _counts_of_embeddings),
+    Door(lambda value: isinstance(value, PairScorer), PairRecommender),
+    Door(is_fitted, _from_fitted),
+    Door(is_model, _from_model, _counts_of_model),
+    Door(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
+    Door(_are_lists_by_id, _read_lists),
+    Door(_is_function, FunctionRecommender),
+    Door(_are_numbers, _from_numbers, _counts_of_numbers),
+)
+
+
+def find_door(value: object) -> Door:
+    """Returns what kind of recommender something is.
+
+    Raises:
+        TypeError: If it is none.
+    """
+    for door in DOORS:
+        if not isinstance(value, type) and door.is_it(value):
+            return door
+    raise _unknown_form(value)
+
+
+def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
+    """Converts `value` to a recommender, and checks that it fits the task.
+
+    Args:
+        value: What to rank, see :func:`pyg_recmetrics.rank`.
+        task (RankingTask): The task, with the edges that a model propagates over.
+
+    Raises:
+        TypeError: If `value` has none of the forms that can be ranked.
+        ValueError: If it does not fit the task.
+    """
+    return find_door(value).read(value, task)
+
+
+def complete_counts(
+    recommender: object, data: object, num_users: int | None, num_items: int | None
+) -> Counts:
+    """Returns the number of users and items, where ground-truth edges need them.
+
+    What is given counts. What is not comes from the recommender. It stays `None` if this does not
+    know it, or if `data` knows it by itself.
+    """
+    knows = isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data)
+    if knows or None not in (num_users, num_items):
+        return num_users, num_items
+    users, items = find_door(recommender).counts(recommender, num_users)
+    return users if num_users is None else num_users, items if num_items is None else num_items

@@ -1,6 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -169,16 +170,14 @@ class _ExactAlgorithm(RankingAlgorithm):
         return max(1, at_once(SCRATCH_BYTES, self.device) // bytes_per_row)
 
 
-class RankByLists(_ExactAlgorithm):
-    """Looks up relevant items in lists of the best items."""
+class RankByFinding(_ExactAlgorithm):
+    """Ranks and lists as recommenders of lists and of pairs do by themselves."""
 
-    recommender: ListRecommender
+    recommender: ListRecommender | PairRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
-        lists = self.recommender.top_k(chunk, chunk.max_depth)
-        truth = chunk.truth
-        rank = ranks_in_lists(lists, truth.row, truth.item, self.num_items)
-        return Findings(Ranks.unknown(truth.item)._replace(rank=rank), lists=lists)
+        ranks, lists = self.recommender.find(chunk, chunk.max_depth)
+        return Findings(ranks, lists=lists)
 
 
 class RankByBestItems(_ExactAlgorithm):
@@ -200,16 +199,6 @@ class RankByBestItems(_ExactAlgorithm):
         is_open &= num_best < self.num_items
         is_unsettled = torch.zeros_like(chunk.users).scatter_reduce_(0, row, is_open.long(), "amax")
         return Findings(ranks, is_unsettled.bool(), best.item)
-
-
-class RankByPairs(_ExactAlgorithm):
-    """Ranks and lists by the scores of the candidates alone, each of which is asked for once."""
-
-    recommender: PairRecommender
-
-    def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self.recommender.find(chunk, min(chunk.max_depth, self.num_items))
-        return Findings(ranks, lists=lists)
 
 
 class RankByCounts(_ExactAlgorithm):
@@ -366,25 +355,21 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
-        return [RankByPairs(pairs, request.task, request.list_width or 1)]
-    if _is_small(request) and _obstacle_to("direct", request) is None:
-        return [*_quick("direct", request), *_exact(request)]
-    quick: list[RankingAlgorithm] = []
-    can_count = _obstacle_to("count", request) is None
-    if _obstacle_to("search", request) is None and _is_shallow(request, can_count):
-        quick = _quick("search", request, has_fast_bfloat16(request.task.device))
-    if can_count and not quick:
-        quick = _quick("count", request)
-    return [*quick, *_exact(request)]
+        return [RankByFinding(pairs, request.task, request.list_width or 1)]
+    in_bfloat16 = has_fast_bfloat16(request.task.device)
+    for wanted, is_fast in _BY_SPEED.items():
+        if is_fast(request) and _obstacle_to(wanted, request) is None:
+            return [*_quick(wanted, request, in_bfloat16), *_exact(request)]
+    return _exact(request)
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
     arguments = request.recommender, request.task, request.depth
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
-        return [RankByPairs(request.recommender, request.task, request.list_width or 1)]
+        return [RankByFinding(request.recommender, request.task, request.list_width or 1)]
     if not isinstance(request.recommender, ScoreRecommender):
-        return [RankByLists(*arguments)]
+        return [RankByFinding(*arguments)]
     if request.is_counted:
         return [RankByCounts(*arguments)]
     return [RankByBestItems(*arguments), RankByCounts(*arguments)]
@@ -427,8 +412,9 @@ def _is_small(request: Request) -> bool:
     return task.num_items <= (_MAX_ITEMS_IN_BFLOAT16 if has_fast_bfloat16(device) else _MAX_ITEMS)
 
 
-def _is_shallow(request: Request, can_count: bool) -> bool:
+def _is_shallow(request: Request) -> bool:
     """Returns whether there are so few positions that nothing is faster than a search."""
+    can_count = _obstacle_to("count", request) is None
     deepest = request.task.num_items // _MIN_ITEMS_PER_POSITION
     # There have to be more blocks of items than positions. To count takes less time than to search
     # for deep ranks of few relevant items.
@@ -436,6 +422,14 @@ def _is_shallow(request: Request, can_count: bool) -> bool:
     degree = request.task.degree
     mean_degree = int(degree.sum() / (degree > 0).sum().clamp(min=1))
     return request.depth <= deepest_wanted and mean_degree <= deepest
+
+
+#: When the ways other than the exact ones are worth while, the fastest first.
+_BY_SPEED: dict[Algorithm, Callable[[Request], bool]] = {
+    "direct": _is_small,
+    "search": _is_shallow,
+    "count": lambda request: True,
+}
 
 
 def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:

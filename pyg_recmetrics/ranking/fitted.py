@@ -121,6 +121,9 @@ def _look_up(
             f"'recommender' needs to know the {kind}s of the task by their original ids (got none "
             f"of {_shown(ids)} among those that {library} knows: {_shown(known)})"
         )
+    if kind == "item" and len(known) > len(rows) - len(missing):
+        found = set(rows)
+        warn_of_others([id_ for id_, row in known.items() if row not in found], _CONSEQUENCES[kind])
     if missing:
         warn(
             f"'recommender' does not know {len(missing)} of {len(rows)} {kind}s "
@@ -169,6 +172,10 @@ def read_faiss(value: Any, task: RankingTask) -> Reading:
     # An index may hold ids of its own, which are those of the task then.
     has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None
     numbers = {id_: number for number, id_ in enumerate(task.item_ids or ())}
+    if has_ids and index.ntotal > task.num_items:
+        ids = importlib.import_module("faiss").vector_to_array(index.id_map).tolist()
+        others = [id_ for id_ in ids if id_ not in numbers]
+        warn_of_others(others, "Their places in lists hold no item")
 
     def recommend(users: Tensor, k: int) -> Tensor:
         _, items = index.search(user[users.cpu()].numpy(), min(k, index.ntotal))
@@ -340,24 +347,33 @@ ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
 }
 
 
+def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
+    """Warns of items that a recommender knows and its task does not, if there are any."""
+    if others:
+        warn(
+            f"{len(others):,} items of 'recommender' are no candidates, as the task does not have "
+            f"them ({_shown(others)}). {consequence}. The candidates are the whole catalogue if "
+            f"you write RankingTask.from_frames(..., items=ids_of_all_items)"
+        )
+
+
 def is_fitted(value: object) -> bool:
     """Returns whether `value` is a model of a library that has an adapter."""
     return _library_of(value) is not None
 
 
-def read_fitted(value: object, task: RankingTask) -> Reading | None:
-    """Reads a fitted model, or returns `None` if `value` is none.
+def read_fitted(value: object, task: RankingTask) -> Reading:
+    """Reads a fitted model.
 
     Args:
         value (object): The model, or a pair of user embeddings and an index of items.
         task (RankingTask): The task.
 
     Raises:
-        TypeError: If the library is known, but models of this class cannot be read.
+        TypeError: If models of this class cannot be read.
         ValueError: If the model does not fit the task.
     """
-    library = _library_of(value)
-    return None if library is None else ADAPTERS[library](value, task)
+    return ADAPTERS[str(_library_of(value))](value, task)
 
 
 def _library_of(value: object) -> str | None:

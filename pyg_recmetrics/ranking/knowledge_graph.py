@@ -29,7 +29,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from pyg_recmetrics.checks import check_device, check_finite, check_ids
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.ranking.models import state_of
+from pyg_recmetrics.ranking.models import state_of, unwrapped
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     FunctionRecommender,
@@ -98,13 +98,14 @@ class InnerProductRecommender(EmbeddingRecommender):
         """Vectors of queries are products in double precision."""
 
 
-def from_kge_model(model: KGEModel, task: RankingTask) -> Recommender:
-    """Converts a model to a recommender, and checks that it fits the task.
+def from_kge_model(value: object, task: RankingTask) -> Recommender:
+    """Converts a model, maybe in a wrapper, to a recommender, and checks that it fits the task.
 
     Raises:
         ValueError: If the task does not consist of triples, or of other entities or relations, or
             the weights of the model are not finite or on another device.
     """
+    model: KGEModel = unwrapped(value)
     query, name = _check_task(model, task), type(model).__name__
     for weight in model.parameters():
         check_device(weight, "recommender", task.device, "task")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from inspect import Parameter
+from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
 import torch
@@ -18,12 +18,7 @@ from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.inputs import as_tensor, to_coordinates
-from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
-from pyg_recmetrics.ranking.schedule import Chunk
-from pyg_recmetrics.task import RankingTask
 
 
 @dataclass
@@ -33,6 +28,9 @@ class _Mode:
     was_training: bool
     num_rankings: int = 0
 
+
+#: Through so many functions, one of which uses the next, modules are looked for.
+_MOST_FUNCTIONS = 2
 
 #: The modules that are being ranked. Threads may rank one module, or modules that share others.
 _modes: dict[torch.nn.Module, _Mode] = {}
@@ -46,8 +44,8 @@ def evaluation_mode(recommender: object) -> Iterator[None]:
     Where several threads rank a module at once, the last of them restores its mode.
 
     Args:
-        recommender (object): What is ranked: a module, a method of a module, or an object that
-            has modules as its attributes. Modules behind anything else are not known.
+        recommender (object): What is ranked: a module, an object that has modules as its
+            attributes, a method of either, or a function that uses them.
     """
     roots = list(_modules_behind(recommender))
     modules = list(dict.fromkeys(module for root in roots for module in root.modules()))
@@ -85,80 +83,84 @@ def state_of(recommender: object) -> dict[str, Tensor] | None:
     """
     state = {
         f"{number}.{name}": value
-        for number, module in enumerate(_modules_behind(recommender))
+        for number, module in enumerate(_modules_behind(recommender, num_functions=0))
         for name, value in module.state_dict().items()
         if isinstance(value, Tensor) and not is_lazy(value)
     }
     return state or None
 
 
-def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
-    if isinstance(recommender, Tensor | tuple):
-        return
-    source = bound_object(recommender)
-    # An object may have been given the method of another one, and a scorer of pairs its function.
-    given = (getattr(source, name, None) for name in ("recommend", "function"))
-    for candidate in (source, *map(bound_object, given)):
-        if isinstance(candidate, torch.nn.Module):
-            yield candidate
+def _modules_behind(
+    recommender: object, num_functions: int = _MOST_FUNCTIONS
+) -> Iterator[torch.nn.Module]:
+    """Yields the modules that something is, has as attributes, or uses if it is a function.
+
+    A function may use another function. What those of a library use is not looked for, so that
+    there is an end after some functions.
+    """
+    waiting, known = [(recommender, num_functions)], dict[int, object]()
+    while waiting:
+        value, num_left = waiting.pop(0)
+        if id(value) in known or isinstance(value, Tensor | tuple | type | ModuleType):
+            continue
+        known[id(value)] = value
+        of_value = dict(getattr(value, "__dict__", {}))
+        # An object may have been given the method of another one, and a scorer its function.
+        used = [of_value.pop(name, None) for name in ("recommend", "function", "__wrapped__")]
+        if isinstance(value, torch.nn.Module):
+            yield value
+        elif isinstance(value, functools.partial):
+            used += [value.func, *value.args, *value.keywords.values()]
+        elif inspect.isroutine(value):
+            used += [getattr(value, "__self__", None), *(_variables_of(value) if num_left else ())]
+            num_left -= 1
         else:
-            attributes = getattr(candidate, "__dict__", {}).values()
-            yield from (value for value in attributes if isinstance(value, torch.nn.Module))
+            used += [each for each in of_value.values() if isinstance(each, torch.nn.Module)]
+        waiting += [(each, num_left) for each in used]
+
+
+def _variables_of(function: Any) -> list[Any]:
+    """Returns the values from outside of a function that its code names."""
+    try:
+        variables = inspect.getclosurevars(function)
+    except (TypeError, ValueError):  # those of C have no code, and others may not be set yet
+        return []
+    return [*variables.nonlocals.values(), *variables.globals.values()]
 
 
 #: The `recommend` of a model: a method of a module or of another object, or a function.
 Recommend: TypeAlias = Callable[..., Tensor]
 
-#: What a `recommend` may take besides the weights of edges, as PyG calls it.
-ARGUMENTS = ("edge_index", "src_index", "dst_index", "k")
-
-#: What users and items may be called instead.
-_OTHER_NAMES = {"users": "src_index", "items": "dst_index"}
-
-
-def find_names(recommend: Recommend) -> dict[str, str] | None:
-    """Returns what a `recommend` calls what it takes, by the names of PyG.
-
-    Whatever it takes is given by name, and `**kwargs` stand for all of :data:`ARGUMENTS`. Returns
-    `None` if it takes no users or no `k`, or needs anything else.
-    """
-    names, passed_on = {}, {}
-    for each in _parameters_of(recommend):
-        name = _OTHER_NAMES.get(each.name, each.name)
-        if each.kind is each.VAR_KEYWORD:
-            passed_on = {argument: argument for argument in ARGUMENTS}
-        elif name in (*ARGUMENTS, "edge_weight") and each.kind is not each.POSITIONAL_ONLY:
-            names[name] = each.name
-        elif each.default is each.empty and each.kind is not each.VAR_POSITIONAL:
-            return None
-    names = passed_on | names
-    return names if {"src_index", "k"} <= names.keys() else None
+#: The forms in which a `recommend` is asked, by name: as PyG does, with the weights of edges if it
+#: needs them; without its edges, which it has already; and for users, who are called so.
+_FORMS = (
+    ("edge_index", "src_index", "dst_index", "k"),
+    ("edge_index", "edge_weight", "src_index", "dst_index", "k"),
+    ("src_index", "dst_index", "k"),
+    ("src_index", "k"),
+    ("users", "k"),
+)
 
 
-def _parameters_of(recommend: Recommend) -> list[Parameter]:
-    """Returns what a `recommend` takes, but for edges and weights that it was given already."""
-    try:
-        parameters = inspect.signature(recommend).parameters
-    except (TypeError, ValueError):  # compiled functions may have no signature
-        return [Parameter("options", Parameter.VAR_KEYWORD)]
+def find_form(recommend: Recommend) -> tuple[str, ...] | None:
+    """Returns the first form that a `recommend` can be asked in, or `None`."""
+    return next((form for form in _FORMS if _takes(recommend, form)), None)
+
+
+def _takes(recommend: Recommend, names: tuple[str, ...]) -> bool:
+    """Returns whether a `recommend` can be asked by these names, and was not given its edges."""
     given = recommend.keywords if isinstance(recommend, functools.partial) else {}
-    edges = given.keys() & {"edge_index", "edge_weight"}
-    return [each for each in parameters.values() if each.name not in edges]
-
-
-def _signature_of(recommend: Recommend) -> str:
-    """Returns what a `recommend` takes, in words."""
-    return f"recommend({', '.join(each.name for each in _parameters_of(recommend))})"
-
-
-def _unknown_form(recommend: Recommend) -> TypeError:
-    return TypeError(
-        f"'recommender.recommend()' needs to have one of these forms, where users and items may "
-        f"also be called 'users' and 'items' (got {_signature_of(recommend)}):"
-        f"\n  - recommend({', '.join(ARGUMENTS)})"
-        f"\n  - recommend(src_index, k)"
-        f"\nFor any other, pass a function of users that returns the scores of all items"
-    )
+    if not given.keys().isdisjoint({"edge_index", "edge_weight"}.intersection(names)):
+        return False
+    try:
+        signature = inspect.signature(recommend)
+    except (TypeError, ValueError):  # compiled functions may have no signature
+        return names == _FORMS[0]
+    try:
+        signature.bind(**dict.fromkeys(names))
+    except TypeError:
+        return False
+    return True
 
 
 class HasRecommend(Protocol):
@@ -175,16 +177,16 @@ class FoundModel:
 
     Attributes:
         recommend (callable): The `recommend`.
+        form (tuple): The names by which it is asked.
         bound_object (object): The object whose method it is, or else the function itself.
         lightgcn (LightGCN or None): The LightGCN whose method it is, unless a class or an instance
             replaced the method.
-        names (dict): What it calls what it takes, see :func:`find_names`.
     """
 
     recommend: Recommend
+    form: tuple[str, ...]
     bound_object: object
     lightgcn: LightGCN | None
-    names: dict[str, str]
 
     @property
     def name(self) -> str:
@@ -195,12 +197,7 @@ class FoundModel:
     @property
     def takes_edges(self) -> bool:
         """Whether it takes message-passing edges."""
-        return "edge_index" in self.names
-
-    @property
-    def form(self) -> str:
-        """How it is asked, in words."""
-        return f"recommend({', '.join(name for name in ARGUMENTS if name in self.names)})"
+        return "edge_index" in self.form
 
     def with_edges(self, edge_index: Adj | None, edge_weight: Tensor | None) -> Recommend:
         """Returns a `recommend` with its edges, to be asked by the other names of PyG.
@@ -208,21 +205,33 @@ class FoundModel:
         Raises:
             ValueError: If edges have weights, and it does not take them.
         """
-        if self.takes_edges and edge_weight is not None and "edge_weight" not in self.names:
-            raise ValueError(
-                f"'recommender.recommend()' needs to take 'edge_weight', as the edges have weights "
-                f"(got {_signature_of(self.recommend)})"
-            )
+        form = self.form
+        if self.takes_edges and edge_weight is not None:
+            form = _FORMS[1]
+            if not _takes(self.recommend, form):
+                raise ValueError(
+                    f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
+                    f"weights (got recommend({', '.join(self.form)}))"
+                )
 
-        def ask(**asked: Any) -> Tensor:
-            given = {"edge_index": edge_index, "edge_weight": edge_weight, **asked}
-            return self.recommend(**{own: given[name] for name, own in self.names.items()})
+        def ask(src_index: Tensor, dst_index: Tensor, k: int) -> Tensor:
+            given = {"edge_index": edge_index, "edge_weight": edge_weight, "users": src_index}
+            given |= {"src_index": src_index, "dst_index": dst_index, "k": k}
+            return self.recommend(**{name: given[name] for name in form})
 
         return ask
 
 
-def find_model(value: object) -> FoundModel | None:
-    """Returns all that is known about a model, or `None` if `value` is no model.
+def is_model(value: object) -> bool:
+    """Returns whether `value` has a `recommend`, or is a function of this name.
+
+    The function has to take users and `k`.
+    """
+    return _find_recommend(value) is not None
+
+
+def find_model(value: object) -> FoundModel:
+    """Returns all that is known about a model.
 
     A model is an object with a method `recommend`, whatever its class; a wrapper that PyTorch puts
     around one; or a function of this name that takes users and `k`.
@@ -230,23 +239,23 @@ def find_model(value: object) -> FoundModel | None:
     Raises:
         TypeError: If `recommend` has none of the forms in which it can be asked.
     """
-    recommend = _find_recommend(value)
-    if recommend is None:
-        return None
-    names = find_names(recommend)
-    if names is None:
-        raise _unknown_form(recommend)
+    recommend: Any = _find_recommend(value)
+    form = find_form(recommend)
+    if form is None:
+        raise TypeError(
+            f"'recommender.recommend()' needs to have one of these forms (got "
+            f"recommend{inspect.signature(recommend)}):"
+            f"\n  - recommend(edge_index, src_index, dst_index, k)"
+            f"\n  - recommend(users, k)"
+            f"\nFor any other, pass a function of users that returns the scores of all items, as "
+            f"in evaluate(lambda users: model.scores(users), data)"
+        )
     model = bound_object(recommend)
     is_original = getattr(recommend, "__func__", None) is LightGCN.recommend
-    return FoundModel(
-        recommend=recommend,
-        bound_object=model,
-        lightgcn=model if is_original else None,
-        names=names,
-    )
+    return FoundModel(recommend, form, model, model if is_original else None)
 
 
-def unwrapped(value: object) -> object:
+def unwrapped(value: Any) -> Any:
     """Returns the module that others are wrapped around, or the outermost that has `recommend`."""
     while isinstance(value, torch.nn.Module) and not hasattr(value, "recommend"):
         is_wrapper = isinstance(value, DataParallel | DistributedDataParallel | AveragedModel)
@@ -265,7 +274,7 @@ def _find_recommend(value: object) -> Recommend | None:
     if callable(recommend):
         return recommend
     is_named = getattr(_without_given(value), "__name__", "") == "recommend"
-    return value if callable(value) and is_named and find_names(value) is not None else None
+    return value if callable(value) and is_named and find_form(value) is not None else None
 
 
 def _without_given(function: object) -> object:
@@ -318,108 +327,3 @@ def _to_edges(edge_index: Adj) -> Tensor | None:
         transposed, _ = to_coordinates(edge_index)  # as PyG's adjacency matrices are
         return transposed.flip([0])
     return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
-
-
-#: What the scores of a model take at most, which it computes for all items.
-_BYTES_PER_SCORE = 8
-
-
-#: How many items a model is asked for, to tell it from another.
-_NUM_ASKED = 10
-
-#: What is noted about answers besides repeats. Of answers that are shorter than was asked for:
-#: whether anybody has fewer items than are needed because of that, how many were asked for at most,
-#: and how many came at least. Of all answers: the lowest id of an item. What counts is the largest,
-#: and what counts by its smallest is noted with a minus.
-_IS_SHORT, _MOST_ASKED, _FEWEST_RETURNED, _LOWEST = range(1, 5)
-
-
-class ModelRecommender(ListRecommender):
-    """Asks a model's `recommend`.
-
-    If it is given items, it numbers them from `num_users` on, as they are given. If not, it numbers
-    them from zero on, as lists do.
-
-    Args:
-        recommend (callable): The `recommend`, with its edges.
-        task (RankingTask): The task.
-        takes_items (bool): Whether it is given items.
-    """
-
-    def __init__(self, recommend: Recommend, task: RankingTask, takes_items: bool) -> None:
-        num_excluded = task.num_items - task.num_candidates[task.users]
-        super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
-        # A model may propagate whenever it is asked, so the fewer calls, the better.
-        self.bytes_per_pair += _BYTES_PER_SCORE
-        self.recommend = recommend
-        self.num_users = task.num_users
-        self.first_item = task.num_users if takes_items else 0
-        items = torch.arange(task.num_items, device=task.device)
-        if takes_items and task.candidates is not None and task.candidates.dim() == 1:
-            items = task.candidates
-        self.dst_index = items + self.first_item
-        self.num_candidates = task.num_candidates
-        noted = [0, 0, 0, -task.num_items, -task.num_items]
-        self.noted = torch.tensor(noted, device=task.device)
-
-    def answer(self, users: Tensor) -> object:
-        return self._ask(users, min(_NUM_ASKED, self.dst_index.numel()))
-
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        num_left_out = self.num_items - self.dst_index.numel()
-        num_asked = min(chunk.num_needed - num_left_out, self.dst_index.numel())
-        answer = self._ask(chunk.users, num_asked)
-        lists = self.best_allowed(answer, chunk, k)
-        if answer.size(1) < num_asked:
-            num_needed = self.num_candidates[chunk.users].minimum(chunk.depth)
-            num_needed = num_needed.clamp_(max=self.needed_depth)
-            self.note(_IS_SHORT, ((lists >= 0).sum(dim=1) < num_needed).any())
-            self.note(_MOST_ASKED, num_asked)
-            self.note(_FEWEST_RETURNED, -answer.size(1))
-        return lists
-
-    def check(self) -> None:
-        if num_wrong := int(self.num_wrong):
-            first, end = self.first_item, self.first_item + self.num_items
-            since = (
-                "items are numbered from 'num_users' on"
-                if first
-                else "a model that is not given items numbers them from 0 on"
-            )
-            raise ValueError(
-                f"'recommender.recommend()' needs to return item ids in [{first}, {end}), since "
-                f"{since}, or -1 (got {num_wrong} ids outside)"
-            )
-
-    def warn(self) -> None:
-        super().warn()
-        _, is_short, most_asked, fewest_returned, lowest = self.noted.tolist()
-        if is_short:
-            warn(
-                f"'recommender.recommend()' returned {-fewest_returned} of {most_asked} requested "
-                f"items. Missing items count as not retrieved, so values for the largest k or R "
-                f"are too low"
-            )
-        if self.first_item == 0 and self.num_users <= -lowest < self.num_items:
-            warn(
-                f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
-                f"users. A model that is not given items numbers them from 0 on: subtract "
-                f"'num_users' if it numbers them from there on"
-            )
-
-    def _ask(self, users: Tensor, k: int) -> Tensor:
-        """Returns local ids of items: `[len(users), ?]`."""
-        with name_users_in_errors(users):
-            # A model may overwrite what it is given.
-            answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
-        answer = check_integers(answer, "recommender.recommend()")
-        if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
-            raise ValueError(
-                f"'recommender.recommend()' needs to return shape [{users.numel()}, k] with k > 0 "
-                f"(got {list(answer.shape)})"
-            )
-        check_device(answer, "recommender.recommend()", users.device, "task")
-        # The id of a user is as wrong as one past the last item; -1 stays what it is.
-        items = (answer - self.first_item).masked_fill_(answer < self.first_item, self.num_items)
-        self.note(_LOWEST, -items.amin())
-        return items.masked_fill_(answer == -1, -1)

@@ -16,7 +16,7 @@ from pyg_recmetrics.checks import check_boolean, check_double_precision, check_p
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, sort_edges
+from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
@@ -71,9 +71,9 @@ def rank(
             - a model with `recommend(edge_index, src_index, dst_index, k)` that numbers its items
               from `num_users` on, such as PyG's :class:`~torch_geometric.nn.models.LightGCN`: a
               module, any other object, or just the method. Everything is given by name, and
-              `edge_weight` if it takes that. Users and items may also be called `users` and
-              `items`. A model that takes no items, as in `recommend(users, k)`, numbers them from
-              `0` on. A LightGCN is propagated once, and then scored by its embeddings;
+              `edge_weight` if it takes that. A model that takes no items, as in
+              `recommend(users, k)`, numbers them from `0` on. A LightGCN is propagated once, and
+              then scored by its embeddings;
             - a model of :mod:`torch_geometric.nn.kge` with
               `forward(head_index, rel_type, tail_index)`, for a task that
               :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
@@ -91,8 +91,9 @@ def rank(
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
-              `(user_id, item_id, score)`, where equal scores rank the lower item first. Items that
-              the task does not have keep their places, and its users without a list get nothing;
+              `(user_id, item_id, score)`, where equal scores rank the lower item first. A rank in
+              a list is the place in that list: items that the task does not have keep their
+              places. Users without a list get nothing;
             - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
               collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
               faiss. Cornac, Surprise and LensKit are asked by the original ids of the task, the
@@ -118,8 +119,8 @@ def rank(
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
         keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
-            users of the task, as deep as ranks are wanted; or how many items of each list to keep.
-            (default: `False`)
+            users of the task, as deep as ranks are wanted; or how many items of each list to keep,
+            as deep as ranks are then known. (default: `False`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
@@ -215,26 +216,28 @@ class OpenRanking:
             if batch_size is not None:
                 batch_size = check_positive_integer(batch_size, "batch_size")
             depth = _depth(task, k, full)
-            list_width = _list_width(task, depth, keep_items)
+            num_kept = _num_kept(depth, keep_items)
             adapt = ask_model if algorithm == "recommend" else as_recommender
             is_candidate = task.is_candidate
             present = task._without_missing(is_candidate)
             ranker = adapt(recommender, present)
-            max_degree = _largest(task.degree) if needs_degree else 0
-            ranker.needed_depth = min(max(depth, max_degree), task.num_items)
-            _warn_about_short_lists(ranker)
+            # A list may be longer than there are items, as it may name others, too.
+            deepest = max(task.num_items, ranker.max_depth or 0)
+            depth = deepest if full else max(depth, num_kept)
+            num_kept = min(depth, deepest) if keep_items is True else min(num_kept, deepest)
             answer = _answer(ranker, task) if processes.num_processes() > 1 else None
         options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
         processes.check_same(data=task, recommender=answer, **options)
-        self.task, self.recommender, self._depth = task, ranker, depth
+        self.task, self.recommender, self.depth = task, ranker, depth
         self._is_missed = None if is_candidate is None else ~is_candidate
         self._ties, self._seed, self._batch_size = ties, seed, batch_size
         self._progress = progress and processes.process_index() == 0
-        request = Request(ranker, present, depth, full, list_width)
-        if request.is_counted and list_width > 0:
+        self._looked_at = (None if full else k or 1), needs_degree
+        request = Request(ranker, present, min(depth, deepest), full, num_kept)
+        if request.is_counted and num_kept > 0:
             # Counting makes no lists.
             self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
-            only_lists = replace(request, depth=list_width, is_full=False)
+            only_lists = replace(request, depth=num_kept, is_full=False)
             self._of_lists = _KnownRanks(only_lists, "auto" if algorithm == "auto" else "dense")
             self._rankings = [self._of_ranks, self._of_lists]
         else:
@@ -280,6 +283,8 @@ class OpenRanking:
         """Returns all that is found out about users, and about edges, to be read and written."""
         lists, mask = self._of_lists.lists, self.recommender.mask
         by_user, by_edge = [] if lists is None else [lists], [*self._of_ranks.ranks]
+        if self.recommender.listed is not None:
+            by_user.append(self.recommender.listed)
         if mask is not None:
             by_user.append(mask.num_candidates)
             by_edge.append(mask.is_masked)
@@ -309,6 +314,7 @@ class OpenRanking:
             users = task.users
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
         has_scores = self.recommender.has_scores
+        deepest = max(_largest(num_candidates), self.recommender.max_depth or 0)
         ranked = sort_edges(
             truth,
             ranks.rank,
@@ -319,7 +325,7 @@ class OpenRanking:
             weight=weight,
             users=users,
             num_candidates=num_candidates,
-            depth=None if self._depth >= _largest(num_candidates) else self._depth,
+            depth=None if self.depth >= deepest else self.depth,
             lists=self._of_lists.lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
@@ -328,6 +334,7 @@ class OpenRanking:
             origin=Origin(
                 ranked_by=self.recommender.in_words,
                 num_masked=None if mask is None else mask.num_masked,
+                listed=self.recommender.listed,
                 person=task.person,
             ),
         )
@@ -345,6 +352,15 @@ class OpenRanking:
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
         self.recommender.warn()
+        if self.recommender.listed is None:
+            return
+        task, (depth, needs_degree) = self.task, self._looked_at
+        listed, counts = self.recommender.listed, (task.degree, task.num_candidates)
+        if lack := describe_lack(listed, *counts, depth, needs_degree, task.user_ids):
+            warn(
+                f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
+                f"so values for the largest k or R are too low"
+            )
 
 
 class _KnownRanks:
@@ -461,26 +477,15 @@ def _depth(task: RankingTask, k: int | None, full: bool) -> int:
         if k is not None:
             raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
         return task.num_items
-    if k is None:
-        return _largest(task.degree)
-    return check_positive_integer(k, "k")
+    return _largest(task.degree) if k is None else check_positive_integer(k, "k")
 
 
 def _largest(numbers: Tensor) -> int:
     return int(numbers.max()) if numbers.numel() else 0
 
 
-def _list_width(task: RankingTask, depth: int, keep_items: bool | int) -> int:
+def _num_kept(depth: int, keep_items: bool | int) -> int:
     """Returns how many items of each list are kept."""
     if isinstance(keep_items, bool):
-        return min(depth, task.num_items) if keep_items else 0
-    return min(check_positive_integer(keep_items, "keep_items"), depth, task.num_items)
-
-
-def _warn_about_short_lists(ranker: Recommender) -> None:
-    max_depth, needed = ranker.max_depth, ranker.needed_depth
-    if max_depth is not None and max_depth < needed:
-        warn(
-            f"'recommender' holds lists of {max_depth} items, but {needed} are needed. Missing "
-            f"items count as not retrieved, so values for the largest k or R are too low"
-        )
+        return depth if keep_items else 0
+    return check_positive_integer(keep_items, "keep_items")

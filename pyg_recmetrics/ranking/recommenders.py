@@ -15,7 +15,13 @@ from pyg_recmetrics.frozen import settle
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
-from pyg_recmetrics.kernels.exact.ranks import Ranks, first_kept, ranks_within_rows, without_repeats
+from pyg_recmetrics.kernels.exact.ranks import (
+    Ranks,
+    first_kept,
+    ranks_in_lists,
+    ranks_within_rows,
+    without_repeats,
+)
 from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
@@ -28,7 +34,7 @@ from pyg_recmetrics.kernels.exact.scores import (
 from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.messages import list_some, warn
-from pyg_recmetrics.ranked_edges import Lists
+from pyg_recmetrics.ranked_edges import Listed, Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
@@ -44,7 +50,7 @@ class ScoreMask:
 
     Attributes:
         num_candidates (torch.Tensor): How many items each user can be recommended, of shape
-            `[num_users]`. For users without truth, scores do not count.
+            `[num_users]`. Nobody looks at the scores of users without truth, unless lists are kept.
         is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
         allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
             whom a fitted model does not know.
@@ -103,9 +109,6 @@ class ScoreMask:
 
     def apply(self, ranks: Ranks) -> None:
         """Leaves truth edges that can never be retrieved out of the ranks."""
-        # Users without truth are looked at only if lists are kept, which must not matter here.
-        counts = (self.num_candidates, self.task.num_candidates)
-        self.num_candidates = torch.where(self.task.degree > 0, *counts)
         ranks.leave_out(self.is_masked.bool())
 
     def warn(self) -> None:
@@ -133,12 +136,8 @@ class Recommender(ABC):
     #: How many items a chunk looks at at once; `None` for all of them.
     items_at_once: int | None = None
 
-    #: How long the lists can be at most; `None` if they can be as long as wanted.
+    #: How long the lists are at most, whatever the number of items; `None` if they have no length.
     max_depth: int | None = None
-
-    #: How long the lists have to be for what is measured. Users are ranked down to their own number
-    #: of relevant items in any case, but only some metrics look there.
-    needed_depth: int
 
     #: Whether it is known how many candidates score higher than a relevant item, or the same.
     has_scores = False
@@ -148,6 +147,9 @@ class Recommender(ABC):
 
     #: The state of the model behind it, and the edges it propagates over, if it has a state.
     state: Mapping[str, Tensor] | None = None
+
+    #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
+    listed: Tensor | None = None
 
     #: Numbers that are warned about in the end: the largest of all chunks and processes count.
     noted: Tensor | None = None
@@ -330,16 +332,6 @@ class EmbeddingRecommender(ScoreRecommender):
             )
 
 
-#: What to do with integers that are no item ids.
-SCORES_ARE_FLOATS = (
-    "scores need to be floating-point numbers, as '.float()' or, outside of torch, "
-    "'.astype(float)' makes them"
-)
-
-#: What to do with integers that are original ids.
-IDS_ARE_IN_DICTS = "original ids need to be in a dict, as in dict(zip(task.user_ids, lists))"
-
-
 class GivenScoresRecommender(ScoreRecommender):
     """Ranks by scores that are given for all items.
 
@@ -442,56 +434,69 @@ class FunctionRecommender(GivenScoresRecommender):
 
 
 class ListRecommender(Recommender):
-    """Recommends from lists of items, after dropping the excluded ones.
+    """Ranks by lists of items, after dropping the excluded ones: a rank is a place in a list.
 
     Args:
         task (RankingTask): The task.
         width (int): How long the lists are at most, besides the depth to which users are ranked.
 
     Attributes:
-        noted (torch.Tensor): Whether an item came more than once.
+        noted (torch.Tensor): Whether an item came more than once, and minus the lowest item.
+        listed (torch.Tensor): What the list of each user holds, the columns of :class:`Listed`.
     """
 
     noted: Tensor
+    listed: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
-        self.num_items = task.num_items
+        self.num_items, self.num_candidates = task.num_items, task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
-        self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
-        self.noted = torch.zeros(1, dtype=torch.long, device=task.device)
-        self.has_ids = task.item_ids is not None
+        self.noted = torch.tensor([0, -task.num_items], device=task.device)
+        shape = (task.num_users, len(Listed._fields))
+        self.listed = torch.full(shape, -1, device=task.device)
 
     @abstractmethod
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        """Returns the ids of the `k` best items `[num_rows, k]`, best first.
+    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+        """Returns the ranks of the truth edges of a chunk, and the best `k` items of its users.
 
-        `-1` stands where no item is left.
+        `-1` stands where there is none. Lists may be shorter than `k`.
         """
 
-    def best_allowed(self, items: Tensor, chunk: Chunk, k: int) -> Tensor:
-        """Returns the `k` best items `[num_rows, k]` out of longer lists of local ids.
+    def keep(self, items: Tensor, is_left: Tensor, chunk: Chunk, k: int) -> Tensor:
+        """Returns the first `k` places that are left of lists, and notes what these lack.
 
-        `-1` is no item.
+        Args:
+            items (torch.Tensor): The lists `[num_rows, K]`: `-1` is no item, and what is beyond the
+                items of the task is one that it does not have.
+            is_left (torch.Tensor): Which places are left, of the same shape.
+            chunk (Chunk): The chunk.
+            k (int): How many places to return at most.
         """
-        is_wrong = (items < -1) | (items >= self.num_items)
-        self.num_wrong += is_wrong.sum()
-        items = items.masked_fill(is_wrong, -1)
-        kept = first_kept(items, ~chunk.must_not_retrieve(items), k)
+        kept = first_kept(items, is_left, min(k, items.size(1)))
         best = without_repeats(kept)
         self.note(0, (best != kept).any())
-        return best
+        place = torch.arange(1, best.size(1) + 1, device=best.device)
+        is_own = place <= chunk.depth.unsqueeze(1)
+        is_item, is_unknown = (best >= 0) & is_own, (best >= self.num_items) & is_own
+        # Nobody can fill more places than there are candidates.
+        num_places = is_left.sum(dim=1).minimum(self.num_candidates[chunk.users])
+        is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
+        # What comes after the last place that counts depends on how many others are asked for.
+        is_before_end = is_left.cumsum(dim=1) < chunk.depth.unsqueeze(1)
+        is_dropped = (items >= 0) & ~is_left & is_before_end
+        self.listed[chunk.users] = torch.stack(
+            [
+                (is_item * place).amax(dim=1),
+                *((each.sum(dim=1)) for each in (is_item & ~is_unknown, is_unknown, is_empty)),
+                is_dropped.sum(dim=1),
+            ],
+            dim=1,
+        )
+        return best.masked_fill_(best >= self.num_items, -1)
 
     def note(self, index: int, number: Tensor | int) -> None:
         """Notes a number that is warned about, if it is the largest so far."""
         self.noted[index].clamp_(min=number)
-
-    def check(self) -> None:
-        if num_wrong := int(self.num_wrong):
-            raise ValueError(
-                f"'recommender' needs to hold item ids in [0, {self.num_items}) or -1 "
-                f"(got {num_wrong} ids outside); {SCORES_ARE_FLOATS}"
-                + (f", and {IDS_ARE_IN_DICTS}" if self.has_ids else "")
-            )
 
     def warn(self) -> None:
         if bool(self.noted[0]):
@@ -502,7 +507,7 @@ class ListRecommender(Recommender):
 
 
 class FixedListRecommender(ListRecommender):
-    """Recommends from given lists."""
+    """Ranks by given lists, in which each truth edge is looked up."""
 
     max_depth: int
 
@@ -513,8 +518,15 @@ class FixedListRecommender(ListRecommender):
     def answer(self, users: Tensor) -> object:
         return self.lists.rows(users)
 
-    def top_k(self, chunk: Chunk, k: int) -> Tensor:
-        return self.best_allowed(self.lists.rows(chunk.users).long(), chunk, k)
+    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+        items, truth = self.lists.rows(chunk.users).long(), chunk.truth
+        known = items.masked_fill(items >= self.num_items, -1)
+        place = torch.arange(items.size(1), device=items.device)
+        is_listed = place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
+        is_left = is_listed & ~chunk.must_not_retrieve(known)
+        best = self.keep(items, is_left, chunk, k)
+        rank = ranks_in_lists(best, *truth.pairs, self.num_items)
+        return Ranks.unknown(truth.item)._replace(rank=rank), best
 
 
 @contextmanager

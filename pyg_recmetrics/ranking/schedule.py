@@ -58,7 +58,7 @@ class Chunk:
     Attributes:
         users (torch.Tensor): User ids of shape `[num_rows]`.
         depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
-        max_depth (int): How deep the deepest user is ranked, at most `num_items`.
+        max_depth (int): How deep the deepest user is ranked.
         num_needed (int): How many of the best items leave every user with enough, whichever of
             them are excluded.
         num_candidates (int): How many items all users together can be recommended.
@@ -92,7 +92,7 @@ class Chunk:
             value (float): The score that masked items get.
             first (int): The item in the first column. (default: `0`)
         """
-        return scores.masked_fill_(self._adjacency(first, first + scores.size(1)), value)
+        return scores.masked_fill_(self.adjacency(first, first + scores.size(1)), value)
 
     def ignore_(self, scores: Tensor) -> None:
         """Overwrites the scores of all but the candidates, which need not be numbers, by zeros."""
@@ -113,12 +113,12 @@ class Chunk:
     def _are_edges(self, lists: Tensor, edges: ChunkEdges) -> Tensor:
         return are_edges(lists, edges.row, edges.item, self.num_items, self.scratch)
 
-    def _adjacency(self, first: int, last: int) -> Tensor:
+    def adjacency(self, first: int = 0, last: int | None = None) -> Tensor:
         """Returns which items from `first` to `last` are excluded: `[num_rows, last - first]`.
 
         The next call overwrites the result.
         """
-        width = last - first
+        width = (self.num_items if last is None else last) - first
         # Edges that lie outside go to one more column, as leaving them out takes a host sync.
         num_spare = 0 if width == self.num_items else 1
         shape = (self.users.numel(), width + num_spare)
@@ -128,7 +128,7 @@ class Chunk:
             column = _column(self.candidates.item, first, width)
             adjacency[self.candidates.row, column] = False
         elif self.is_excluded is not None:
-            adjacency[:, :width] = self.is_excluded[first:last]
+            adjacency[:, :width] = self.is_excluded[first : first + width]
         else:
             adjacency.zero_()
         adjacency[self.seen.row, _column(self.seen.item, first, width)] = True
@@ -160,7 +160,7 @@ class Schedule:
         # The edges of chunks by where these start and end, if they are kept.
         self._kept: dict[tuple[int, int], _EdgesOfChunk] | None = None
         self._idle: list[Scratch] = []
-        depths = task.degree[users].clamp(min=depth).clamp(max=task.num_items)
+        depths = task.degree[users].clamp(min=depth)
         num_excluded = task.num_items - task.num_candidates[users]
         key = depths * (task.num_items + 1) + num_excluded
         order = key.argsort(descending=True, stable=True)

@@ -277,6 +277,7 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
         origin=replace(
             first.origin,
             num_masked=_together(rankings, "origin.num_masked", source),
+            listed=_together(rankings, "origin.listed", source),
             # A user is a person with all of its edges, unless persons are known.
             person=task.truth[0] if per_edge and task.person is None else person,
             user_of_row=task.truth[0] if per_edge else None,
@@ -315,7 +316,13 @@ def _depth(rankings: list[RankedEdges], num_candidates: Tensor | None) -> int | 
     if len(depths) > 1:
         raise ValueError(f"'results' needs to hold rankings of one depth (got {sorted(depths)})")
     depth = max(depths, default=None)
-    if depth is None or num_candidates is None or bool((num_candidates > depth).any()):
+    is_of_lists = rankings[0].origin.listed is not None  # which may be longer
+    if (
+        is_of_lists
+        or num_candidates is None
+        or depth is None
+        or bool((num_candidates > depth).any())
+    ):
         return depth
     return None
 

@@ -11,6 +11,7 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, describe_lack
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
@@ -32,6 +33,23 @@ from pyg_recmetrics.version import __version__
 NUM_CLAIMED = 6
 
 
+def note_on_lists(ranked: RankedEdges, metrics: Iterable[Metric], users: str) -> str | None:
+    """Returns the line that says what lists lack; `None` if nothing, or if there are none."""
+    if ranked.origin.listed is None:
+        return None
+    metrics = list(metrics)
+    depths = [metric.depth for metric in metrics]
+    return describe_lack(
+        ranked.origin.listed,
+        ranked.degree,
+        candidates_of(ranked),
+        None if None in depths else max(depth for depth in depths if depth is not None),
+        any(metric.k is None for metric in metrics),
+        ranked.user_ids,
+        users,
+    )
+
+
 #: How wide a recipe is printed.
 _NUM_COLUMNS = 88
 
@@ -46,6 +64,7 @@ class Ranking(NamedTuple):
         num_persons: How many persons the means are over; `None` if they are over rows.
         ranked_by: What ranked, in words, if it is known.
         num_seen: How many seen edges there are.
+        lack: What lists lack, in words; `None` if nothing.
     """
 
     task: RankingTask | None
@@ -54,6 +73,7 @@ class Ranking(NamedTuple):
     num_persons: int | None
     ranked_by: str | None
     num_seen: int
+    lack: str | None = None
 
 
 def write_recipe(
@@ -239,7 +259,8 @@ def _items(ranking: Ranking, user: str) -> str:
         items += (
             f", except {ranking.num_masked:,} pairs of a {user} and an item with a score of -inf"
         )
-    return items if ranking.ranked_by is None else f"{items}, by {ranking.ranked_by}"
+    by = "" if ranking.ranked_by is None else f", by {ranking.ranked_by}"
+    return f"{items}{by}{f' ({ranking.lack})' if ranking.lack else ''}"
 
 
 def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:

@@ -89,6 +89,7 @@ from pyg_recmetrics.results.notes import (
     note_on_bounds,
     note_on_calls,
     note_on_intervals,
+    note_on_lists,
     note_on_sampling,
     summarize_users,
     write_recipe,
@@ -1117,6 +1118,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 None if self.average_over == "user" else persons,
                 self.ranked.origin.ranked_by,
                 num_seen,
+                self._lack_of_lists,
             ),
             None if self.sampling is None else describe_sampling(self.sampling, self.nouns),
             self.num_calls,
@@ -1353,8 +1355,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the same "
                 f"score as another candidate"
             )
+        if self._lack_of_lists:
+            yield self._lack_of_lists
         yield from self._notes_on_missing()
         yield from self._observations.notes()
+
+    @property
+    def _lack_of_lists(self) -> str | None:
+        """What lists lack, in words; `None` if nothing."""
+        return note_on_lists(self.ranked, self.definitions.values(), self.nouns.users)
 
     def _notes_on_missing(self) -> Iterator[str]:
         """Yields a line that says what the means would be without truth that is no candidate."""

@@ -69,6 +69,7 @@ class TestPopulation:
         # A single candidate is as constant as it gets.
         assert self.evaluated(constant_scores=False) == ([0, 3], 2, 1)
 
+    @pytest.mark.filterwarnings("ignore:.*holds every item once")
     def test_lists_have_no_scores_to_be_equal(self):
         convention = conventions.Convention(
             "mine", "me", None, population=conventions.Population(constant_scores=False)

@@ -146,6 +146,7 @@ class TestWeightedRecall:
 
 
 class TestFallOut:
+    @pytest.mark.filterwarnings("ignore:.*gives too few items")
     def test_the_places_of_a_list_that_hold_no_item_count_as_irrelevant(self):
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=4)
         for lists, expected in (([[0, -1, -1]], 2 / 3), ([[-1, -1, -1]], 1), ([[0, 1, 2]], 2 / 3)):

@@ -233,7 +233,7 @@ class TestWhatCannotBe:
             self.lists.with_ties("mean")
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=2)
         with pytest.raises(ValueError, match="'ties' needs to be 'index' where scores are not"):
-            rank(torch.tensor([[1, 0]]), task, ties="best")
+            rank(torch.tensor([[1]]), task, ties="best")
 
     def test_there_is_no_way_back_to_the_index(self):
         ranked = ranked_of([1, 1], {0: 1}, ties="worst")

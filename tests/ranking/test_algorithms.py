@@ -14,8 +14,7 @@ from pyg_recmetrics.ranking.algorithms import (
     CountByBound,
     RankByBestItems,
     RankByCounts,
-    RankByLists,
-    RankByPairs,
+    RankByFinding,
     RankDirectly,
     SearchGivenScores,
     SearchProducts,
@@ -89,8 +88,8 @@ def used(monkeypatch):
     for kind in (
         RankByBestItems,
         RankByCounts,
-        RankByLists,
-        RankByPairs,
+        RankByFinding,
+        RankByFinding,
         RankDirectly,
         SearchGivenScores,
         CountByBound,
@@ -251,9 +250,9 @@ def test_few_candidates_of_each_user_are_scored_alone(used, scores, options):
     recommender = SMALL_SCORES.get(scores, EMBEDDINGS_OF_TWO)
     task = task_with_own_candidates(6)
     ranked = rank(recommender, task, **options)
-    assert used == ["RankByPairs"]
+    assert used == ["RankByFinding"]
     dense = rank(recommender, task, algorithm="dense", **options)
-    assert "RankByPairs" not in used[1:]
+    assert "RankByFinding" not in used[1:]
     assert_same_ranks(ranked, dense)
     assert torch.equal(ranked.num_candidates, dense.num_candidates)
     if "keep_items" in options:
@@ -264,7 +263,7 @@ def test_many_candidates_of_each_user_are_not(used):
     rank(EMBEDDINGS_OF_TWO, task_with_own_candidates(7), k=2)
     rank(MATRIX, task_with_own_candidates(7), k=2)
     rank(lambda users: MATRIX[users], task_with_own_candidates(6), k=2)
-    assert "RankByPairs" not in used
+    assert "RankByFinding" not in used
 
 
 def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, used):

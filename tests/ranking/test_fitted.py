@@ -63,6 +63,10 @@ def task(user_ids=None, item_ids=None):
     return RankingTask(truth, num_users=2, num_items=2, user_ids=user_ids, item_ids=item_ids)
 
 
+OTHERS = "ignore:. items of 'recommender' are no candidates"
+
+
+@pytest.mark.filterwarnings(OTHERS)
 def test_ids_are_looked_up_as_they_are_or_as_text():
     rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, ITEMS, "L")
     assert (rows.user.tolist(), rows.item.tolist()) == ([1, 0], [2, 1])
@@ -82,6 +86,7 @@ def test_scores_are_those_of_the_rows():
     assert scores.tolist() == [[3.0, low, 1.0], [low, low, low], [6.0, low, 4.0]]
 
 
+@pytest.mark.filterwarnings(OTHERS)
 def test_unknown_ids_are_said_and_nothing_known_is_an_error():
     with pytest.warns(UserWarning, match=r"does not know 1 of 2 users \('c'\)\. They count as"):
         KnownRows.of(task(("a", "c"), (10, 30)), USERS, ITEMS, "L")

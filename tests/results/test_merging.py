@@ -53,7 +53,9 @@ def recommenders():
         "embeddings": (scores, torch.eye(NUM_ITEMS)),
         "popularity": scores[0],
         "pairs": PairScorer(lambda user, item: scores[user, item]),
-        "lists": scores.argsort(dim=1, descending=True, stable=True),
+        "lists": torch.nn.functional.pad(
+            scores.argsort(dim=1, descending=True, stable=True), (0, 1), value=-1
+        ),
         "model": RecordingModel(scores, NUM_USERS),
     }
 

@@ -47,8 +47,9 @@ def forms(case):
     yield (scores.double(), identity.double())
     yield (scores, identity, torch.zeros(case.num_items))
     yield (scores - 1, identity, torch.ones(case.num_items))
-    yield everything
-    yield everything.int()
+    # With one more place, they are not taken for ranks.
+    yield torch.nn.functional.pad(everything, (0, 1), value=-1)
+    yield torch.nn.functional.pad(everything.int(), (0, 1), value=-1)
     yield from models(scores, case.num_users)
 
 

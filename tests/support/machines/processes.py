@@ -120,7 +120,7 @@ def results():
         "scores": rank(scores, task, k=7, batch_size=2),
         "masked": rank(masked, task, k=7, batch_size=2, keep_items=True),
         "pairs": rank(PairScorer(lambda user, item: masked[user, item]), task, full=True),
-        "lists": rank(scores.argsort(descending=True), task),
+        "lists": rank(scores.argsort(descending=True)[:, :-1], task),
         "model": rank(Model(), task, k=5, edge_index=EDGE_INDEX, batch_size=4),
         **{
             kind.__name__: rank(kge_model(kind), triples(), full=True)

@@ -276,7 +276,8 @@ def rank_by_lists(task, lists, depth):
     found = []
     for user, relevant in enumerate(task.relevant):
         own_depth = max(depth, len(relevant))
-        left = only_candidates(task, user, lists[user])[: min(own_depth, task.num_items)]
+        left = only_candidates(task, user, lists[user])
+        left = left[: min(own_depth, len(left))]
         ranks = {item: left.index(item) + 1 if item in left else math.inf for item in relevant}
         found.append(_in_order(Place(item, relevant[item], ranks[item]) for item in relevant))
     return found
@@ -349,9 +350,10 @@ class RankedUser:
         return sum(rank <= k for rank in self.ranks)
 
     def list_length(self, k):
-        if self.num_candidates is not None:
+        if self.items is None:
             return min(k, self.num_candidates)
-        return sum(item >= 0 for item in self.items[:k])
+        places = [place for place, item in enumerate(self.items, start=1) if item >= 0]
+        return min(k, max(places, default=0))
 
     @property
     def num_irrelevant(self):

@@ -36,7 +36,9 @@ LARGEST_WEIGHT = {"dcg": 1000, "ndcg": 10**6}
 #: Warnings that random cases may well give.
 EXPECTED_WARNINGS = (
     ".*taken out of the truth",
-    ".*holds lists of",
+    ".*gives too few items",
+    ".*holds every item once",
+    ".*(no item below|scores that fall|that are ranks or items)",
     ".*recommends an item more than once",
     ".*depending on the order of ties",
     ".*have a rating of zero or less and are ignored; all others count as",
@@ -129,17 +131,19 @@ def check_ranked(case, ranked):
         else:
             _same(name, _numbers(values), [getattr(place, name) for _, place in edges])
     check_users(case, ranked)
-    lists = None if case.knows_candidates else ranked.lists.to_matrix().tolist()
-    return _ranked_users(case, places, lists)
+    return _ranked_users(case, places)
 
 
-def _ranked_users(case, places, lists=None):
+def _ranked_users(case, places):
     """What metrics know of the users; from lists alone, they do not know the candidates."""
+    lists = case.lists
+    if lists is not None:
+        lists = oracle.kept_items(case.task, lists, max(map(len, lists)))
     return [
         oracle.RankedUser(
             ranks=[place.rank for place in own],
             weights=[place.weight for place in own],
-            num_candidates=len(case.candidates[user]) if lists is None else None,
+            num_candidates=len(case.candidates[user]) if case.knows_candidates else None,
             items=None if lists is None else lists[user],
             num_masked=sum(_is_no_candidate(case.task, user, place) for place in own),
         )
@@ -279,6 +283,7 @@ def draw_metric(draw, case, users):
     if case.knows_candidates:
         choices |= METRICS_OF_CANDIDATES
     has_all_ranks = all(rank != oracle.NOT_RETRIEVED for user in users for rank in user.ranks)
+    has_all_ranks &= all(-1 not in (user.items or [])[: user.list_length(10**9)] for user in users)
     if case.knows_candidates and case.is_complete and has_all_ranks:
         choices |= METRICS_OF_ALL_RANKS
     weights = [weight for user in users for weight in user.weights] or [1]

@@ -99,7 +99,12 @@ class Case:
     @property
     def candidates(self):
         """The candidates of each user, without those that a score of `-inf` is known to mask."""
-        asked = [self.is_asked_of_all or bool(relevant) for relevant in self.task.relevant]
+        asked = [
+            self.is_asked_of_all
+            or bool(relevant)
+            or (self.width is not None and user in self.task.evaluated)
+            for user, relevant in enumerate(self.task.relevant)
+        ]
         return [
             oracle.scored(self.task, self.scores, user) if self.scores and asked[user] else items
             for user, items in enumerate(self.task.candidates)
@@ -107,8 +112,8 @@ class Case:
 
     @property
     def is_complete(self):
-        """Whether the depth is that of the longest ranking."""
-        return self.depth >= max(map(len, self.candidates))
+        """Whether the depth is that of the longest ranking, and of the longest list."""
+        return self.depth >= max([*map(len, self.candidates), _width(self.recommender)])
 
     def places(self, ties=None):
         """The places of the relevant items of each user."""
@@ -543,12 +548,14 @@ def draw_ranking(draw):
     if made.scores is None and draw.chance(0.95):
         options["ties"] = "index"
     depth = _depth(task, options)
+    keep_items = options.get("keep_items", False)
+    deepest = max(task.num_items, _width(made.recommender))
+    depth = deepest if "full" in options else max(depth, int(keep_items))
     allowed = [wanted for wanted in ALGORITHMS if _applies(wanted, made, task, depth, options)]
     options["algorithm"] = draw.choice(allowed if draw.chance(0.96) else ALGORITHMS)
     if isinstance(made.recommender, LightGCN) and options["algorithm"] == "recommend":
         options["algorithm"] = "auto"  # since its own scores are rounded in another way
-    keep_items = options.get("keep_items", False)
-    width = min(depth if keep_items is True else keep_items, depth, task.num_items)
+    width = min(depth if keep_items is True else keep_items, deepest)
     case = Case(
         form=made.words,
         task=task,
@@ -606,6 +613,12 @@ def draw_depth(draw, task):
 
 def draw_width(draw):
     return {"none": {}, "all": {"keep_items": True}, "some": {"keep_items": draw.randint(1, 12)}}
+
+
+def _width(recommender):
+    """How long given lists are."""
+    is_lists = torch.is_tensor(recommender) and not recommender.is_floating_point()
+    return recommender.size(1) if is_lists else 0
 
 
 def _depth(task, options):

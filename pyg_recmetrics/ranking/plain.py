@@ -1,0 +1,119 @@
+"""The plain way to rank, which all faster ways are tested against. Read this file first.
+
+A model recommends; an adjacency of users and items says what of it is right; and the sum over the
+edges of each user is what metrics are made of. For a chunk of users at a time:
+
+1. `recommend(k)` is asked for as many items as the user with the most relevant items has, or for
+   the k of the metrics, and for as many more as may be dropped because they were seen.
+2. An adjacency `[chunk, num_items]` on the device marks what must not be retrieved. A gather at the
+   recommended items finds what to drop.
+3. The adjacency of the ground truth holds the number of each edge. A gather at the items that are
+   left finds the hits, and a scatter gives every edge the place of its item: its *rank*.
+4. The degree R of a user is the number of its edges. :class:`RankedEdges` adds up edges per user,
+   as in `scatter(rank <= R) / R`, the R-precision.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from pyg_recmetrics.checks import check_device, check_integers
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
+from pyg_recmetrics.messages import warn
+from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
+from pyg_recmetrics.ranking.schedule import Chunk
+from pyg_recmetrics.task import RankingTask
+
+
+class Ask(Protocol):
+    """The `recommend` of a model, which has its edges already."""
+
+    def __call__(self, *, src_index: Tensor, dst_index: Tensor, k: int) -> Any:
+        """Returns the best items of users, of shape `[len(src_index), k]`."""
+
+
+class ModelRecommender(ListRecommender):
+    """Ranks by what a model recommends.
+
+    If it is given items, it numbers them from `num_users` on, as they are given. If not, it numbers
+    them from zero on, as lists do.
+
+    Args:
+        recommend (callable): The `recommend`.
+        task (RankingTask): The task.
+        takes_items (bool): Whether it is given items.
+    """
+
+    def __init__(self, recommend: Ask, task: RankingTask, takes_items: bool) -> None:
+        num_excluded = task.num_items - task.num_candidates[task.users]
+        super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
+        # The scores of a model take up to 8 bytes, and the number of an edge 4.
+        self.bytes_per_pair += 12
+        self.recommend, self.num_users = recommend, task.num_users
+        self.first_item = task.num_users if takes_items else 0
+        items = torch.arange(task.num_items, device=task.device)
+        if takes_items and task.candidates is not None and task.candidates.dim() == 1:
+            items = task.candidates
+        self.dst_index = items + self.first_item
+        self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
+
+    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+        num_not_asked = self.num_items - self.dst_index.numel()
+        items = self._ask(chunk.users, chunk.num_needed - num_not_asked)
+        is_excluded = chunk.adjacency().gather(1, items.clamp(min=0)) & (items >= 0)
+        best = self.keep(items, ~is_excluded, chunk, k)
+
+        row, item = chunk.truth.pairs
+        shape, num_edges = (chunk.users.numel(), self.num_items + 1), item.numel()
+        edge_of = torch.full(shape, num_edges, dtype=torch.int, device=item.device)
+        edge_of[row, item] = torch.arange(num_edges, dtype=torch.int, device=item.device)
+        edge = edge_of.gather(1, best % (self.num_items + 1)).long()  # -1 is in the last column
+        place = torch.arange(1, best.size(1) + 1, device=item.device).expand_as(best)
+        rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=item.device)
+        rank = rank.scatter_(0, edge.flatten(), place.flatten())[:num_edges]
+        return Ranks.unknown(item)._replace(rank=rank), best
+
+    def answer(self, users: Tensor) -> object:
+        return self._ask(users, 10)  # which tells it from another
+
+    def _ask(self, users: Tensor, k: int) -> Tensor:
+        """Returns local ids of items: `[len(users), ?]`."""
+        k = min(k, self.dst_index.numel())
+        with name_users_in_errors(users):
+            # A model may overwrite what it is given.
+            answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
+        answer = check_integers(answer, "recommender.recommend()")
+        if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
+            raise ValueError(
+                f"'recommender.recommend()' needs to return shape [{users.numel()}, k] with k > 0 "
+                f"(got {list(answer.shape)})"
+            )
+        check_device(answer, "recommender.recommend()", users.device, "task")
+        items = (answer.long() - self.first_item).masked_fill_(answer == -1, -1)
+        self.note(1, -items.masked_fill(answer == -1, self.num_items).amin())
+        is_wrong = (answer != -1) & ((items < 0) | (items >= self.num_items))
+        self.num_wrong += is_wrong.sum()
+        return items.masked_fill_(is_wrong, -1)
+
+    def check(self) -> None:
+        if num_wrong := int(self.num_wrong):
+            first, end = self.first_item, self.first_item + self.num_items
+            since = (
+                "items are numbered from 'num_users' on"
+                if first
+                else "a model that is not given items numbers them from 0 on"
+            )
+            raise ValueError(
+                f"'recommender.recommend()' needs to return item ids in [{first}, {end}), since "
+                f"{since}, or -1 (got {num_wrong} ids outside)"
+            )
+
+    def warn(self) -> None:
+        super().warn()
+        if self.first_item == 0 and self.num_users <= -int(self.noted[1]) < self.num_items:
+            warn(
+                f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
+                f"users. A model that is not given items numbers them from 0 on: subtract "
+                f"'num_users' if it numbers them from there on"
+            )

@@ -1,0 +1,316 @@
+"""What holds at every door: a rank is a place, the catalogue is known, and nothing is guessed."""
+
+import functools
+import random
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, metrics, rank
+from pyg_recmetrics.results import merge
+
+ODD = "ignore:.*(gives too few items|are no candidates|no item below|holds every item once)"
+NONE, UNKNOWN = -1, 100  # items from `UNKNOWN` on are not in the task
+
+
+class Recommending:
+    """A model that recommends given lists, cut at as many items as it is asked for."""
+
+    def __init__(self, lists):
+        self.lists = torch.tensor(lists)
+
+    def recommend(self, users, k):
+        return self.lists[users, :k]
+
+
+def as_frame(lists, column, kind):
+    rows = [
+        {"user_id": f"u{user}", "item_id": item, "rank": place, "score": -float(place)}
+        for user, items in enumerate(lists)
+        for place, item in enumerate(items, start=1)
+    ]
+    random.Random(0).shuffle(rows)
+    frame = pd.DataFrame(rows, columns=["user_id", "item_id", "rank", "score"])
+    frame = frame[["user_id", "item_id", column]]
+    return frame if kind is pd else kind(frame)
+
+
+#: How lists come in, and whether they may hold places without an item, or items of others.
+DOORS = {
+    "matrix": (torch.tensor, True, False),
+    "array": (lambda lists: np.array(lists, dtype=np.int32), True, False),
+    "rows": (lambda lists: lists, True, False),
+    "dict": (lambda lists: {f"u{user}": items for user, items in enumerate(lists)}, False, True),
+    "ranks": (functools.partial(as_frame, column="rank", kind=pd), False, True),
+    "scores": (functools.partial(as_frame, column="score", kind=pl.from_pandas), False, True),
+    "arrow": (functools.partial(as_frame, column="rank", kind=pa.Table.from_pandas), False, True),
+    "recommend": (Recommending, True, False),
+}
+
+
+@pytest.mark.filterwarnings(ODD)
+@pytest.mark.parametrize("door", DOORS)
+@settings(max_examples=40)
+@given(data=st.data(), num_users=st.integers(1, 4), num_items=st.integers(1, 6))
+def test_a_rank_is_the_place_in_the_list(door, data, num_users, num_items):
+    make, has_none, has_others = DOORS[door]
+    draw, every = data.draw, [(u, i) for u in range(num_users) for i in range(num_items)]
+    truth = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
+    seen = draw(st.lists(st.sampled_from(every), unique=True)) if len(every) > 1 else []
+    seen = [pair for pair in seen if pair not in truth]
+    width = draw(st.integers(1, num_items if door == "recommend" else 9))
+    pool = [*range(num_items)] + [UNKNOWN + number for number in range(9)] * has_others
+    pool += [NONE] * 9 * has_none
+    order = random.Random(draw(st.integers(0, 99)))
+    lists = [order.sample(pool, min(width, len(pool))) for _ in range(num_users)]
+    lists[0][0] = truth[0][1] if truth[0][1] not in lists[0] else lists[0][0]
+    task = RankingTask(
+        torch.tensor(truth).T,
+        num_users=num_users,
+        num_items=num_items,
+        seen=torch.tensor(seen, dtype=torch.long).view(-1, 2).T,
+        user_ids=[f"u{user}" for user in range(num_users)],
+        item_ids=range(num_items),
+    )
+    known = {item for items in lists for item in items if 0 <= item < num_items}
+    if not known:
+        return
+    kept = [[item for item in items if (u, item) not in seen] for u, items in enumerate(lists)]
+    if door == "recommend":  # which is asked for as many as there are items
+        kept = [
+            [item for item in items[:num_items] if (u, item) not in seen]
+            for u, items in enumerate(lists)
+        ]
+    for options in (
+        {"k": 9},
+        {"k": 2, "batch_size": 1},
+        {"full": True},
+        {"k": 4, "keep_items": True},
+    ):
+        ranked = rank(make(lists), task, **options)
+        for (user, item), found in zip(
+            ranked.edge_label_index.T.tolist(), ranked.rank.tolist(), strict=True
+        ):
+            place = kept[user].index(item) + 1 if item in kept[user] else np.inf
+            depth = max(options.get("k", 99), task.degree[user])
+            is_reached = place <= depth and not (door == "recommend" and place > num_items)
+            assert found == place if is_reached else found > 99
+    # The length of a list is that of what is left, up to its last item.
+    length = [max([n for n, item in enumerate(own, 1) if item != NONE], default=0) for own in kept]
+    ranked = rank(make(lists), task, k=9)
+    found = metrics.precision(ranked, 9, normalizer="length")
+    for user, items in enumerate(kept):
+        hits = len(set(items) & {item for who, item in truth if who == user})
+        if task.degree[user]:
+            assert found[user] == pytest.approx(hits / length[user] if hits else 0)
+
+
+@pytest.mark.filterwarnings(ODD)
+def test_the_reports_that_led_to_it():
+    test = pd.DataFrame({"user_id": ["a", "b"], "item_id": ["x", "y"]})
+    task = RankingTask.from_frames(test=test)
+    lists = {"a": ["p", "q", "r", "x"], "b": ["y", "p", "q", "r"]}
+    assert dict(evaluate(lists, task, ["mrr", "hit_rate@4"])) == {"mrr": 0.625, "hit_rate@4": 1.0}
+    truth = torch.tensor([[0, 1], [1, 2]])
+    task = RankingTask(truth, num_users=2, num_items=10)
+    lists = torch.tensor([[1, 0, -1], [2, -1, -1]])
+    result = evaluate(lists, task, "precision@3", convention="lenskit")
+    assert result.per_user["precision@3"].tolist() == [0.5, 1.0]
+    ranked = RankedEdges.from_topk(lists, truth)
+    assert metrics.precision(ranked, 3, normalizer="length").tolist() == [0.5, 1.0]
+
+
+@pytest.mark.filterwarnings(ODD)
+@pytest.mark.parametrize("metric", ["roc_auc", "adjusted_mean_rank_index"])
+def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
+    task = RankingTask([[0], [0]], num_users=1, num_items=2, user_ids=["u"], item_ids=["A", "B"])
+    for lists in ({"u": ["x", "A"]}, torch.tensor([[-1, 0, 1]])):
+        with pytest.raises(ValueError, match="places that hold none"):
+            evaluate(lists, task, metric)
+    assert evaluate({"u": ["B", "A"]}, task, metric)[metric] <= 0
+
+
+@pytest.mark.filterwarnings(ODD)
+def test_what_is_known_of_lists_survives_files_parts_and_slices(tmp_path):
+    truth, lists = torch.tensor([[0, 1, 2], [0, 1, 2]]), torch.tensor([[-1, 0], [1, -1], [3, -1]])
+    task = RankingTask(truth, num_users=3, num_items=5)
+    result = evaluate(lists, task, "precision(normalizer=length)@2")
+    result.save(tmp_path / "result.npz")
+    again = type(result).load(tmp_path / "result.npz")
+    assert torch.equal(again.ranked.origin.listed, result.ranked.origin.listed)
+    parts = [evaluate(lists, task.part(n, 2), "precision(normalizer=length)@2") for n in range(2)]
+    assert dict(merge(parts)) == dict(result)
+
+
+def told(recommender, task, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rank(recommender, task, **options)
+    return " ".join(str(warning.message) for warning in caught)
+
+
+class TestCatalogue:
+    task = RankingTask(
+        [[0, 1], [0, 1]], num_users=2, num_items=2, user_ids=["a", "b"], item_ids=[7, 8]
+    )
+    users, items = {"a": [1.0], "b": [2.0]}, {7: [1.0], 8: [2.0], 9: [3.0]}
+
+    @pytest.mark.parametrize(
+        "recommender",
+        [
+            (users, items),
+            (users, pd.DataFrame({"id": [*items], "v": [*items.values()]})),
+            {"a": [7, 9], "b": [8, 7]},
+            pd.DataFrame({"user_id": ["a", "b", "b"], "item_id": [7, 8, 9], "rank": [1, 1, 2]}),
+        ],
+    )
+    def test_what_the_task_does_not_have_is_named(self, recommender):
+        message = told(recommender, self.task, k=1)
+        assert "1 items of 'recommender' are no candidates" in message
+        assert "(9)" in message
+        assert "RankingTask.from_frames(..., items=" in message
+
+
+class TestLack:
+    truth, seen = torch.tensor([[0, 1, 2], [3, 4, 5]]), torch.tensor([[0, 0, 1], [0, 1, 0]])
+    task = RankingTask(truth, num_users=3, num_items=9, seen=seen)
+
+    @pytest.mark.parametrize(
+        ("lists", "words"),
+        [
+            ([[0, 1, 3], [0, 4, 5], [5, 6, 7]], ["2 of 3 users have fewer than 3", "3 of theirs"]),
+            ([[2, -1, 3], [2, 4, 5], [5, 6, 7]], ["1 of 3 users", "11.1% of all places hold no"]),
+            ([[3], [4], [5]], ["3 of 3 users", "shorter"]),
+            ([[3, 2, 4], [-1] * 3, [5, 6, 7]], ["1 have no list (1)"]),
+        ],
+    )
+    def test_it_is_said_why(self, lists, words):
+        for batch_size in (None, 1):
+            message = told(torch.tensor(lists), self.task, k=3, batch_size=batch_size)
+            assert all(part in message for part in words), message
+
+    @pytest.mark.filterwarnings(ODD)
+    def test_every_result_says_so(self):
+        lists = torch.tensor([[2, -1, 3], [2, 4, 5], [5, 6, 7]])
+        for _ in range(2):
+            result = evaluate(lists, self.task, ["recall@3", "r_precision"])
+            for text in (str(result), " ".join(result.recipe().split())):
+                assert (
+                    "1 of 3 users have fewer than 3 items, or than are relevant, as 11.1%" in text
+                )
+
+    def test_enough_is_enough(self):
+        assert not told(torch.tensor([[2, 3, -1]] * 3), self.task, k=2)
+        few = RankingTask(self.truth, num_users=3, num_items=9, candidates=torch.tensor([3, 4, 5]))
+        assert not told(torch.tensor([[3, 4, 5, -1]] * 3), few, k=4)
+
+
+class TestTwoMeanings:
+    task = RankingTask([[0, 1], [4, 3]], num_users=2, num_items=5)
+    scores = torch.rand(300, 40, generator=torch.Generator().manual_seed(0))
+    large = RankingTask([[0, 1], [4, 3]], num_users=300, num_items=40)
+    few_users = RankingTask([[0, 1], [4, 3]], num_users=12, num_items=40)
+
+    @pytest.mark.parametrize(
+        ("recommender", "task", "words"),
+        [
+            (np.array([[4, 3, 2, 1, 0]] * 2), "task", ["recommender.float()", "[:, :20]"]),
+            (scores.topk(40).values, "large", ["topk(20).indices", "lambda users: scores[users]"]),
+            (scores.argsort().float(), "large", ["recommender.long()", "lambda users: scores["]),
+            (scores.argsort().argsort().double() + 1, "large", ["recommender.long()"]),
+            (scores[:12].argsort()[:, :9].clamp(min=12), "few_users", ["subtract 'num_users'"]),
+        ],
+    )
+    def test_both_are_told(self, recommender, task, words):
+        message = told(recommender, getattr(self, task), k=2)
+        assert all(part in message for part in words), message
+
+    @pytest.mark.parametrize(
+        ("lists", "line"),
+        [
+            ([[2, 6], [3, 4]], r"as in recommender - 2$"),
+            ([[2, -1], [6, 4]], r"as in recommender - 2$"),
+            ([[1, 5], [3, 1]], r"counted from one, as in recommender - 1, and scores need"),
+            ([[0, 5], [3, 1]], r"\(got 1 ids outside\); scores need"),
+        ],
+    )
+    def test_other_numberings_are_refused_with_the_line(self, lists, line):
+        with pytest.raises(ValueError, match=line):
+            rank(torch.tensor(lists), self.task)
+
+    @pytest.mark.parametrize(
+        "recommender",
+        [
+            scores,
+            scores.sort(dim=0).values,
+            scores[:1].sort(descending=True).values.expand(300, -1),  # the same for everybody
+            (scores > 0.5).float(),
+            torch.zeros(300, 40),
+            scores.argsort()[:, :20],
+        ],
+    )
+    def test_nothing_is_said_of_others(self, recommender):
+        assert not told(recommender, self.large, k=2)
+
+
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_as_many_items_are_kept_as_are_wanted(k):
+    scores = torch.rand(2, 9)
+    task = RankingTask([[0, 1], [0, 1]], num_users=2, num_items=9)
+    result = evaluate(scores, task, f"recall@{k}", keep_items=5)
+    assert result.ranked.lists.to_matrix().tolist() == scores.topk(5).indices.tolist()
+    assert result["recall@" + str(k)] == evaluate(scores, task, f"recall@{k}")["recall@" + str(k)]
+    assert len(result.top_k(5)) == 10
+
+
+MODEL = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(4, 3, bias=False))
+USERS = torch.rand(2, 4)
+
+
+def scores_by_global(users):
+    return MODEL(USERS[users])
+
+
+def scores_by_helper(users):
+    return scores_by_global(users)
+
+
+def modes_of_functions():
+    model = MODEL
+
+    class Scorer:
+        def __init__(self):
+            self.model = model
+
+        def __call__(self, users):
+            return self.model(USERS[users])
+
+    scorer = Scorer()
+    yield lambda users: model(USERS[users])
+    yield scores_by_global
+    yield scores_by_helper
+    yield functools.partial(lambda net, users: net(USERS[users]), model)
+    yield functools.partial(lambda users, net: net(USERS[users]), net=model)
+    yield scorer
+    yield scorer.__call__
+    yield lambda users: scorer(users)
+    yield torch.no_grad()(lambda users: model(USERS[users]))
+    yield PairScorer(lambda user, item: model(USERS[user]).gather(1, item[:, None]).squeeze(1))
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_function_of_a_model_in_training_mode_ranks_without_dropout(number):
+    function = [*modes_of_functions()][number]
+    task = RankingTask([[0, 1], [2, 0]], num_users=2, num_items=3)
+    MODEL.train()
+    found = rank(function, task, full=True).rank
+    assert MODEL.training
+    assert MODEL[0].training
+    assert torch.equal(found, rank(MODEL.eval()(USERS).detach(), task, full=True).rank)
