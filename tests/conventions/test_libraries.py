@@ -17,6 +17,7 @@ from pyg_recmetrics import (
 from tests.support.cases.mixed_users import task_of_mixed_users
 
 
+@pytest.mark.filterwarnings("ignore:.*(gives too few items|holds every item once)")
 class TestEvaluate:
     def test_users_without_truth_count_as_the_convention_has_it_or_as_is_said(self):
         score = torch.tensor([0.1, 0.2, 0.3, 0.4])

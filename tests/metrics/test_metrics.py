@@ -68,6 +68,7 @@ def test_all_metrics_of_given_lists_equal_naive_loops(case, k, width):
         assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True), metric
 
 
+@pytest.mark.filterwarnings("ignore:.*(too few items|every item once|scores that fall)")
 @given(case=cases())
 def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
     weight = torch.full((case.num_users, case.num_items), -1.0)
