@@ -403,9 +403,7 @@ class TestEvaluate:
             metrics.coverage(with_catalogue, k=0)
         with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
             metrics.gini(torch.ones(3), k=2)
-        with pytest.raises(
-            ValueError, match=r"'head' needs to be an integer from 1 to 100 \(got 101"
-        ):
+        with pytest.raises(ValueError, match=r"'head' needs to be in range\(1, 101\) \(got 101"):
             metrics.parse("tail_share(head=101)@5")
 
 
