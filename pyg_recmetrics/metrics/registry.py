@@ -82,7 +82,7 @@ Clip: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True)
-class Interval:
+class Between:
     """The numbers between two, of which the second is one of them if the end is `"]"`."""
 
     low: float = 0
@@ -109,7 +109,7 @@ class Parameter:
             numbers.
         needed (mapping): What some values need besides ranks, see :class:`Definition`.
         sentence (str): What a number says in a sentence, with `{}` for the number.
-        allowed (range or Interval): The numbers that it takes.
+        allowed (range or Between): The numbers that it takes.
         refines (str): The parameter without which it means nothing; empty if there is none.
         is_cut_off (bool): Whether it says how deep to look.
     """
@@ -121,7 +121,7 @@ class Parameter:
     words: FrozenDict[Value, str] = field(default_factory=FrozenDict)
     needed: FrozenDict[Value, str] = field(default_factory=FrozenDict)
     sentence: str = ""
-    allowed: range | Interval = range(1, 2**53)
+    allowed: range | Between = range(1, 2**53)
     refines: str = ""
     is_cut_off: bool = False
 
@@ -199,13 +199,13 @@ class Description:
 
     def __post_init__(self) -> None:
         # A decorator without brackets is given the function as its first argument.
-        if not isinstance(self.range, tuple):
+        is_pair = isinstance(self.range, tuple) and len(self.range) == 2
+        if not is_pair or not all(isinstance(end, int | float) for end in self.range):
             raise TypeError(
                 f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
                 f"(got {self.range!r})"
             )
-        low, high = self.range
-        if not low <= high:
+        if not self.range[0] <= self.range[1]:
             raise ValueError(f"'range' needs to be in ascending order (got {self.range!r})")
         for each in fields(Description):
             value = getattr(self, each.name)
@@ -673,12 +673,12 @@ def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parame
         case [str() as sentence] if kind is bool:
             return make(bool, words=FrozenDict({False: "", True: sentence}))
         case [str() as sentence] if kind in (int, float):
-            allowed = range(1, 2**53) if kind is int else Interval()
+            allowed = range(1, 2**53) if kind is int else Between()
             return make(kind, sentence=sentence, allowed=allowed)
         case [str() as sentence, range() as allowed] if kind is int:
             return make(int, sentence=sentence, allowed=allowed)
         case [str() as sentence, tuple() as limits, *refined] if kind is float:
-            allowed = Interval(*limits)
+            allowed = Between(*limits)
             return make(float, sentence=sentence, allowed=allowed, refines="".join(refined))
     raise TypeError(
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
