@@ -141,7 +141,7 @@ FOR_THE_PACKAGE = {
     "Catalogue": ("from_dict", "get", "inverse_propensity", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
-    "Definition": ("check", "check_together", "mask", "needs_with"),
+    "Definition": ("check", "check_together", "cut_offs", "mask", "needs_with"),
     "Evaluator": ("runner",),
     "History": ("append", "clear"),
     "Measured": ("cell", "estimate_of"),

@@ -28,12 +28,18 @@ def metric_table() -> str:
         low, high = (f"{bound:g}".replace("inf", "∞") for bound in definition.range)
         cells = [
             spelling + options,
-            definition.docstring.summary,
-            f"${definition.docstring.formula}$",
+            definition.summary,
+            f"${_formula(definition)}$",
             f"{low} to {high}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _formula(definition: metrics.Definition) -> str:
+    """Returns the right-hand side of the formula, as LaTeX."""
+    math = definition.about.partition(".. math::")[2].lstrip("\n").partition("\n\n")[0]
+    return " ".join(line.strip() for line in math.split("\n")).partition("=")[2].strip()
 
 
 def conventions_page() -> str:

@@ -95,16 +95,16 @@ class Population:
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
             eligible = eligible & is_met
-            if not bool((task.degree[eligible] > 0).any()):
-                self._tell_that_nobody_is_left(option, task)
+            if bool((task.degree[eligible] > 0).any()):
+                continue
+            left_out = (
+                f"'{option}' of the population needs to leave a user with ground truth "
+                f"(got {getattr(self, option)}, which leaves none)"
+            )
+            if task.users.numel() == task.num_users:
+                raise ValueError(left_out)
+            warn(left_out)
         return eligible
-
-    def _tell_that_nobody_is_left(self, option: str, task: RankingTask) -> None:
-        left_out = f"'{option}' of the population needs to leave a user with ground truth"
-        value = getattr(self, option)
-        if task.users.numel() == task.num_users:
-            raise ValueError(f"{left_out} (got {value}, which leaves none)")
-        warn(f"{left_out} to measure anything (got {value}, which leaves none of some users)")
 
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
         """Returns the ranking of those whose scores may be evaluated, and how many others had one.
@@ -137,9 +137,7 @@ class Population:
         if self.few_candidates == "count" or ranked.num_candidates is None:
             return torch.ones_like(ranked.degree, dtype=torch.bool)
         k = metric.k or 0
-        can_differ = count_irrelevant(ranked) > 0
-        if metric.depends_on_weight:
-            can_differ = torch.ones_like(can_differ)
+        can_differ = (count_irrelevant(ranked) > 0) | metric.depends_on_weight
         is_defined = can_differ & (ranked.num_candidates > k)
         if metric.definition.depends_on_order:
             is_defined |= ranked.num_candidates == k
@@ -209,14 +207,11 @@ class Convention:
         # A convention is a value: nobody changes it for all others by accident.
         if self.metrics is not None:
             given = check_mapping(self.metrics, "metrics")
-            metrics = {
-                definition(name).name: FrozenDict(check_mapping(arguments, "metrics"))
-                for name, arguments in given.items()
-            }
+            metrics = {definition(name).name: arguments for name, arguments in given.items()}
             if len(metrics) < len(given):
                 raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
-            settle(self, metrics=FrozenDict(metrics))
-            self._check_metrics(metrics)
+            checked = {name: _checked(name, arguments) for name, arguments in metrics.items()}
+            settle(self, metrics=FrozenDict(checked))
         if not isinstance(self.without_cut_off, list | tuple):
             raise TypeError(
                 f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
@@ -225,18 +220,8 @@ class Convention:
             definition(name).name: definition(other).name
             for name, other in check_mapping(self.other_names, "other_names").items()
         }
-        settle(
-            self,
-            without_cut_off=tuple(definition(name).name for name in self.without_cut_off),
-            other_names=FrozenDict(other_names),
-        )
-
-    def _check_metrics(self, metrics: Mapping[str, Mapping[str, Value]]) -> None:
-        for name, arguments in metrics.items():
-            spelled_out = {key: value for key, value in arguments.items() if value != DEEPEST}
-            # A cut-off of one, since whether there is one does not matter here.
-            k = 1 if definition(name).has_cut_off else None
-            Metric(name, k, tuple(spelled_out.items()))
+        without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
+        settle(self, without_cut_off=without_cut_off, other_names=FrozenDict(other_names))
 
     def with_population(self, population: Population) -> "Convention":
         """Returns the same definitions for other users.
@@ -327,3 +312,12 @@ class Convention:
             KeyError: If a field is missing.
         """
         return made_of(cls, {**values, "population": made_of(Population, values["population"])})
+
+
+def _checked(name: str, arguments: object) -> FrozenDict[str, Value]:
+    """Returns the arguments of a metric if it takes them."""
+    given = FrozenDict(check_mapping(arguments, "metrics"))
+    spelled_out = {key: value for key, value in given.items() if value != DEEPEST}
+    # A cut-off of one, since whether there is one does not matter here.
+    Metric(name, 1 if definition(name).has_cut_off else None, tuple(spelled_out.items()))
+    return given

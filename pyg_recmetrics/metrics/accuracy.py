@@ -25,26 +25,16 @@ _MAX_LOOKED_UP = 2**12
 
 # Each choice stands beside the words that say in a sentence what it means. Tables and recipes of
 # results print these words.
-PrecisionNormalizer: TypeAlias = Annotated[
-    Literal["k", "length", "min"],
-    {
-        "k": "divided by k",
-        "length": "divided by the length of the list",
-        "min": "divided by min(k, R)",
-    },
-]
-RecallNormalizer: TypeAlias = Annotated[
-    Literal["R", "min"], {"R": "divided by R", "min": "divided by min(k, R)"}
-]
-MapNormalizer: TypeAlias = Annotated[
-    Literal["min", "R", "k", "hits"],
-    {
-        "min": "divided by min(k, R)",
-        "R": "divided by R",
-        "k": "divided by k",
-        "hits": "divided by the number of hits",
-    },
-]
+_DIVIDED_BY = {
+    "k": "divided by k",
+    "R": "divided by R",
+    "min": "divided by min(k, R)",
+    "length": "divided by the length of the list",
+    "hits": "divided by the number of hits",
+}
+PrecisionNormalizer: TypeAlias = Annotated[Literal["k", "length", "min"], _DIVIDED_BY]
+RecallNormalizer: TypeAlias = Annotated[Literal["R", "min"], _DIVIDED_BY]
+MapNormalizer: TypeAlias = Annotated[Literal["min", "R", "k", "hits"], _DIVIDED_BY]
 ReciprocalRanks: TypeAlias = Annotated[
     Literal["first", "all"], {"first": "", "all": "mean over all relevant items"}
 ]
@@ -121,14 +111,7 @@ def precision(
         >>> metrics.precision(RankedEdges.from_topk(lists, truth), k=2)
         tensor([0.5000], dtype=torch.float64)
     """
-    if normalizer == "length":
-        denominator = length_of_lists(ranked, k)
-    elif normalizer == "k":
-        # By a single number, a GPU does not divide: it multiplies by the reciprocal.
-        denominator = torch.full_like(ranked.degree, k)
-    else:
-        denominator = _max_hits(ranked, k)
-    return _ratio(ranked, ranked.hits(k), denominator, average)
+    return _ratio(ranked, ranked.hits(k), _denominator(ranked, k, normalizer), average)
 
 
 @register(depends_on_order=False, aliases=("trunc_precision", "tp"))
@@ -269,20 +252,18 @@ def recall(
             f"items, observed or not, is not known (got 'min' with {propensity!r})"
         )
     if propensity == "none" and (not weighted or ranked.weight is None):
-        denominator = ranked.degree if normalizer == "R" else _max_hits(ranked, k)
-        return _ratio(ranked, ranked.hits(k), denominator, average)
+        return _ratio(ranked, ranked.hits(k), _denominator(ranked, k, normalizer), average)
     weight = torch.ones_like(ranked.rank, dtype=torch.float64)
     if weighted and ranked.weight is not None:
         # A common factor of all weights, or of those of a user, changes nothing. It keeps sums
         # finite.
         if average == "macro":
-            user = ranked.edge_label_index[0]
-            weight = _relative_weight(ranked.weight, user, ranked.num_users)
+            weight = ranked.weight / _largest_of_user(ranked, ranked.weight)
         else:
             weight = ranked.weight / (ranked.weight.max() if ranked.weight.numel() else 1.0)
     if propensity != "none":
-        catalogue, item = catalogue_of(ranked), ranked.edge_label_index[1]
-        weight = weight * catalogue.inverse_propensity(item, propensity, gamma, clip)
+        item = ranked.edge_label_index[1]
+        weight = weight * catalogue_of(ranked).inverse_propensity(item, propensity, gamma, clip)
     possible = weight
     if normalizer == "min":
         possible = _largest_first(ranked, weight) * (positions(ranked) <= k)
@@ -523,14 +504,9 @@ def map(ranked: RankedEdges, k: int | None = None, normalizer: MapNormalizer = "
         tensor([0.2500], dtype=torch.float64)
     """
     _check_needs_cut_off(k, "normalizer", normalizer)
-    denominator = {
-        "min": _max_hits(ranked, k),
-        "R": ranked.degree,
-        "k": torch.full_like(ranked.degree, k or 0),
-        "hits": ranked.hits(k).clamp(min=1),
-    }[normalizer]
     precision_at_rank = positions(ranked) / ranked.rank.double()
-    return ranked.sum(ranked.is_hit(k) * precision_at_rank) / denominator
+    total = ranked.sum(ranked.is_hit(k) * precision_at_rank)
+    return total / _denominator(ranked, k, normalizer)
 
 
 @register(range=(0.0, torch.inf), depends_on_weight=True)
@@ -602,8 +578,7 @@ def dcg(
     added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, k, discount)
     if propensity != "none":
         user, item = ranked.edge_label_index
-        catalogue = catalogue_of(ranked)
-        inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
+        inverse = catalogue_of(ranked).inverse_propensity(item, propensity, gamma, clip)
         added *= inverse / ranked.sum(inverse)[user]
     value = ranked.sum(added)
     if ranked.weight is not None and not bool(value.isfinite().all()):
@@ -668,7 +643,9 @@ def ndcg(
         tensor([0.3869], dtype=torch.float64)
     """
     _check_needs_cut_off(k, "ideal", ideal)
-    depth = _ideal_depth(ranked, k, ideal_k)
+    if k is not None and ideal_k is not None and ideal_k < k:
+        raise ValueError(f"'ideal_k' needs to be at least k={k} (got {ideal_k})")
+    depth = k if ideal_k is None or k is None else ideal_k
     is_available = ranked.is_hit(depth) if ideal == "retrieved" else None
     gains = _relative_gain(ranked, gain, is_available)
     if ideal == "k":
@@ -759,14 +736,12 @@ def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> T
         >>> metrics.err(ranked, k=3, max_grade=2)  # 1/4 / 2 + 3/4 / 3 * (1 - 1/4)
         tensor([0.3125], dtype=torch.float64)
     """
-    weight = torch.ones_like(ranked.rank, dtype=torch.float64)
-    if ranked.weight is not None:
-        weight = ranked.weight
-        if bool((weight > max_grade).any()):
-            raise ValueError(
-                f"'max_grade' needs to be at least the largest weight, {float(weight.max()):g} "
-                f"(got {max_grade})"
-            )
+    weight = _gain(ranked, "linear")
+    if bool((weight > max_grade).any()):
+        raise ValueError(
+            f"'max_grade' needs to be at least the largest weight, {float(weight.max()):g} "
+            f"(got {max_grade})"
+        )
     # (2^w - 1) / 2^G = 2^(w - G) (1 - 2^-w), where nothing overflows.
     satisfies = torch.exp2(weight - max_grade) * -torch.expm1(weight * -math.log(2))
     goes_on = _product_of_earlier(ranked, 1 - satisfies)
@@ -782,9 +757,16 @@ def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str)
     return (hits / total).masked_fill_(hits == 0, 0.0)
 
 
-def _max_hits(ranked: RankedEdges, k: int | None) -> Tensor:
-    """The largest possible number of hits in the top `k`: min(k, R)."""
-    return ranked.degree if k is None else ranked.degree.clamp(max=k)
+def _denominator(ranked: RankedEdges, k: int | None, normalizer: str) -> Tensor:
+    """What the hits of every user in the top `k` are divided by, of shape `[num_users]`."""
+    if normalizer == "length":
+        return length_of_lists(ranked, k or 0)
+    if normalizer == "hits":
+        return ranked.hits(k).clamp(min=1)
+    if normalizer == "R" or k is None:
+        return ranked.degree
+    # By a single number, a GPU does not divide: it multiplies by the reciprocal.
+    return torch.full_like(ranked.degree, k) if normalizer == "k" else ranked.degree.clamp(max=k)
 
 
 def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> Tensor:
@@ -814,19 +796,6 @@ def _ideal_of_k(ranked: RankedEdges, k: int, discount: str) -> Tensor:
     return _discount(ranks, k, discount).sum()
 
 
-def _ideal_depth(ranked: RankedEdges, k: int | None, ideal_k: int | None) -> int | None:
-    if ideal_k is None or k is None:
-        return k
-    if ideal_k < k:
-        raise ValueError(f"'ideal_k' needs to be at least k={k} (got {ideal_k})")
-    if ranked.depth is not None and ideal_k > ranked.depth:
-        raise ValueError(
-            f"'ideal_k' needs to be at most {ranked.depth}, the depth of the ranking "
-            f"(got {ideal_k})"
-        )
-    return ideal_k
-
-
 def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:
     if k is None and value == "k":
         raise ValueError(f"'{name}' can only be 'k' if 'k' is given (got None as 'k')")
@@ -853,30 +822,23 @@ def _relative_gain(ranked: RankedEdges, gain: str, is_available: Tensor | None) 
     All items are available if it is not said which are. The NDCG is a ratio, so a factor for each
     user does not change it. It keeps the gains finite.
     """
-    weight = ranked.weight
-    if weight is None or gain == "binary":
-        weight = torch.ones_like(ranked.rank, dtype=torch.float64)
+    weight = _gain(ranked, "linear" if gain == "exponential" else gain)
     if is_available is not None:
         weight = weight * is_available
     if _is_binary(ranked, gain):
         return weight
-    user = ranked.edge_label_index[0]
+    largest = _largest_of_user(ranked, weight)
     if gain == "linear":
-        return _relative_weight(weight, user, ranked.num_users)
-    largest = _largest_of_group(weight, user, ranked.num_users)
+        return weight / largest
     # (2^w - 1) / (2^v - 1) = 2^(w - v) (1 - 2^-w) / (1 - 2^-v), where nothing overflows.
     missing = torch.expm1(weight * -math.log(2)) / torch.expm1(largest * -math.log(2))
     return torch.exp2(weight - largest) * missing
 
 
-def _relative_weight(weight: Tensor, group: Tensor, num_groups: int) -> Tensor:
-    """The weight of every edge as a fraction of the largest weight in its group."""
-    return weight / _largest_of_group(weight, group, num_groups)
-
-
-def _largest_of_group(weight: Tensor, group: Tensor, num_groups: int) -> Tensor:
-    """The largest weight in the group of every edge; one if none is positive."""
-    largest = scatter(weight, group, dim_size=num_groups, reduce="max")[group]
+def _largest_of_user(ranked: RankedEdges, weight: Tensor) -> Tensor:
+    """The largest weight of the user of every edge; one if none is positive."""
+    user = ranked.edge_label_index[0]
+    largest = scatter(weight, user, dim_size=ranked.num_users, reduce="max")[user]
     return torch.where(largest > 0, largest, 1.0)
 
 

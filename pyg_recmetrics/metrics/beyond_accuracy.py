@@ -575,15 +575,9 @@ def _sums_by_chunk(edges: Tensor, ptr: Tensor, feature: Tensor) -> Iterator[Tens
         if feature.dim() == 2:
             yield F.embedding_bag(item, feature, chunk_ptr, mode="sum", include_last_offset=True)
         else:
-            yield _counts(user * width + feature[item], (chunk_ptr.numel() - 1, width))
-
-
-def _counts(flat_index: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Counts how often each flat index into a matrix of some shape occurs, as such a matrix."""
-    counts = torch.zeros(shape, dtype=torch.float64, device=flat_index.device)
-    ones = torch.ones_like(flat_index, dtype=torch.float64)
-    counts.view(-1).scatter_add_(0, flat_index, ones)
-    return counts
+            ones, size = torch.ones_like(item, dtype=torch.float64), chunk_ptr.numel() - 1
+            counts = scatter(ones, user * width + feature[item], dim_size=size * width)
+            yield counts.view(size, width)
 
 
 def _divergence(history: Tensor, listed: Tensor) -> Tensor:

@@ -1,8 +1,7 @@
 """Curves: metrics at every cut-off from one to a largest one, and what is read off them."""
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -30,17 +29,14 @@ Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
 #: How to get from the values of all users to one: a word, or a function of the values and `dim`.
 Aggregation: TypeAlias = Literal["mean", "median", "min", "max"] | Callable[..., Tensor]
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
 #: How many values of users and cut-offs are in memory at once, each of 8 bytes.
 _NUM_VALUES_AT_ONCE = 2**22
 
-_AGGREGATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "mean": lambda values: values.mean(dim=0),
-    "median": lambda values: values.median(dim=0).values,
-    "min": lambda values: values.amin(dim=0),
-    "max": lambda values: values.amax(dim=0),
+_AGGREGATIONS: dict[str, Callable[..., Tensor]] = {
+    "mean": torch.mean,
+    "median": lambda values, dim: values.median(dim).values,
+    "min": torch.amin,
+    "max": torch.amax,
 }
 
 
@@ -86,20 +82,6 @@ def at_every_k(metric: str, max_k: int) -> list[Metric]:
     return [Metric(at_max_k.name, k, at_max_k.arguments) for k in range(1, max_k + 1)]
 
 
-def _refuses_pairs(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Lets a call with `(preds, target, max_k=2)`, as torchmetrics' functions take, say so."""
-
-    # Python itself would say that `max_k` was given twice.
-    @wraps(function)
-    def checked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if args:
-            check_ranked(args[0])
-        return function(*args, **kwargs)
-
-    return checked
-
-
-@_refuses_pairs
 def precision_recall_curve(
     ranked: RankedEdges,
     max_k: int | None = None,
@@ -171,11 +153,10 @@ def precision_recall_curve(
         precision, recall = _at_every(ranked, block, adaptive_k)
         for values, collected in ((precision, precisions), (recall, recalls)):
             filled = fill_without_truth(values, ranked.degree, empty_target_action)
-            collected.append(aggregate(filled[is_counted]))
+            collected.append(aggregate(filled[is_counted], dim=0))
     return torch.cat(precisions), torch.cat(recalls), top_k
 
 
-@_refuses_pairs
 def recall_at_fixed_precision(
     ranked: RankedEdges,
     min_precision: float = 0.0,
@@ -228,6 +209,7 @@ def recall_at_fixed_precision(
         >>> metrics.recall_at_fixed_precision(ranked, min_precision=0.6)
         (tensor(1., dtype=torch.float64), tensor(3))
     """
+    check_ranked(ranked)
     min_precision = check_min_precision(min_precision)
     curve = precision_recall_curve(
         ranked,
@@ -259,14 +241,14 @@ def check_min_precision(min_precision: object) -> float:
     return number
 
 
-def aggregate_of(aggregation: Aggregation) -> Callable[[Tensor], Tensor]:
-    """Returns a function that gets from `[num_users, num_cut_offs]` to `[num_cut_offs]`.
+def aggregate_of(aggregation: Aggregation) -> Callable[..., Tensor]:
+    """Returns a function of `[num_users, num_cut_offs]` and `dim` with values `[num_cut_offs]`.
 
     Raises:
         ValueError: If `aggregation` is neither a function nor a word for one.
     """
     if callable(aggregation):
-        return lambda values: aggregation(values, dim=0)
+        return aggregation
     check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
     return _AGGREGATIONS[aggregation]
 

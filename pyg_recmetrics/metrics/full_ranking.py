@@ -104,15 +104,15 @@ def roc_auc(
     if propensity == "none":
         value = 1 - ranked.sum(num_above) / (ranked.degree * num_irrelevant)
     else:
-        catalogue, item = catalogue_of(ranked), ranked.edge_label_index[1]
-        inverse = catalogue.inverse_propensity(item, propensity, gamma, clip)
+        item = ranked.edge_label_index[1]
+        inverse = catalogue_of(ranked).inverse_propensity(item, propensity, gamma, clip)
         value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * num_irrelevant)
         value = value.clamp(min=0.0)  # Only rounding errors make it negative.
     if average == "macro":
         return value
     weights = candidates_of(ranked) if average == "candidates" else ranked.degree
     is_counted = (ranked.degree > 0) & (num_irrelevant > 0)
-    return value * weights / _mean_over(ranked, weights, is_counted)
+    return value * weights / exact_mean(weights[is_counted].double())
 
 
 @register(needs_all_ranks=True)
@@ -353,12 +353,7 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
 
 def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor | float:
     """What to divide the sum of a user by: its own denominator, or the mean of all."""
-    return own if average == "macro" else _mean_over(ranked, own, ranked.degree > 0)
-
-
-def _mean_over(ranked: RankedEdges, values: Tensor, is_counted: Tensor) -> float:
-    """The mean over the users of a mask, in double precision."""
-    return exact_mean(values[is_counted].double())
+    return own if average == "macro" else exact_mean(own[ranked.degree > 0].double())
 
 
 def _num_above(ranked: RankedEdges) -> Tensor:

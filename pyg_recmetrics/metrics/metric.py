@@ -93,8 +93,8 @@ class Metric:
         defined = self.definition
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
-        cut_offs = [value for name, value in self.arguments if defined.parameters[name].is_cut_off]
-        return max([self.k or 1, *map(int, cut_offs)])
+        others = [int(value) for name, value in self.arguments if name in defined.cut_offs]
+        return max([self.k or 1, *others])
 
     @property
     def needs(self) -> tuple[str, ...]:

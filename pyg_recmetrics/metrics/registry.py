@@ -10,19 +10,16 @@ function that computes the metric from it.
 """
 
 import inspect
-import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property, partial, wraps
-from pathlib import Path
 from types import NoneType
 from typing import (
     Annotated,
     Any,
     Literal,
-    NamedTuple,
     ParamSpec,
     Protocol,
     TypeAlias,
@@ -55,13 +52,6 @@ from pyg_recmetrics.task.catalogue import check_has
 Value: TypeAlias = str | int | float | bool
 
 
-class HalfOpen(NamedTuple):
-    """The numbers in `(low, high]`, where a plain pair stands for those between its two."""
-
-    low: float
-    high: float
-
-
 P = ParamSpec("P")
 V = TypeVar("V")
 
@@ -92,8 +82,23 @@ Propensity: TypeAlias = Annotated[
 Gamma: TypeAlias = Annotated[float, "", (0, 10)]
 #: The smallest propensity that counts as it is.
 Clip: TypeAlias = Annotated[
-    float, "propensities below {0} raised to {0}", HalfOpen(0, 1), "propensity"
+    float, "propensities below {0} raised to {0}", (0, 1, "]"), "propensity"
 ]
+
+
+@dataclass(frozen=True)
+class Between:
+    """The numbers between two, of which the second is one of them if the end is `"]"`."""
+
+    low: float = 0
+    high: float = 1
+    end: Literal[")", "]"] = ")"
+
+    def __contains__(self, number: float) -> bool:
+        return self.low < number < self.high or (self.end == "]" and number == self.high)
+
+    def __str__(self) -> str:
+        return f"({self.low:g}, {self.high:g}{self.end}"
 
 
 @dataclass(frozen=True)
@@ -109,8 +114,7 @@ class Parameter:
             numbers.
         needed (mapping): What some values need besides ranks, see :class:`Definition`.
         sentence (str): What a number says in a sentence, with `{}` for the number.
-        allowed (range): The positive integers that it takes.
-        interval (tuple): The numbers that a real number lies between, or :class:`HalfOpen`.
+        allowed (range or Between): The numbers that it takes.
         refines (str): The parameter without which it means nothing; empty if there is none.
         is_cut_off (bool): Whether it says how deep to look.
     """
@@ -122,8 +126,7 @@ class Parameter:
     words: FrozenDict[Value, str] = field(default_factory=FrozenDict)
     needed: FrozenDict[Value, str] = field(default_factory=FrozenDict)
     sentence: str = ""
-    allowed: range = range(1, 2**53)
-    interval: tuple[float, float] = (0, 1)
+    allowed: range | Between = range(1, 2**53)
     refines: str = ""
     is_cut_off: bool = False
 
@@ -140,24 +143,10 @@ class Parameter:
             return check_choice(value, self.name, [*map(str, self.words)])
         if self.kind is bool:
             return check_boolean(value, self.name)
-        return self._check_integer(value) if self.kind is int else self._check_real(value)
-
-    def _check_integer(self, value: object) -> int:
-        number = check_positive_integer(value, self.name)
+        check_number = check_positive_integer if self.kind is int else check_finite_number
+        number = check_number(value, self.name)
         if number not in self.allowed:
-            first, last = self.allowed[0], self.allowed[-1]
-            raise ValueError(
-                f"'{self.name}' needs to be an integer from {first} to {last} (got {number})"
-            )
-        return number
-
-    def _check_real(self, value: object) -> float:
-        number = check_finite_number(value, self.name)
-        low, high = self.interval
-        has_end = isinstance(self.interval, HalfOpen)
-        if not (low < number < high or (has_end and number == high)):
-            interval = f"({low:g}, {high:g}{']' if has_end else ')'}"
-            raise ValueError(f"'{self.name}' needs to be in {interval} (got {value!r})")
+            raise ValueError(f"'{self.name}' needs to be in {self.allowed} (got {value!r})")
         return number
 
     def read(self, text: str) -> Value:
@@ -193,44 +182,6 @@ def spelled(text: str, known: Collection[V]) -> V | str:
     return next((each for each in known if folded(str(each)) == name), text)
 
 
-@dataclass(frozen=True)
-class Docstring:
-    """The parts of a metric's docstring.
-
-    Attributes:
-        about (str): What comes before the arguments: summary, formula and explanation.
-        arguments (mapping): The lines that explain each argument, by its name.
-        source (str): Where the definition comes from; empty if the docstring does not say.
-    """
-
-    about: str
-    arguments: FrozenDict[str, str]
-    source: str
-
-    @classmethod
-    def of(cls, function: Callable[..., Any]) -> "Docstring":
-        """Reads the docstring of a function in Google style."""
-        text = inspect.getdoc(function) or ""
-        about, _, rest = text.partition("\nArgs:\n")
-        # The explanation of an argument goes on as long as lines are indented further.
-        explained = re.split(r"\n(?= {4}\S)", rest.partition("\n\n")[0])
-        source = re.search(r"^Source: .*?(?=\n\n|\Z)", text, flags=re.MULTILINE | re.DOTALL)
-        named = {each.split(maxsplit=1)[0].strip("*:"): each for each in explained if rest}
-        return cls(about.rstrip(), FrozenDict(named), source[0] if source else "")
-
-    @property
-    def summary(self) -> str:
-        """The first line."""
-        return self.about.split("\n")[0]
-
-    @property
-    def formula(self) -> str:
-        """The right-hand side of the formula, as LaTeX; empty if there is none."""
-        math = self.about.partition(".. math::")[2].lstrip("\n").partition("\n\n")[0]
-        lines = (line.strip() for line in math.split("\n"))
-        return " ".join(lines).partition("=")[2].strip()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """What the author of a metric says about it, see :func:`register` and :class:`Definition`.
@@ -253,7 +204,8 @@ class Description:
 
     def __post_init__(self) -> None:
         # A decorator without brackets is given the function as its first argument.
-        if not _is_pair_of_numbers(self.range):
+        is_pair = isinstance(self.range, tuple) and len(self.range) == 2
+        if not is_pair or not all(isinstance(end, int | float) for end in self.range):
             raise TypeError(
                 f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
                 f"(got {self.range!r})"
@@ -261,10 +213,13 @@ class Description:
         if not self.range[0] <= self.range[1]:
             raise ValueError(f"'range' needs to be in ascending order (got {self.range!r})")
         for each in fields(Description):
+            value = getattr(self, each.name)
             if each.type is bool:
-                check_boolean(getattr(self, each.name), each.name)
-        for name in ("needs", "aliases"):
-            _check_strings(getattr(self, name), name)
+                check_boolean(value, each.name)
+            if each.name in ("needs", "aliases") and not (
+                isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+            ):
+                raise TypeError(f"'{each.name}' needs to be a tuple of strings (got {value!r})")
         for alias in self.aliases:
             if not alias.isidentifier() or alias != folded(alias):
                 raise ValueError(
@@ -310,20 +265,26 @@ class Definition(Description):
     parameters: FrozenDict[str, Parameter]
 
     @property
-    def docstring(self) -> Docstring:
-        """The parts of its docstring."""
-        return Docstring.of(self.function)
+    def about(self) -> str:
+        """What its docstring says before the arguments: summary, formula and explanation."""
+        return (inspect.getdoc(self.function) or "").partition("\n\nArgs:\n")[0]
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring."""
+        return self.about.partition("\n")[0]
 
     @cached_property
-    def may_need(self) -> tuple[str, ...]:
-        """Inputs besides ranks that only some argument values require."""
-        return tuple(need for each in self.parameters.values() for need in each.needed.values())
+    def cut_offs(self) -> tuple[str, ...]:
+        """The names of all arguments that say how deep to look."""
+        others = (name for name, each in self.parameters.items() if each.is_cut_off)
+        return ("k", *others) if self.has_cut_off else tuple(others)
 
     def needs_with(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns what it needs besides ranks, given the values of its parameters."""
         always = (need.format_map(arguments) for need in self.needs)
-        some_need_more = (each for each in self.parameters.values() if each.needed)
-        chosen = (each.needed.get(arguments[each.name]) for each in some_need_more)
+        with_needs = (each for each in self.parameters.values() if each.needed)
+        chosen = (each.needed.get(arguments[each.name]) for each in with_needs)
         return (*always, *filter(None, chosen))
 
     def check(self, ranked: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,15 +303,17 @@ class Definition(Description):
         if self.needs_all_ranks:
             _check_all_ranks(ranked)
         checked = dict(arguments)
-        if self.has_cut_off:
-            checked["k"] = self._check_cut_off(ranked, arguments["k"])
+        if self.needs_cut_off or checked.get("k") is not None:
+            checked["k"] = check_positive_integer(checked["k"], "k")
         if self.needs_candidates and ranked.num_candidates is None:
             raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
         for name, parameter in self.parameters.items():
             if arguments[name] is not parameter.default:
                 checked[name] = parameter.check(arguments[name])
         self.check_together(checked)
-        for need in self.needs_with(checked) if self.needs or self.may_need else ():
+        if self.has_cut_off and ranked.depth is not None:
+            self._check_depth(ranked.depth, checked)
+        for need in self.needs_with(checked):
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
             if need == "seen":
@@ -378,20 +341,18 @@ class Definition(Description):
             return value
         return value.masked_fill(truth.has_none, torch.nan)
 
-    def _check_cut_off(self, ranked: RankedEdges, k: object) -> int | None:
-        checked = check_positive_integer(k, "k") if self.needs_cut_off or k is not None else None
-        depth = ranked.depth
-        if depth is not None and checked is None:
+    def _check_depth(self, depth: int, arguments: Mapping[str, Any]) -> None:
+        if arguments["k"] is None:
             raise ValueError(
                 f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
                 f"ranking down to {depth})"
             )
-        if depth is not None and checked is not None and checked > depth:
-            raise ValueError(
-                f"'k' needs to be at most {depth}, the depth down to which was ranked "
-                f"(got {checked})"
-            )
-        return checked
+        for name in self.cut_offs:
+            if arguments[name] is not None and arguments[name] > depth:
+                raise ValueError(
+                    f"'{name}' needs to be at most {depth}, the depth down to which was ranked "
+                    f"(got {arguments[name]})"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -417,11 +378,6 @@ class AggregateDefinition(Definition):
     state: Callable[[RankedEdges, int], Tensor]
     compute: Callable[[Tensor], Tensor]
 
-    @property
-    def needs_lists_only(self) -> bool:
-        """Whether it needs nothing but lists, so not the number of items either."""
-        return self.needs == ("items",)
-
 
 def check_ranked(ranked: object) -> RankedEdges:
     """Returns `ranked` if it is `RankedEdges`."""
@@ -433,12 +389,6 @@ def check_ranked(ranked: object) -> RankedEdges:
 
 
 def _check_all_ranks(ranked: RankedEdges) -> None:
-    if ranked.is_candidate is not None and not bool(ranked.is_candidate.all()):
-        num_missing = int((~ranked.is_candidate).sum())
-        raise ValueError(
-            f"'ranked' needs to hold the rank of every edge, and truth that is no candidate has "
-            f"none: take it out of the task with missing='drop' (got {num_missing} such edges)"
-        )
     if num_others := num_with_other_places(ranked):
         raise ValueError(
             f"'ranked' needs to hold the rank of every edge among the candidates, and lists with "
@@ -449,19 +399,10 @@ def _check_all_ranks(ranked: RankedEdges) -> None:
     if num_unknown or ranked.num_candidates is None:
         raise ValueError(
             f"'ranked' needs to hold the rank of every edge among all candidates: rank with "
-            f"'full=True', by scores that are finite for relevant items (got "
+            f"'full=True', by scores that are finite for relevant items, and take truth that is no "
+            f"candidate out of the task with missing='drop' (got "
             f"{f'{num_unknown} edges without a rank' if num_unknown else 'only lists'})"
         )
-
-
-def _is_pair_of_numbers(value: Any) -> bool:
-    is_pair = isinstance(value, tuple) and len(value) == 2
-    return is_pair and all(isinstance(part, int | float) for part in value)
-
-
-def _check_strings(value: object, name: str) -> None:
-    if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
-        raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
 
 
 class AggregateMetric(Protocol):
@@ -525,25 +466,26 @@ def register(
     description = Description(**locals())  # all arguments, by name
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        signature = inspect.signature(function)
         unchecked = _define(function, description)
-        first, *others = signature.parameters.values()
-        defaults = {each.name: each.default for each in others if each.default is not each.empty}
-        names = {each.name for each in others if first.name == "ranked"}
+        signature = inspect.signature(function)
+        names = signature.parameters.keys()
+        defaults = {
+            name: each.default
+            for name, each in signature.parameters.items()
+            if each.default is not each.empty
+        }
         required = names - defaults.keys()
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            if len(args) == 1 and required <= kwargs.keys() <= names:
-                # To bind arguments takes longer than a metric of few users.
-                ranked = check_ranked(args[0])
-                given = unchecked.check(ranked, {**defaults, **kwargs})
-                return unchecked.mask(unchecked.function(ranked, **given), ranked)
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            ranked = bound.arguments["ranked"]
-            bound.arguments |= unchecked.check(ranked, bound.arguments)
-            return unchecked.mask(unchecked.function(*bound.args, **bound.kwargs), ranked)
+            # To bind arguments takes longer than a metric of few users.
+            given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+            is_complete = required <= given.keys() <= names
+            if not is_complete or len(given) < len(args) + len(kwargs):
+                signature.bind(*args, **kwargs)  # which says what is wrong
+            ranked = given.pop("ranked")
+            given = unchecked.check(ranked, {**defaults, **given})
+            return unchecked.mask(unchecked.function(ranked, **given), ranked)
 
         _add(replace(unchecked, function=checked))
         return checked
@@ -647,7 +589,7 @@ def definition(name: str) -> Definition:
 
     Example:
         >>> from pyg_recmetrics import metrics
-        >>> metrics.definition("recall").docstring.summary
+        >>> metrics.definition("recall").summary
         'The fraction of the relevant items that is in the top `k`.'
         >>> metrics.definition("R-Precision").name, metrics.definition("HR").name
         ('r_precision', 'hit_rate')
@@ -685,57 +627,36 @@ def _letters(name: str) -> str:
 
 def _add(defined: Definition) -> None:
     """Registers a metric. Running the notebook cell that defines it again replaces it."""
-    replaced = _DEFINITIONS.get(defined.name)
-    if replaced is not None and not _is_same_function(replaced.function, defined.function):
-        raise ValueError(
-            f"a metric named '{defined.name}' is already registered by "
-            f"'{replaced.function.__module__}'"
-        )
-    others = [each for each in _DEFINITIONS.values() if each is not replaced]
-    taken = {alias: each for each in others for alias in each.aliases}
-    if defined.name in taken:
-        raise ValueError(
-            f"the name '{defined.name}' is already registered as an alias of "
-            f"{_described(taken[defined.name])}"
-        )
-    taken |= {folded(each.name): each for each in others}
-    for alias in defined.aliases:
-        if alias in taken:
+    others = [each for each in _DEFINITIONS.values() if not _is_same(each, defined)]
+    taken = {name: each for each in others for name in (each.name, *each.aliases)}
+    for name in (defined.name, *defined.aliases):
+        if name in taken:
+            owner = taken[name]
             raise ValueError(
-                f"'aliases' needs names that are not taken (got '{alias}', which means "
-                f"{_described(taken[alias])})"
+                f"names of metrics need to be new (got '{name}', which means '{owner.name}', a "
+                f"metric of '{owner.function.__module__}')"
             )
     _DEFINITIONS[defined.name] = defined
 
 
-def _described(definition: Definition) -> str:
-    return f"'{definition.name}', a metric of '{definition.function.__module__}'"
-
-
-def _is_same_function(first: Callable[..., Any], second: Callable[..., Any]) -> bool:
-    """Returns whether two functions come from the same lines of code.
-
-    A cell of a notebook has another file each time it runs. A script has another module if it is
-    also imported.
-    """
-    if first.__qualname__ != second.__qualname__:
-        return False
-    file, other_file = (inspect.unwrap(f).__code__.co_filename for f in (first, second))
-    is_same_file = file == other_file and Path(file).is_file()
-    return is_same_file or first.__module__ == second.__module__
+def _is_same(first: Definition, second: Definition) -> bool:
+    """Returns whether two metrics are the same function, of which a cell may run again."""
+    places = ((each.function.__module__, each.function.__qualname__) for each in (first, second))
+    return len({*places}) == 1
 
 
 def _define(function: Callable[..., Tensor], description: Description) -> Definition:
     """Reads what the signature of a metric says, besides what its author says."""
     signature = inspect.signature(function)
-    if "ranked" not in signature.parameters:
-        raise TypeError(f"'{function.__name__}' needs to take 'ranked' (got {signature})")
+    first, *others = signature.parameters or [""]
+    if first != "ranked":
+        raise TypeError(f"'{function.__name__}' needs to take 'ranked' first (got {signature})")
     hints = get_type_hints(function, include_extras=True)
     k = signature.parameters.get("k")
     parameters = {
-        name: parameter_of(name, parameter.default, hints[name], function.__name__)
-        for name, parameter in signature.parameters.items()
-        if name not in ("ranked", "k")
+        name: parameter_of(name, signature.parameters[name].default, hints[name], function.__name__)
+        for name in others
+        if name != "k"
     }
     return Definition(
         **vars(description),
@@ -749,40 +670,29 @@ def _define(function: Callable[..., Tensor], description: Description) -> Defini
 
 def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
     """Reads what a parameter takes, and what its values mean, from its annotation."""
-    kind, *meaning = _kind_and_meaning(hint)
-    make = partial(Parameter, name, default)
+    match get_args(hint):
+        case [given, none] if none is NoneType:
+            hint = given
+    kind, *meaning = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    choices, make = get_args(kind), partial(Parameter, name, default)
     match meaning:
-        case [] if kind in (int, int | None):
+        case [] if kind is int:
             return make(int, sentence=f"{name} {{}}", is_cut_off=True)
-        case [dict() as words] if words and set(get_args(kind)) == set(words):
-            return make(str, words=FrozenDict(words))
-        case [dict() as words, dict() as needed] if words and set(get_args(kind)) == set(words):
-            return make(str, words=FrozenDict(words), needed=FrozenDict(needed))
+        case [dict() as words, *needed] if choices and words.keys() >= set(choices):
+            of_choices = FrozenDict({choice: words[choice] for choice in choices})
+            return make(str, words=of_choices, needed=FrozenDict(*needed))
         case [str() as sentence] if kind is bool:
-            first = default is True
-            words = {value: sentence if value else "" for value in (first, not first)}
-            return make(bool, words=FrozenDict(words))
+            return make(bool, words=FrozenDict({False: "", True: sentence}))
         case [str() as sentence] if kind in (int, float):
-            return make(kind, sentence=sentence)
+            allowed = range(1, 2**53) if kind is int else Between()
+            return make(kind, sentence=sentence, allowed=allowed)
         case [str() as sentence, range() as allowed] if kind is int:
             return make(int, sentence=sentence, allowed=allowed)
-        case [str() as sentence, tuple() as interval] if kind is float:
-            return make(float, sentence=sentence, interval=interval)
-        case [str() as sentence, tuple() as interval, str() as refined] if kind is float:
-            return make(float, sentence=sentence, interval=interval, refines=refined)
+        case [str() as sentence, tuple() as limits, *refined] if kind is float:
+            allowed = Between(*limits)
+            return make(float, sentence=sentence, allowed=allowed, refines="".join(refined))
     raise TypeError(
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
         f"Annotated[float, 'words'], or to be an integer (got {hint})"
     )
-
-
-def _kind_and_meaning(hint: Any) -> tuple[Any, ...]:
-    """Returns the type in an annotation, and the words that come with it.
-
-    A real number may be `None` by default.
-    """
-    match get_args(hint):
-        case [number, none] if none is NoneType and get_args(number)[:1] == (float,):
-            hint = number
-    return get_args(hint) if get_origin(hint) is Annotated else (hint,)

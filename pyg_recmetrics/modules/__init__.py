@@ -13,9 +13,7 @@ A class takes the arguments of the function, and these:
 - `keep_per_user` (bool): Whether the metric keeps the value of every user for `compute_per_user()`,
   besides a sum and a count. (default: `False`)
 - `catalogue` (:class:`~pyg_recmetrics.Catalogue`): What is known about the items. Only metrics that
-  need to know more than lists say take it, such as `Coverage` and `Novelty`. Three classes also
-  take what PyG's take in its place: `Coverage(num_dst_nodes=)`, `Diversity(category=)` and
-  `Popularity(popularity=)`.
+  need to know more than lists say take it, such as `Coverage` and `Novelty`.
 - `weighted` (bool): Whether every mini-batch needs to hold weights, for metrics that look at them.
   (default: `False`)
 - The arguments of all metrics of torchmetrics, where it is installed: `compute_on_cpu`,

@@ -1,7 +1,6 @@
 # Written by tests/support/tools/module_stubs.py from the registry of metrics.
 from typing import Literal
 
-from torch import Tensor
 from typing_extensions import Unpack
 
 from pyg_recmetrics.modules.classes import base_class as base_class
@@ -191,12 +190,7 @@ class Coverage(OverAllUsers):
     """The fraction of all items that are in the top `k` of at least one user."""
 
     def __init__(
-        self,
-        k: int,
-        *,
-        catalogue: Catalogue | None = None,
-        num_dst_nodes: int | None = None,
-        **kwargs: Unpack[TorchmetricsArguments],
+        self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
     ) -> None: ...
 
 class Gini(OverAllUsers):
@@ -223,8 +217,7 @@ class Popularity(MeanOverUsers):
         self,
         k: int,
         *,
-        catalogue: Catalogue | None = None,
-        popularity: Tensor | None = None,
+        catalogue: Catalogue,
         keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
@@ -262,8 +255,7 @@ class Diversity(MeanOverUsers):
         k: int,
         over: Literal["category", "embedding"] = "category",
         *,
-        catalogue: Catalogue | None = None,
-        category: Tensor | None = None,
+        catalogue: Catalogue,
         keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...

@@ -5,13 +5,9 @@ from functools import cache
 from math import isinf
 from typing import Any, cast, get_type_hints
 
-from torch import Tensor
-
 from pyg_recmetrics.metrics import AggregateDefinition, Definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
-from pyg_recmetrics.metrics.registry import Docstring
 from pyg_recmetrics.modules.ranking_metric import (
-    PYGS,
     MeanOverUsers,
     OverAllUsers,
     OverListedItems,
@@ -26,43 +22,21 @@ _PACKAGE = __name__.rpartition(".")[0]
 _ABBREVIATIONS = ("auc", "dcg", "err", "map", "mrr", "ndcg", "pr", "rbp", "roc")
 
 
+#: What is said of each class besides what its metric is.
+_ABOUT = """\
+This class computes :func:`~pyg_recmetrics.metrics.{0}` over mini-batches. It takes the arguments of
+the function, and the options that :mod:`pyg_recmetrics.modules` explains."""
+
+
 def _options(
     *,
     catalogue: Catalogue | None = None,
-    num_dst_nodes: int | None = None,
-    category: Tensor | None = None,
-    popularity: Tensor | None = None,
     weighted: bool = False,
     empty_target_action: EmptyTargetAction = "skip",
     keep_per_user: bool = False,
     **kwargs: Any,
 ) -> None:
-    """What a class takes besides what the function of the same metric takes.
-
-    Args:
-        catalogue (Catalogue, optional): What is known about the items, which some metrics need, and
-            some of their arguments. (default: `None`)
-        num_dst_nodes (int, optional): The number of items, in place of `catalogue`.
-            (default: `None`)
-        category (torch.Tensor, optional): The category of every item as an integer, of shape
-            `[num_items]`, in place of `catalogue`. (default: `None`)
-        popularity (torch.Tensor, optional): How often every item was seen as an integer, of shape
-            `[num_items]`, in place of `catalogue`. (default: `None`)
-        weighted (bool, optional): Whether every mini-batch needs to hold weights. Those that are
-            given count in any case. (default: `False`)
-        empty_target_action (str, optional): What users without ground truth count as. `"skip"`
-            leaves them out of the mean, `"neg"` counts them as zero, `"pos"` counts them as one,
-            and `"error"` raises an error. (default: `"skip"`)
-        keep_per_user (bool, optional): Whether to keep the value of every user for
-            `compute_per_user()`. (default: `False`)
-        **kwargs: The arguments of all metrics of torchmetrics, see :mod:`pyg_recmetrics.modules`.
-    """
-
-
-_RAISES = """\
-Raises:
-    TypeError: If an argument is missing, or is none of the above.
-    ValueError: If the value of an argument is none of the above, or not enough for the metric."""
+    """What a class takes besides what the function of the same metric takes."""
 
 
 def class_name(name: str) -> str:
@@ -88,7 +62,7 @@ def base_class(definition: Definition) -> type[RankingMetric] | None:
         return None
     if not isinstance(definition, AggregateDefinition):
         return MeanOverUsers
-    return OverListedItems if definition.needs_lists_only else OverAllUsers
+    return OverListedItems if definition.needs == ("items",) else OverAllUsers
 
 
 @cache
@@ -109,7 +83,7 @@ def make_class(definition: Definition) -> type[RankingMetric]:
     ends = (None if isinf(end) else end for end in definition.range)
     attributes = {
         "__module__": _PACKAGE,
-        "__doc__": _docstring(definition),
+        "__doc__": f"{definition.about}\n\n{_ABOUT.format(definition.name)}",
         "__signature__": _signature(definition),
         "definition": definition,
         "higher_is_better": definition.higher_is_better,
@@ -120,44 +94,22 @@ def make_class(definition: Definition) -> type[RankingMetric]:
     return cast(type[RankingMetric], type(name, (base,), attributes))
 
 
-def _options_of(definition: Definition) -> dict[str, inspect.Parameter]:
-    """The arguments that the class of a metric takes, and its function does not."""
-    fact = PYGS.get(definition.name)
-    needs_catalogue = bool(set(definition.needs) - {"items"})
-    is_taken = {
-        "catalogue": needs_catalogue or bool(definition.may_need),
-        **{name: name == fact for name in PYGS.values()},
-        "weighted": definition.depends_on_weight,
-        "empty_target_action": definition.needs_truth,
-        "keep_per_user": not isinstance(definition, AggregateDefinition),
-    }
-    parameters = inspect.signature(_options).parameters
-    options = {name: each for name, each in parameters.items() if is_taken.get(name, True)}
-    if needs_catalogue and fact is None:
-        required = {"default": inspect.Parameter.empty, "annotation": Catalogue}
-        options["catalogue"] = options["catalogue"].replace(**required)
-    return options
-
-
 def _signature(definition: Definition) -> inspect.Signature:
     """The signature of the function without `ranked`, and the options of the class."""
     function = inspect.unwrap(definition.function)
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
-    return inspect.Signature([*parameters, *_options_of(definition).values()])
-
-
-def _docstring(definition: Definition) -> str:
-    """The docstring of the function, with what is different for the class."""
-    docstring, options = definition.docstring, Docstring.of(_options).arguments
-    explained = [lines for name, lines in docstring.arguments.items() if name != "ranked"]
-    explained += [options[name] for name in _options_of(definition) if name in options]
-    sections = [
-        docstring.about,
-        f"This class computes :func:`~pyg_recmetrics.metrics.{definition.name}` over mini-batches.",
-        "\n".join(["Args:", *explained]),
-        _RAISES,
-        docstring.source,
-    ]
-    return "\n\n".join(section for section in sections if section)
+    needs_catalogue = bool(set(definition.needs) - {"items"})
+    is_taken = {
+        "catalogue": needs_catalogue or any(each.needed for each in definition.parameters.values()),
+        "weighted": definition.depends_on_weight,
+        "empty_target_action": definition.needs_truth,
+        "keep_per_user": not isinstance(definition, AggregateDefinition),
+    }
+    options = dict(inspect.signature(_options).parameters)
+    if needs_catalogue:
+        required = {"default": inspect.Parameter.empty, "annotation": Catalogue}
+        options["catalogue"] = options["catalogue"].replace(**required)
+    taken = [option for name, option in options.items() if is_taken.get(name, True)]
+    return inspect.Signature([*parameters, *taken])

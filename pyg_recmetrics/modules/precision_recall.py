@@ -102,8 +102,7 @@ class PrecisionRecallCurve(StreamingMetric):
         """Returns the arguments that are not the default."""
         # Not those of its own type, as a class that derives from it may take others.
         *own, _ = inspect.signature(PrecisionRecallCurve).parameters.values()
-        values = {parameter.name: getattr(self, parameter.name) for parameter in own}
-        return {p.name: values[p.name] for p in own if values[p.name] != p.default}
+        return {p.name: value for p in own if (value := getattr(self, p.name)) != p.default}
 
     @property
     def identity(self) -> dict[str, str]:

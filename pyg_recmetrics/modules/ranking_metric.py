@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_boolean, check_integers, check_positive_integer
+from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.messages import warn
@@ -29,9 +29,6 @@ from pyg_recmetrics.task import Catalogue
 
 # PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.
 _PyGMetric = getattr(link_pred, "_LinkPredMetric", link_pred.BaseMetric)
-
-#: What PyG's class of a metric takes in place of a catalogue, by the name of the metric.
-PYGS = {"coverage": "num_dst_nodes", "diversity": "category", "popularity": "popularity"}
 
 
 class _NoCutOff(int):
@@ -72,13 +69,15 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         super().__init__(**arguments.pop("kwargs", {}))
-        # Nobody wants to read a tensor with one number for each item.
-        self._arguments = {n: x for n, x in arguments.items() if not isinstance(x, Tensor)}
+        self._arguments = arguments
         self.weighted = check_boolean(arguments.get("weighted", False), "weighted")
         self.empty_target_action: EmptyTargetAction = arguments.get("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
         self.keep_per_user = check_boolean(arguments.get("keep_per_user", False), "keep_per_user")
-        self.catalogue = self._catalogue_of(arguments)
+        self.catalogue: Catalogue | None = arguments.get("catalogue")
+        if not isinstance(self.catalogue, Catalogue | None):
+            kind = type(self.catalogue).__name__
+            raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {kind})")
         of_function = {n: arguments[n] for n in self.definition.parameters if n in arguments}
         self.metric = Metric(self.definition.name, arguments.get("k"), tuple(of_function.items()))
         self.metric.check_catalogue(self.catalogue)
@@ -139,29 +138,14 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self.catalogue = self.catalogue.to(ranked.rank.device)
         return ranked.with_catalogue(self.catalogue)
 
-    def _catalogue_of(self, arguments: dict[str, Any]) -> Catalogue | None:
-        """The catalogue in the arguments, or one that is made of the argument of PyG's class."""
-        pygs = PYGS.get(self.definition.name, "")
-        catalogue, fact = arguments.get("catalogue"), arguments.get(pygs)
-        if pygs and (catalogue is None) == (fact is None):
-            raise TypeError(
-                f"'{type(self).__name__}' needs to be given either 'catalogue' or '{pygs}' (got "
-                f"{'neither' if fact is None else 'both'})"
-            )
-        if catalogue is not None and not isinstance(catalogue, Catalogue):
-            kind = type(catalogue).__name__
-            raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {kind})")
-        return catalogue if fact is None else _catalogue_made_of(pygs, fact)
-
     def _warn_about_short_lists(self, ranked: RankedEdges) -> None:
         """Warns, but only once, of lists that are too short for the metric."""
         if self._has_warned or ranked.num_users == 0:
             return
         lists = lists_of(ranked)
-        if self.definition.has_cut_off:
-            needed = self.metric.depth or 0  # without a cut-off, lists are as long as they are
-        else:
-            needed = int(ranked.degree.max())
+        # Without a cut-off, lists are as long as they are.
+        has_cut_off = self.definition.has_cut_off
+        needed = self.metric.depth or 0 if has_cut_off else int(ranked.degree.max())
         if lists.width >= needed:
             return
         num_items = max_id(lists.item, ranked.edge_label_index[1]) + 1
@@ -210,7 +194,7 @@ class MeanOverUsers(RankingMetric):
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
-        if self.empty_target_action == "error" and self.definition.needs_truth:
+        if self.empty_target_action == "error":
             check_num_without_truth(int((ranked.degree == 0).sum()), self.empty_target_action)
         counted = value = self.metric(ranked)
         if self.definition.needs_truth:
@@ -262,10 +246,10 @@ class OverAllUsers(RankingMetric):
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import modules
+        >>> from pyg_recmetrics import Catalogue, modules
         >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
         >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
-        >>> metric = modules.Coverage(k=2, num_dst_nodes=10)
+        >>> metric = modules.Coverage(k=2, catalogue=Catalogue(num_items=10))
         >>> metric.update(lists, truth)
         >>> metric.compute()
         tensor(0.3000)
@@ -341,21 +325,3 @@ def _nonzero_elements(state: Tensor) -> dict[str, Tensor]:
     is_kept[-1] = True  # says how long the state is
     position = is_kept.nonzero().squeeze(1)
     return {"position": position, "value": state[position]}
-
-
-def _catalogue_made_of(name: str, value: object) -> Catalogue:
-    """Returns a catalogue that is made of what PyG's class takes under this name."""
-    if name == "num_dst_nodes":
-        return Catalogue(check_positive_integer(value, name))
-    of_item = check_integers(value, name)
-    if of_item.dim() != 1 or of_item.numel() == 0:
-        raise ValueError(f"'{name}' needs to have shape [num_items] (got {list(of_item.shape)})")
-    if name == "category":
-        return Catalogue(of_item.numel(), item_category=of_item)
-    if (lowest := int(of_item.min())) < 0:
-        raise ValueError(f"'popularity' needs to hold numbers of zero or more (got {lowest})")
-    item = torch.arange(of_item.numel(), device=of_item.device).repeat_interleave(of_item)
-    # The first user has seen all items that anybody has, the second all that two have, and so on.
-    start = (of_item.cumsum(0) - of_item)[item]
-    user = torch.arange(item.numel(), device=item.device) - start
-    return Catalogue(of_item.numel(), seen=torch.stack([user, item]))

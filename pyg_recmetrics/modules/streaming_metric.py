@@ -10,7 +10,6 @@ from torch import Tensor
 from torch_geometric.metrics import link_pred
 
 from pyg_recmetrics.checks import check_mapping, holds_double_precision
-from pyg_recmetrics.inputs import as_tensor
 
 
 class Part(NamedTuple):
@@ -143,6 +142,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     def set(self, name: str, value: Tensor) -> None:
         """Replaces a tensor of the state. The previous tensor itself is not written to."""
         is_list = self._parts[name].merging == "cat"
+        value = value.to(self.state_device)
         setattr(self, self._attributes[name], [value] if is_list else value)
 
     def merge(self, name: str, value: Tensor) -> None:
@@ -171,17 +171,14 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
                 f"{list(tensors)} of {identity})"
             )
         for name, (merging, initial) in self._parts.items():
-            value = tensors[name] = as_tensor(tensors[name], "state")
-            is_list = merging == "cat"
-            fits = value.dim() == 1 if is_list else value.shape == initial.shape
-            if not fits or value.dtype != initial.dtype:
-                shape = "[n]" if is_list else list(initial.shape)
+            # As those of metrics over catalogues of other sizes are.
+            if merging == "sum" and tensors[name].shape != initial.shape:
                 raise ValueError(
-                    f"'state' needs to hold '{name}' in {initial.dtype} of shape {shape} (got "
-                    f"{value.dtype} of shape {list(value.shape)})"
+                    f"'state' needs to hold '{name}' of shape {list(initial.shape)} (got "
+                    f"{list(tensors[name].shape)})"
                 )
         for name, value in tensors.items():
-            self.set(name, value.to(self.state_device))
+            self.set(name, value)
         # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
         self._computed = None
         self._update_count = max(getattr(self, "_update_count", 0), 1)
@@ -203,13 +200,13 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def _set_initial_state(self) -> None:
         for name, part in self._parts.items():
-            self.set(name, part.initial.to(self.state_device))
+            self.set(name, part.initial)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
         probe = fn(torch.empty(0, dtype=torch.bool, device=self._result_device))
         self._result_device = probe.device
-        state = {name: value.to(self.state_device) for name, value in self._tensors().items()}
+        state = self._tensors()
         module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
         for name, value in state.items():
             self.set(name, value)

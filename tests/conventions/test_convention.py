@@ -53,21 +53,18 @@ class TestPopulation:
         users = (~result.per_user[metric].isnan()).nonzero().flatten().tolist()
         return users, result.user_counts.num_left_out, result.user_counts.num_without_truth
 
-    def test_everybody(self):
-        assert self.evaluated() == ([0, 1, 2, 3], 0, 1)
-
-    def test_a_least_number_of_relevant_items(self):
-        assert self.evaluated(min_pos_test=2) == ([0], 4, 0)
-
-    def test_a_least_number_of_candidates(self):
-        assert self.evaluated(min_items_pool=2) == ([0, 2, 3], 1, 1)
-
-    def test_users_who_have_seen_nothing(self):
-        assert self.evaluated(consider_cold_start=False) == ([0, 1], 3, 0)
-
-    def test_users_with_equal_scores(self):
-        # A single candidate is as constant as it gets.
-        assert self.evaluated(constant_scores=False) == ([0, 3], 2, 1)
+    @pytest.mark.parametrize(
+        ("rules", "expected"),
+        [
+            ({}, ([0, 1, 2, 3], 0, 1)),
+            ({"min_pos_test": 2}, ([0], 4, 0)),
+            ({"min_items_pool": 2}, ([0, 2, 3], 1, 1)),
+            ({"consider_cold_start": False}, ([0, 1], 3, 0)),
+            ({"constant_scores": False}, ([0, 3], 2, 1)),  # as that of one candidate always is
+        ],
+    )
+    def test_who_is_evaluated(self, rules, expected):
+        assert self.evaluated(**rules) == expected
 
     @pytest.mark.filterwarnings("ignore:.*holds every item once")
     def test_lists_have_no_scores_to_be_equal(self):
@@ -121,11 +118,6 @@ class TestPopulation:
         assert result.per_user["recall@1"].isnan().all()
         assert (result.user_counts.num_evaluated, result.user_counts.num_left_out) == (0, 2)
 
-    def test_a_preset_that_leaves_nobody_says_so(self):
-        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=1)
-        with pytest.raises(ValueError, match=r"^'min_items_pool' .*\(got 2, which"):
-            evaluate(torch.rand(1), task, "mrr@2", convention="recometrics")
-
     def test_users_who_have_seen_nothing_where_seen_items_are_not_left_out(self):
         task = RankingTask(TRUTH, num_users=5, num_items=4, seen=SEEN, exclude_seen=False)
         population = conventions.Population(consider_cold_start=False)
@@ -133,101 +125,47 @@ class TestPopulation:
         result = evaluate(self.scores, task, "mrr@2", convention=convention)
         assert (result.user_counts.num_evaluated, result.user_counts.num_left_out) == (2, 3)
 
-    def test_wrong_rules_are_named(self):
-        with pytest.raises(ValueError, match="'min_pos_test' needs to be a positive integer"):
-            conventions.Population(min_pos_test=0)
-        with pytest.raises(ValueError, match="'min_items_pool' needs to be a positive integer"):
-            conventions.Population(min_items_pool=-1)
-        with pytest.raises(ValueError, match=r"\['count', 'undefined'\] \(got 'skip'\)"):
-            conventions.Population(few_candidates="skip")
+
+def mine(**fields):
+    """A convention of which no field has its default, but for those that are given."""
+    given = {
+        "name": "mine",
+        "source": "a paper",
+        "metrics": {"map": {"normalizer": "k"}, "mrr": {}},
+        "without_cut_off": ("mrr",),
+        "other_names": {"hit_rate": "recall"},
+        "empty_target_action": "pos",
+        "population": conventions.Population(2, 3, False, False, "undefined"),
+        "ties": "mean",
+        "note": "a note",
+    }
+    return conventions.Convention(**(given | fields))
 
 
-@pytest.mark.parametrize("name", list(conventions.CONVENTIONS))
-class TestValue:
-    def test_it_can_be_hashed_and_compared(self, name):
-        convention = conventions.get(name)
-        same = replace(convention)
-        assert same is not convention
+@pytest.mark.parametrize("convention", [*conventions.CONVENTIONS.values(), mine()])
+def test_it_is_a_value_also_through_json(convention):
+    fields = convention.to_dict()
+    assert fields.keys() == {field.name for field in dataclasses.fields(convention)}
+    read = conventions.Convention.from_dict(json.loads(json.dumps(fields)))
+    for same in (replace(convention), conventions.Convention.from_dict(fields), read):
         assert same == convention
         assert hash(same) == hash(convention)
-        assert len({convention, same, *conventions.CONVENTIONS.values()}) == len(
-            conventions.CONVENTIONS
-        )
-        assert replace(convention, note="changed") != convention
-
-    def test_it_is_the_same_as_a_dictionary_and_through_json(self, name):
-        convention = conventions.get(name)
-        fields = convention.to_dict()
-        assert set(fields) == {field.name for field in dataclasses.fields(convention)}
-        population = {field.name for field in dataclasses.fields(conventions.Population)}
-        assert set(fields["population"]) == population
-        assert conventions.Convention.from_dict(fields) == convention
-        read = conventions.Convention.from_dict(json.loads(json.dumps(fields)))
-        assert read == convention
-        assert hash(read) == hash(convention)
+    for field in dataclasses.fields(convention):
+        if convention.name == "mine" and field.default is not dataclasses.MISSING:
+            assert getattr(convention, field.name) != field.default
+            assert replace(convention, **{field.name: field.default}) != convention
 
 
-def test_no_field_of_a_convention_is_lost():
-    convention = conventions.Convention(
-        "mine",
-        "a paper",
-        {"map": {"normalizer": "k"}, "mrr": {}},
-        without_cut_off=("mrr",),
-        other_names={"hit_rate": "recall"},
-        empty_target_action="pos",
-        population=conventions.Population(
-            min_pos_test=2,
-            min_items_pool=3,
-            consider_cold_start=False,
-            constant_scores=False,
-            few_candidates="undefined",
-        ),
-        ties="mean",
-        note="a note",
-    )
-    for owner in (convention, convention.population):
-        for field in dataclasses.fields(owner):
-            # A field that has its default could be lost without being missed.
-            assert getattr(owner, field.name) != default_of(field), field.name
-    fields = json.loads(json.dumps(convention.to_dict()))
-    assert conventions.Convention.from_dict(fields) == convention
-
-
-def default_of(field):
-    has_factory = field.default_factory is not dataclasses.MISSING
-    return field.default_factory() if has_factory else field.default
-
-
-class TestFrozen:
-    def test_arguments_cannot_be_changed_for_everybody(self):
-        rectools = conventions.get("rectools")
+def test_it_cannot_be_changed_for_everybody():
+    rectools, given = conventions.get("rectools"), {"ndcg": {"gain": "binary"}}
+    for mapping in (rectools.metrics, rectools.metrics["ndcg"], conventions.CONVENTIONS):
         with pytest.raises(TypeError, match="does not support item assignment"):
-            rectools.metrics["ndcg"]["gain"] = "linear"
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            rectools.metrics["ndcg"] = {}
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            rectools.other_names["ndcg"] = "dcg"
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            rectools.metrics = None
-        assert str(rectools.resolve("ndcg@5")) == "ndcg(gain=binary,ideal=k)@5"
-
-    def test_no_convention_can_be_added_or_replaced(self):
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            conventions.CONVENTIONS["x"] = conventions.get("ranx")
-        with pytest.raises(TypeError, match="support item deletion"):
-            del conventions.CONVENTIONS["ranx"]
-
-    def test_what_it_is_made_of_is_copied(self):
-        metrics_of_mine = {"ndcg": {"gain": "binary"}}
-        convention = conventions.Convention("mine", "me", metrics_of_mine)
-        metrics_of_mine["ndcg"]["gain"] = "exponential"
-        metrics_of_mine["recall"] = {}
-        assert convention.metrics == {"ndcg": {"gain": "binary"}}
-
-
-def test_a_name_instead_of_a_tuple_of_names_is_refused():
-    with pytest.raises(TypeError, match="'without_cut_off' needs to be a tuple of names"):
-        conventions.Convention("mine", "a paper", {"mrr": {}}, without_cut_off="mrr")
+            mapping["ndcg"] = {}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rectools.metrics = None
+    convention = conventions.Convention("mine", "me", given)
+    given["ndcg"]["gain"], given["recall"] = "exponential", {}
+    assert convention.metrics == {"ndcg": {"gain": "binary"}}
 
 
 def test_names_may_be_spelled_in_other_ways():
@@ -246,16 +184,31 @@ def test_names_may_be_spelled_in_other_ways():
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "error", "message"),
     [
-        ({"metrics": {"no": {}}}, "'metrics' needs to name known metrics"),
-        ({"metrics": {"mrr": {}, "rr": {}}}, r"each metric once \(got \['mrr', 'rr'\]\)"),
-        ({"metrics": {}, "without_cut_off": ["no"]}, "needs to name known metrics"),
-        ({"metrics": {}, "other_names": {"no": "mrr"}}, "needs to name known metrics"),
-        ({"metrics": {"ndcg": {"gain": "no"}}}, "'gain' needs to be one of"),
-        ({"metrics": {}, "empty_target_action": "no"}, "'empty_target_action' needs to be one of"),
+        ({"metrics": {"no": {}}}, ValueError, "'metrics' needs to name known metrics"),
+        ({"metrics": {"mrr": {}, "rr": {}}}, ValueError, r"once \(got \['mrr', 'rr'\]\)"),
+        ({"without_cut_off": ["no"]}, ValueError, "needs to name known metrics"),
+        ({"without_cut_off": "mrr"}, TypeError, "'without_cut_off' needs to be a tuple of names"),
+        ({"other_names": {"no": "mrr"}}, ValueError, "needs to name known metrics"),
+        ({"metrics": {"ndcg": {"gain": "no"}}}, ValueError, "'gain' needs to be one of"),
+        ({"empty_target_action": "no"}, ValueError, "'empty_target_action' needs to be one of"),
+        ({"population": 3}, TypeError, "'population' needs to be a 'Population'"),
     ],
 )
-def test_wrong_fields_are_named(fields, message):
+def test_wrong_fields_are_named(fields, error, message):
+    with pytest.raises(error, match=message):
+        mine(**fields)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"min_pos_test": 0}, "'min_pos_test' needs to be a positive integer"),
+        ({"min_items_pool": -1}, "'min_items_pool' needs to be a positive integer"),
+        ({"few_candidates": "skip"}, r"\['count', 'undefined'\] \(got 'skip'\)"),
+    ],
+)
+def test_wrong_rules_are_named(rules, message):
     with pytest.raises(ValueError, match=message):
-        conventions.Convention("mine", "a paper", **fields)
+        conventions.Population(**rules)

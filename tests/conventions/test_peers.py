@@ -8,10 +8,13 @@ say how far any order can be from ours.
 """
 
 import contextlib
+import functools
 import heapq
 import importlib.metadata
 import inspect
 import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +38,12 @@ from pyg_recmetrics.ranked_edges import to_ranx, write_trec
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
 K = (1, 3, 20)
+
+
+@pytest.fixture(autouse=True)
+def older_numpy(monkeypatch):
+    """RecBole was written for it."""
+    monkeypatch.setattr(np, "float", float, raising=False)
 
 
 @dataclass
@@ -85,6 +94,20 @@ class Case:
         return np.array(
             [[item in self.truth[u] for item in self.rankings[u][:k]] for u in self.users]
         )
+
+    @property
+    def num_relevant(self):
+        return np.array([len(self.truth[u]) for u in self.users])
+
+    def relevance(self, user):
+        """Whether each candidate of a user is relevant, best first, and its score."""
+        ranking = self.rankings[user]
+        return np.array([i in self.truth[user] for i in ranking]), self.scores[user, ranking]
+
+    def some(self, num_users):
+        """Every n-th user, for a library that goes through them one by one in Python."""
+        step = -(-len(self.truth) // (num_users or len(self.truth)))
+        return Case(self.scores[::step], self.truth[::step], self.seen[::step])
 
 
 def toy():
@@ -153,24 +176,295 @@ def check(case, convention, theirs):
     assert len(theirs) >= 3
 
 
-def test_torch_geometric(case):
-    from torch_geometric import metrics
+@dataclass
+class Peer:
+    """A library: where its metrics are, what it calls ours, and how it computes one of them.
 
+    Attributes:
+        module (str): Where its metrics are.
+        mean_of (callable): Is given the module and a case, and returns `mean(name, k)`.
+        at_k (str): Pairs of our name of a metric at k, and its name.
+        alone (str): Those of metrics without a cut-off.
+        num_users (int): How many users it is asked about; `None` for all.
+    """
+
+    module: str
+    mean_of: Callable
+    at_k: str
+    alone: str = ""
+    num_users: int | None = None
+
+    def means(self, case):
+        """Its means by our names."""
+        mean = self.mean_of(pytest.importorskip(self.module), case)
+        found = {f"{ours}@{k}": mean(name, k) for k in K for ours, name in pairs(self.at_k)}
+        found |= {ours: mean(name, None) for ours, name in pairs(self.alone)}
+        return {ours: float(value) for ours, value in found.items()}
+
+
+def pairs(text):
+    return [each.split(":") for each in text.split()]
+
+
+def of_torch_geometric(peer, case):
     lists = torch.tensor([(ranking + [9999] * 20)[:20] for ranking in case.rankings])
-    theirs = {}
-    for k in K:
-        for name, metric in {
-            "precision": metrics.LinkPredPrecision(k),
-            "recall": metrics.LinkPredRecall(k),
-            "f1": metrics.LinkPredF1(k),
-            "map": metrics.LinkPredMAP(k),
-            "ndcg": metrics.LinkPredNDCG(k),
-            "mrr": metrics.LinkPredMRR(k),
-            "hit_rate": metrics.LinkPredHitRatio(k),
-        }.items():
-            metric.update(lists, case.task.truth)
-            theirs[f"{name}@{k}"] = float(metric.compute())
-    check(case, "standard", theirs)
+
+    def mean(name, k):
+        metric = getattr(peer, f"LinkPred{name}")(k)
+        metric.update(lists, case.task.truth)
+        return metric.compute()
+
+    return mean
+
+
+def of_torchmetrics(peer, case):
+    score, target, index = pairs_for_torchmetrics(case)
+
+    def mean(name, k):
+        options = {} if k is None else {"top_k": k}
+        return getattr(peer, f"Retrieval{name}")(**options)(score, target, indexes=index)
+
+    return mean
+
+
+def of_trec_eval(_, case):
+    qrels = {str(u): {str(i): 1 for i in case.truth[u]} for u in case.users}
+    run = {
+        str(u): {str(i): float(-rank) for rank, i in enumerate(case.rankings[u])}
+        for u in case.users
+    }
+
+    peer = PEERS["trec_eval"]
+    names = [f"{name}_{k}" for k in K for _, name in pairs(peer.at_k)]
+    found = trec_eval(qrels, run, names + [name for _, name in pairs(peer.alone)]).values()
+    return lambda name, k: np.mean([row[name if k is None else f"{name}_{k}"] for row in found])
+
+
+def trec_eval(qrels, run, names):
+    """The values of trec_eval by query."""
+    peer = pytest.importorskip("pytrec_eval")
+    asked = {re.sub(r"_(\d+)$", r".\1", name) for name in names}
+    return peer.RelevanceEvaluator(qrels, asked).evaluate(run)
+
+
+def of_ranx(peer, case):
+    qrels = peer.Qrels(
+        {
+            str(u): {str(i): 1 for i in items} if items else {"none": 0}
+            for u, items in enumerate(case.truth)
+        }
+    )
+    run = peer.Run(
+        {
+            str(u): {str(i): float(case.scores[u, i]) for i in ranking}
+            for u, ranking in enumerate(case.rankings)
+        }
+    )
+    return lambda name, k: peer.evaluate(qrels, run, name if k is None else f"{name}@{k}")
+
+
+def of_rectools(peer, case):
+    lists, truth = case.frame(max(K)), case.truth_frame()
+
+    def mean(name, k):
+        name, _, option = name.partition("+")
+        return getattr(peer, name)(k, **({option: True} if option else {})).calc(lists, truth)
+
+    return mean
+
+
+def of_recommenders(peer, case):
+    columns = {"col_user": "userID", "col_item": "itemID", "col_prediction": "score"}
+    truth = case.truth_frame("userID", "itemID")
+    lists = case.frame(max(K), "userID", "itemID").drop(columns="rank")
+    deep = case.frame(None, "userID", "itemID").drop(columns="rank")
+
+    def mean(name, k):
+        given, k = (deep, len(case.scores[0])) if k is None else (lists, k)
+        return getattr(peer, name)(truth, given, k=k, **columns)
+
+    return mean
+
+
+def of_replay(peer, case):
+    lists = case.frame(max(K), "query_id", "item_id").rename(columns={"score": "rating"})
+    truth = case.truth_frame("query_id", "item_id")
+    return lambda name, k: getattr(peer, name)(k)(lists, truth)[f"{name}@{k}"]
+
+
+def of_lenskit(peer, case):
+    from lenskit.data import ItemList
+
+    lists = [
+        (
+            ItemList(item_ids=case.rankings[u], ordered=True),
+            ItemList(item_ids=sorted(case.truth[u])),
+        )
+        for u in case.users
+    ]
+
+    def mean(name, k):
+        name, _, patience = name.partition("+")
+        metric = getattr(peer, name)(k, **({"patience": float(patience)} if patience else {}))
+        return np.mean([metric.measure_list(*both) for both in lists])
+
+    return mean
+
+
+def of_recbole(peer, case):
+    """Its collector finds the lists and mean ranks of scores, after an item for padding."""
+    from recbole.evaluator import collector
+
+    scores = torch.from_numpy(case.scores[case.users])
+    relevant = torch.tensor([(row, i) for row, u in enumerate(case.users) for i in case.truth[u]])
+    for row, user in enumerate(case.users):
+        scores[row, list(case.seen[user])] = -torch.inf
+    scores = torch.cat([torch.full((len(scores), 1), -torch.inf), scores], dim=1)
+    config = {"topk": list(K), "metric_decimal_place": 12, "eval_args": {"mode": "full"}}
+    config |= {"device": "cpu", "metrics": ["recall", "gauc"]}
+    collected = collector.Collector(config)
+    collected.eval_batch_collect(scores, None, relevant[:, 0], relevant[:, 1] + 1)
+    data = collected.get_data_struct()
+    # Its mean ranks are exact, but it would add them up in single precision.
+    data.set("rec.meanrank", data.get("rec.meanrank").double())
+
+    def mean(name, k):
+        found = getattr(peer, name)(config).calculate_metric(data)
+        return found[name.lower() if k is None else f"{name.lower()}@{k}"]
+
+    return mean
+
+
+def of_implicit(peer, case):
+    from implicit.cpu.als import AlternatingLeastSquares
+
+    num_items = case.scores.shape[1]
+    model = AlternatingLeastSquares(factors=num_items)
+    model.user_factors = case.scores.astype(np.float32)
+    model.item_factors = np.eye(num_items, dtype=np.float32)
+    edges = csr(case.seen, num_items), csr(case.truth, num_items)
+    options = {"show_progress": False, "num_threads": 1}
+    return lambda name, k: peer.ranking_metrics_at_k(model, *edges, K=k, **options)[name]
+
+
+def of_recometrics(_, case):
+    frame = functools.cache(functools.partial(recometrics_frame, case))
+    return lambda name, k: np.nanmean(frame(k or max(K))[name])
+
+
+def of_scikit_learn(peer, case):
+    def mean(name, k):
+        options = {} if name != "ndcg_score" else {"k": k}
+        values = []
+        for user in case.users:
+            relevant, score = case.relevance(user)
+            if name == "ndcg_score":
+                relevant, score = [relevant], [score]
+            values.append(getattr(peer, name)(relevant, score, **options))
+        return np.mean(values)
+
+    return mean
+
+
+def of_rectorch(_, case):
+    """From its formulas: a capped recall, and a binary NDCG."""
+
+    def mean(name, k):
+        hits, discounts = case.hits(k), 1 / np.log2(np.arange(2, k + 2))
+        ideal = np.array([discounts[:n].sum() for n in case.num_relevant])
+        return {
+            "recall": hits.sum(1) / np.minimum(k, case.num_relevant),
+            "ndcg": (hits * discounts).sum(1) / ideal,
+            "hit": hits.any(1),
+            "mrr": np.where(hits.any(1), 1 / (hits.argmax(1) + 1), 0),
+        }[name].mean()
+
+    return mean
+
+
+#: Every library that is given lists or scores of all users; and its scores without equal ones.
+PEERS = {
+    "standard": Peer(
+        "torch_geometric.metrics",
+        of_torch_geometric,
+        "precision:Precision recall:Recall f1:F1 map:MAP ndcg:NDCG mrr:MRR hit_rate:HitRatio",
+    ),
+    "torchmetrics": Peer(
+        "torchmetrics.retrieval",
+        of_torchmetrics,
+        "precision:Precision recall:Recall map:MAP ndcg:NormalizedDCG mrr:MRR hit_rate:HitRate",
+        alone="r_precision:RPrecision roc_auc:AUROC",
+        num_users=150,
+    ),
+    "trec_eval": Peer(
+        "pytrec_eval",
+        of_trec_eval,
+        "precision:P recall:recall map:map_cut ndcg:ndcg_cut hit_rate:success",
+        alone="mrr@20:recip_rank r_precision:Rprec map:map ndcg:ndcg",
+    ),
+    "ranx": Peer(
+        "ranx",
+        of_ranx,
+        "precision:precision recall:recall f1:f1 map:map ndcg:ndcg mrr:mrr hit_rate:hit_rate",
+        alone="r_precision:r-precision rbp:rbp.80 rbp(p=0.95)@3:rbp.95",
+    ),
+    "rectools": Peer(
+        "rectools.metrics",
+        of_rectools,
+        "precision:Precision recall:Recall f1:F1Beta map:MAP ndcg:NDCG mrr:MRR hit_rate:HitRate "
+        "truncated_precision:Precision+r_precision map(normalizer=k):MAP+divide_by_k "
+        "ndcg(ideal=relevant):NDCG+divide_by_achievable",
+    ),
+    "recommenders": Peer(
+        "recommenders.evaluation.python_evaluation",
+        of_recommenders,
+        "precision:precision_at_k recall:recall_at_k map:map map(normalizer=min):map_at_k "
+        "ndcg:ndcg_at_k",
+        alone="r_precision(users=hit):r_precision_at_k",
+    ),
+    "replay": Peer(
+        "replay.metrics",
+        of_replay,
+        "precision:Precision recall:Recall map:MAP ndcg:NDCG mrr:MRR hit_rate:HitRate",
+    ),
+    "lenskit": Peer(
+        "lenskit.metrics.ranking",
+        of_lenskit,
+        "precision:Precision recall:Recall map:AveragePrecision ndcg:NDCG mrr:RecipRank "
+        "hit_rate:Hit rbp:RBP rbp(p=0.5):RBP+0.5",
+        num_users=500,
+    ),
+    "recbole": Peer(
+        "recbole.evaluator.metrics",
+        of_recbole,
+        "precision:Precision recall:Recall map:MAP ndcg:NDCG mrr:MRR hit_rate:Hit",
+        alone="roc_auc:GAUC",
+    ),
+    "implicit": Peer("implicit.evaluation", of_implicit, "precision:precision map:map ndcg:ndcg"),
+    "recometrics": Peer(
+        "recometrics",
+        of_recometrics,
+        "precision:P@K truncated_precision:TP@K recall:R@K map:AP@K map(normalizer=min):TAP@K "
+        "ndcg:NDCG@K hit_rate:Hit@K mrr:RR@K",
+        alone="roc_auc:ROC_AUC pr_auc:PR_AUC",
+    ),
+    "rectorch": Peer("torch", of_rectorch, "recall:recall ndcg:ndcg hit_rate:hit mrr:mrr"),
+    "scikit-learn": Peer(
+        "sklearn.metrics",
+        of_scikit_learn,
+        "ndcg:ndcg_score",
+        alone="map:average_precision_score pr_auc:average_precision_score roc_auc:roc_auc_score "
+        "ndcg:ndcg_score",
+        num_users=500,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_means(case, name):
+    case = case.some(PEERS[name].num_users)
+    convention = name if name in conventions.CONVENTIONS else "standard"
+    check(case, convention, PEERS[name].means(case))
 
 
 def test_the_weighted_recall_of_torch_geometric(case):
@@ -206,39 +500,9 @@ def pairs_for_torchmetrics(case):
     )
 
 
-def some_users(case, num_users=150):
-    """Every n-th user, for a library that goes through them one by one in Python."""
-    step = -(-len(case.truth) // num_users)
-    return Case(case.scores[::step], case.truth[::step], case.seen[::step])
-
-
-def means_of_torchmetrics(case):
-    retrieval = pytest.importorskip("torchmetrics.retrieval")
-    score, target, index = pairs_for_torchmetrics(case)
-    theirs = {}
-    for k in K:
-        for name, metric in {
-            "precision": retrieval.RetrievalPrecision(top_k=k),
-            "recall": retrieval.RetrievalRecall(top_k=k),
-            "map": retrieval.RetrievalMAP(top_k=k),
-            "ndcg": retrieval.RetrievalNormalizedDCG(top_k=k),
-            "mrr": retrieval.RetrievalMRR(top_k=k),
-            "hit_rate": retrieval.RetrievalHitRate(top_k=k),
-        }.items():
-            theirs[f"{name}@{k}"] = float(metric(score, target, indexes=index))
-    theirs["r_precision"] = float(retrieval.RetrievalRPrecision()(score, target, indexes=index))
-    theirs["roc_auc"] = float(retrieval.RetrievalAUROC()(score, target, indexes=index))
-    return theirs
-
-
-def test_torchmetrics(case):
-    case = some_users(case)
-    check(case, "torchmetrics", means_of_torchmetrics(case))
-
-
 def test_the_fall_out_of_torchmetrics(case):
     retrieval = pytest.importorskip("torchmetrics.retrieval")
-    case = some_users(case)
+    case = case.some(150)
     score, target, index = pairs_for_torchmetrics(case)
     has_truth = torch.isin(index, torch.tensor(case.users))
     pairs = score[has_truth], target[has_truth]
@@ -263,63 +527,6 @@ def test_the_fall_out_of_torchmetrics_differs_as_its_note_says():
     assert ours.tolist() == pytest.approx([1 / 3, 0, math.nan], nan_ok=True)
 
 
-def test_trec_eval(case):
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    qrels = {str(u): {str(i): 1 for i in case.truth[u]} for u in case.users}
-    run = {
-        str(u): {str(i): float(-index) for index, i in enumerate(case.rankings[u])}
-        for u in case.users
-    }
-    names = {
-        f"{ours}@{k}": f"{theirs}_{k}"
-        for k in K
-        for ours, theirs in (
-            ("precision", "P"),
-            ("recall", "recall"),
-            ("map", "map_cut"),
-            ("ndcg", "ndcg_cut"),
-            ("hit_rate", "success"),
-        )
-    } | {"mrr@20": "recip_rank", "r_precision": "Rprec", "map": "map", "ndcg": "ndcg"}
-    cut_offs = ",".join(str(k) for k in K)
-    wanted = {f"{name}.{cut_offs}" for name in ("P", "recall", "map_cut", "ndcg_cut", "success")}
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        qrels, wanted | {"recip_rank", "Rprec", "map", "ndcg"}
-    )
-    found = evaluator.evaluate(run).values()
-    check(
-        case,
-        "trec_eval",
-        {ours: float(np.mean([row[name] for row in found])) for ours, name in names.items()},
-    )
-
-
-def means_of_ranx(case):
-    ranx = pytest.importorskip("ranx")
-    qrels = ranx.Qrels(
-        {
-            str(u): {str(i): 1 for i in items} if items else {"none": 0}
-            for u, items in enumerate(case.truth)
-        }
-    )
-    run = ranx.Run(
-        {
-            str(u): {str(i): float(case.scores[u, i]) for i in ranking}
-            for u, ranking in enumerate(case.rankings)
-        }
-    )
-    theirs = {"r_precision": "r-precision", "rbp": "rbp.80", "rbp(p=0.95)@3": "rbp.95"}
-    for k in K:
-        for name in ("precision", "recall", "f1", "map", "ndcg", "mrr", "hit_rate"):
-            theirs[f"{name}@{k}"] = f"{name}@{k}"
-    means = ranx.evaluate(qrels, run, list(theirs.values()))
-    return {ours: float(means[name]) for ours, name in theirs.items()}
-
-
-def test_ranx(case):
-    check(case, "ranx", means_of_ranx(case))
-
-
 def test_the_rank_biased_precision_of_ranx_differs_as_its_note_says():
     ranx = pytest.importorskip("ranx")
     assert "It multiplies each hit by its weight" in conventions.get("ranx").note
@@ -332,128 +539,6 @@ def test_the_rank_biased_precision_of_ranx_differs_as_its_note_says():
     assert list(ours.values()) == [1 / 2 + 1 / 4]
 
 
-def test_rectools(case):
-    metrics = pytest.importorskip("rectools.metrics")
-    lists, truth = case.frame(max(K)), case.truth_frame()
-    theirs = {}
-    for k in K:
-        for name, metric in {
-            "precision": metrics.Precision(k),
-            "recall": metrics.Recall(k),
-            "f1": metrics.F1Beta(k),
-            "map": metrics.MAP(k),
-            "ndcg": metrics.NDCG(k),
-            "mrr": metrics.MRR(k),
-            "hit_rate": metrics.HitRate(k),
-            "truncated_precision": metrics.Precision(k, r_precision=True),
-            "map(normalizer=k)": metrics.MAP(k, divide_by_k=True),
-            "ndcg(ideal=relevant)": metrics.NDCG(k, divide_by_achievable=True),
-        }.items():
-            theirs[f"{name}@{k}"] = float(metric.calc(lists, truth))
-    check(case, "rectools", theirs)
-
-
-def test_microsoft_recommenders(case):
-    evaluation = pytest.importorskip("recommenders.evaluation.python_evaluation")
-    columns = {"col_user": "userID", "col_item": "itemID", "col_prediction": "score"}
-    truth = case.truth_frame("userID", "itemID")
-    lists = case.frame(max(K), "userID", "itemID").drop(columns="rank")
-    theirs = {}
-    for k in K:
-        for name, function in {
-            "precision": evaluation.precision_at_k,
-            "recall": evaluation.recall_at_k,
-            "map": evaluation.map,
-            "map(normalizer=min)": evaluation.map_at_k,
-            "ndcg": evaluation.ndcg_at_k,
-        }.items():
-            theirs[f"{name}@{k}"] = float(function(truth, lists, k=k, **columns))
-    deep = case.frame(None, "userID", "itemID").drop(columns="rank")
-    theirs["r_precision(users=hit)"] = float(
-        evaluation.r_precision_at_k(truth, deep, k=len(case.scores[0]), **columns)
-    )
-    check(case, "recommenders", theirs)
-
-
-def test_replay(case):
-    metrics = pytest.importorskip("replay.metrics")
-    kinds = {
-        "precision": metrics.Precision,
-        "recall": metrics.Recall,
-        "map": metrics.MAP,
-        "ndcg": metrics.NDCG,
-        "mrr": metrics.MRR,
-        "hit_rate": metrics.HitRate,
-    }
-    lists = case.frame(max(K), "query_id", "item_id").rename(columns={"score": "rating"})
-    truth = case.truth_frame("query_id", "item_id")
-    theirs = {}
-    for name, kind in kinds.items():
-        for spelled, mean in kind(list(K))(lists, truth).items():
-            theirs[f"{name}@{spelled.partition('@')[2]}"] = float(mean)
-    check(case, "replay", theirs)
-
-
-def test_lenskit(case):
-    ranking = pytest.importorskip("lenskit.metrics.ranking")
-    from lenskit.data import ItemList
-
-    theirs = {}
-    for k in K:
-        for name, metric in {
-            "precision": ranking.Precision(k),
-            "recall": ranking.Recall(k),
-            "map": ranking.AveragePrecision(k),
-            "ndcg": ranking.NDCG(k),
-            "mrr": ranking.RecipRank(k),
-            "hit_rate": ranking.Hit(k),
-            "rbp": ranking.RBP(k),
-            "rbp(p=0.5)": ranking.RBP(k, patience=0.5),
-        }.items():
-            values = [
-                metric.measure_list(
-                    ItemList(item_ids=case.rankings[u], ordered=True),
-                    ItemList(item_ids=sorted(case.truth[u])),
-                )
-                for u in case.users[:500]
-            ]
-            theirs[f"{name}@{k}"] = float(np.mean(values))
-    few = Case(case.scores, list(case.truth), case.seen)
-    for user in set(range(len(case.truth))) - set(case.users[:500]):
-        few.truth[user] = set()
-    check(few, "lenskit", theirs)
-
-
-def test_recbole(case, monkeypatch):
-    metrics = pytest.importorskip("recbole.evaluator.metrics")
-    monkeypatch.setattr(np, "float", float, raising=False)  # it was written for an older numpy
-    hits = case.hits(max(K))
-    num_relevant = np.array([len(case.truth[u]) for u in case.users])
-    theirs = {}
-    for name, kind in {
-        "precision": metrics.Precision,
-        "recall": metrics.Recall,
-        "map": metrics.MAP,
-        "ndcg": metrics.NDCG,
-        "mrr": metrics.MRR,
-        "hit_rate": metrics.Hit,
-    }.items():
-        metric = kind({"topk": list(K), "metric_decimal_place": 12})
-        per_user = (
-            metric.metric_info(hits, num_relevant)
-            if name
-            in (
-                "recall",
-                "map",
-                "ndcg",
-            )
-            else metric.metric_info(hits)
-        )
-        for k in K:
-            theirs[f"{name}@{k}"] = float(per_user[:, k - 1].mean())
-    check(case, "recbole", theirs)
-
-
 def csr(sets, num_items):
     sparse = pytest.importorskip("scipy.sparse")
     rows = [u for u, items in enumerate(sets) for _ in items]
@@ -463,83 +548,29 @@ def csr(sets, num_items):
     )
 
 
-def means_of_implicit(case):
-    evaluation = pytest.importorskip("implicit.evaluation")
-    from implicit.cpu.als import AlternatingLeastSquares
-
-    num_items = case.scores.shape[1]
-    model = AlternatingLeastSquares(factors=case.scores.shape[1])
-    model.user_factors = case.scores.astype(np.float32)
-    model.item_factors = np.eye(num_items, dtype=np.float32)
-    seen, truth = csr(case.seen, num_items), csr(case.truth, num_items)
-    theirs = {}
-    for k in K:
-        found = evaluation.ranking_metrics_at_k(
-            model, seen, truth, K=k, show_progress=False, num_threads=1
-        )
-        for name in ("precision", "map", "ndcg"):
-            theirs[f"{name}@{k}"] = found[name]
-    return theirs
+ALL_OF_RECOMETRICS = (
+    *("precision", "trunc_precision", "recall", "average_precision", "trunc_average_precision"),
+    *("ndcg", "hit", "rr", "roc_auc", "pr_auc"),
+)
 
 
-def test_implicit(case):
-    check(case, "implicit", means_of_implicit(case))
-
-
-def recometrics_frame(case, k, **options):
-    recometrics = pytest.importorskip("recometrics")
-    num_items = case.scores.shape[1]
-    return recometrics.calc_reco_metrics(
-        csr(case.seen, num_items),
-        csr(case.truth, num_items),
-        case.scores.astype(np.float64),
-        np.eye(num_items),
+def recometrics_frame(case, k, names=ALL_OF_RECOMETRICS, dtype=np.float64, weight=None, **options):
+    """Its values of some metrics for every user."""
+    peer, num_items = pytest.importorskip("recometrics"), case.scores.shape[1]
+    seen, truth = (csr(sets, num_items).astype(dtype) for sets in (case.seen, case.truth))
+    if weight is not None:
+        truth.data[:] = weight
+    return peer.calc_reco_metrics(
+        *(seen, truth, case.scores.astype(dtype), np.eye(num_items, dtype=dtype)),
         k=k,
-        precision=True,
-        trunc_precision=True,
-        recall=True,
-        average_precision=True,
-        trunc_average_precision=True,
-        ndcg=True,
-        hit=True,
-        rr=True,
-        roc_auc=True,
-        pr_auc=True,
         rename_k=False,
         nthreads=1,
+        **dict.fromkeys(names, True),
         **{"break_ties_with_noise": False} | options,
     )
 
 
-RECOMETRICS = {
-    "precision": "P@K",
-    "truncated_precision": "TP@K",
-    "recall": "R@K",
-    "map": "AP@K",
-    "map(normalizer=min)": "TAP@K",
-    "ndcg": "NDCG@K",
-    "hit_rate": "Hit@K",
-    "mrr": "RR@K",
-}
-
-
-def means_of_recometrics(case, cut_offs=K, **options):
-    theirs = {}
-    for k in cut_offs:
-        frame = recometrics_frame(case, k, **options)
-        for ours, name in RECOMETRICS.items():
-            theirs[f"{ours}@{k}"] = float(np.nanmean(frame[name]))
-    theirs["roc_auc"] = float(np.nanmean(frame["ROC_AUC"]))
-    theirs["pr_auc"] = float(np.nanmean(frame["PR_AUC"]))
-    return theirs
-
-
-def test_recometrics(case):
-    theirs = means_of_recometrics(case)
-    ranked = evaluate(
-        torch.from_numpy(case.scores), case.task, list(theirs), convention="recometrics"
-    )
-    assert dict(ranked) == pytest.approx(theirs, abs=1e-6)
+RECOMETRICS = dict(pairs(PEERS["recometrics"].at_k))
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 6])
@@ -565,7 +596,6 @@ def test_recometrics_leaves_the_same_users_undefined(k, rules):
 
 
 def test_recometrics_differs_as_its_note_says():
-    recometrics = pytest.importorskip("recometrics")
     note = conventions.get("recometrics").note
     scores = np.array([[6.0, 5.0, 4.0, 3.0, 2.0, 1.0]] * 2)
     case = Case(scores, [{0}, {0, 2}], [{4, 5}, {4, 5}])
@@ -583,18 +613,9 @@ def test_recometrics_differs_as_its_note_says():
     assert ours["roc_auc"] == pytest.approx((1 + 3 / 4) / 2)
 
     assert "without noise and ROC-AUC, everything is undefined" in note
-    for metric, is_undefined in (("roc_auc", False), ("pr_auc", True)):
-        (theirs,) = recometrics.calc_reco_metrics(
-            csr([set()], 6),
-            csr([{0}], 6),
-            scores[:1],
-            np.eye(6),
-            k=1,
-            precision=True,
-            break_ties_with_noise=False,
-            nthreads=1,
-            **{metric: True},
-        )["P@1"]
+    first = Case(scores[:1], [{0}], [set()])
+    for name, is_undefined in (("roc_auc", False), ("pr_auc", True)):
+        (theirs,) = recometrics_frame(first, 1, ("precision", name))["P@K"]
         assert math.isnan(theirs) == is_undefined
 
     assert "in single precision, and above 10,000" in note
@@ -605,89 +626,27 @@ def test_recometrics_differs_as_its_note_says():
         (20000, np.float64, 1),
     ):
         equal = np.tile(factor * np.array([1, 1, 1, 1, 1, 0]), (100, 1))
-        ranks = recometrics.calc_reco_metrics(
-            csr([set()] * 100, 6).astype(dtype),
-            csr([{0}] * 100, 6).astype(dtype),
-            equal.astype(dtype),
-            np.eye(6, dtype=dtype),
-            k=5,
-            rr=True,
-            rename_k=False,
-            nthreads=1,
-        )["RR@K"]
+        case = Case(equal.astype(float), [{0}] * 100, [set()] * 100)
+        noise = {"break_ties_with_noise": True}
+        ranks = recometrics_frame(case, 5, ("rr",), dtype, **noise)["RR@K"]
         assert len(set(ranks)) == num_ranks
 
     assert "items of negative weight as relevant" in note
-    weights = csr([{0, 1}], 6)
-    weights.data[:] = [2.0, -1.0]
-    (theirs,) = recometrics.calc_reco_metrics(
-        csr([set()], 6),
-        weights,
-        scores[:1],
-        np.eye(6),
-        k=3,
-        recall=True,
-        rename_k=False,
-        nthreads=1,
-    ).to_dict("records")
+    both = Case(scores[:1], [{0, 1}], [set()])
+    theirs = recometrics_frame(both, 3, ("recall",), weight=[2.0, -1.0]).iloc[0]
     assert theirs["P@K"] == pytest.approx(2 / 3)
     assert theirs["NDCG@K"] == pytest.approx((2 - 1 / math.log2(3)) / 2)
 
     assert "single precision if both factors are in single precision" in note
-    close = np.array([[1.0, 1.0 + 1e-9, 0.5, 0.2]])
+    close = Case(np.array([[1.0, 1.0 + 1e-9, 0.5, 0.2]]), [{0}], [set()])
     for dtype, first in ((np.float32, 1), (np.float64, 1 / 2)):
-        (theirs,) = recometrics.calc_reco_metrics(
-            csr([set()], 4),
-            csr([{0}], 4),
-            close.astype(dtype),
-            np.eye(4, dtype=dtype),
-            k=3,
-            rr=True,
-            rename_k=False,
-            break_ties_with_noise=False,
-            nthreads=1,
-        )["RR@K"]
-        assert theirs == first
-
-
-def test_scikit_learn(case):
-    sklearn = pytest.importorskip("sklearn.metrics")
-    theirs = {name: [] for name in ("map", "pr_auc", "roc_auc", "ndcg", "ndcg@3", "ndcg@20")}
-    for user in case.users:
-        ranking = case.rankings[user]
-        relevant = np.array([item in case.truth[user] for item in ranking])
-        score = case.scores[user, ranking]
-        theirs["map"].append(sklearn.average_precision_score(relevant, score))
-        theirs["pr_auc"].append(theirs["map"][-1])
-        theirs["roc_auc"].append(sklearn.roc_auc_score(relevant, score))
-        if len(ranking) > 1:
-            for k in (None, 3, 20):
-                name = "ndcg" if k is None else f"ndcg@{k}"
-                theirs[name].append(sklearn.ndcg_score([relevant], [score], k=k))
-    check(case, "standard", {name: float(np.mean(values)) for name, values in theirs.items()})
-
-
-def test_rectorch(case):
-    """From its formulas: a capped recall, and a binary NDCG."""
-    theirs = {}
-    for k in K:
-        hits = case.hits(max(K))[:, :k]
-        num_relevant = np.array([len(case.truth[u]) for u in case.users])
-        discounts = 1 / np.log2(np.arange(2, k + 2))
-        ideal = np.array([discounts[: min(n, k)].sum() for n in num_relevant])
-        first = np.where(hits.any(1), 1 / (hits.argmax(1) + 1), 0)
-        theirs[f"recall@{k}"] = float((hits.sum(1) / np.minimum(k, num_relevant)).mean())
-        theirs[f"ndcg@{k}"] = float(((hits * discounts).sum(1) / ideal).mean())
-        theirs[f"hit_rate@{k}"] = float(hits.any(1).mean())
-        theirs[f"mrr@{k}"] = float(first.mean())
-    check(case, "rectorch", theirs)
+        assert recometrics_frame(close, 3, ("rr",), dtype)["RR@K"].tolist() == [first]
 
 
 @pytest.mark.parametrize("cut_offs", [(3,), (3, 10), (1, 3, 20)])
 def test_ngcf(case, cut_offs):
     """From its formulas: the ideal NDCG sorts what was retrieved down to the largest cut-off."""
     hits = case.hits(max(cut_offs)).astype(float)
-    num_relevant = np.array([len(case.truth[u]) for u in case.users])
     theirs = {}
     for k in cut_offs:
         found = hits[:, :k]
@@ -696,7 +655,7 @@ def test_ngcf(case, cut_offs):
         best = (-np.sort(-hits, axis=1)[:, :k] / discount).sum(1)
         ndcg = np.divide(dcg, best, out=np.zeros_like(dcg), where=best > 0)
         theirs[f"precision@{k}"] = float((found.sum(1) / k).mean())
-        theirs[f"recall@{k}"] = float((found.sum(1) / num_relevant).mean())
+        theirs[f"recall@{k}"] = float((found.sum(1) / case.num_relevant).mean())
         theirs[f"hit_rate@{k}"] = float((found.sum(1) > 0).mean())
         theirs[f"ndcg@{k}"] = float(ndcg.mean())
     theirs["roc_auc"] = float(np.mean([area_under_curve(case, user) for user in case.users]))
@@ -705,7 +664,7 @@ def test_ngcf(case, cut_offs):
 
 def area_under_curve(case, user):
     """The share of pairs of a relevant and another item that are in the right order."""
-    relevant = np.array([item in case.truth[user] for item in case.rankings[user]])
+    relevant, _ = case.relevance(user)
     num_others_above = np.cumsum(~relevant)[relevant]
     return 1 - num_others_above.mean() / (~relevant).sum()
 
@@ -753,13 +712,7 @@ def double_precision():
 
 def roc_auc_of_scikit_learn(case):
     sklearn = pytest.importorskip("sklearn.metrics")
-    return {
-        user: sklearn.roc_auc_score(
-            [item in case.truth[user] for item in case.rankings[user]],
-            case.scores[user, case.rankings[user]],
-        )
-        for user in case.users
-    }
+    return {user: sklearn.roc_auc_score(*case.relevance(user)) for user in case.users}
 
 
 def roc_auc_of_torchmetrics(case):
@@ -790,101 +743,36 @@ def test_the_roc_auc_of_equal_scores(tied, peer):
     assert np.nanmax(abs(by_id - theirs)) > 0.01
 
 
-def means_of_recbole_from_scores(case):
-    """Its collector finds the lists and mean ranks of scores, after an item for padding."""
-    collector = pytest.importorskip("recbole.evaluator.collector")
-    metrics = pytest.importorskip("recbole.evaluator.metrics")
-    kinds = {
-        "precision": metrics.Precision,
-        "recall": metrics.Recall,
-        "map": metrics.MAP,
-        "ndcg": metrics.NDCG,
-        "mrr": metrics.MRR,
-        "hit": metrics.Hit,
-        "gauc": metrics.GAUC,
-    }
-    config = {
-        "metrics": list(kinds),
-        "topk": list(K),
-        "metric_decimal_place": 12,
-        "eval_args": {"mode": "full"},
-        "device": "cpu",
-    }
-    scores = torch.from_numpy(case.scores[case.users])
-    relevant = torch.tensor([(row, i) for row, u in enumerate(case.users) for i in case.truth[u]])
-    for row, user in enumerate(case.users):
-        scores[row, list(case.seen[user])] = -torch.inf
-    scores = torch.cat([torch.full((len(scores), 1), -torch.inf), scores], dim=1)
-    collected = collector.Collector(config)
-    collected.eval_batch_collect(scores, None, relevant[:, 0], relevant[:, 1] + 1)
-    data, found = collected.get_data_struct(), {}
-    # Its mean ranks are exact, but it would add them up in single precision.
-    data.set("rec.meanrank", data.get("rec.meanrank").double())
-    for kind in kinds.values():
-        found |= kind(config).calculate_metric(data)
-    return {name.replace("hit@", "hit_rate@"): float(value) for name, value in found.items()}
-
-
-def test_the_gauc_of_recbole(tied, monkeypatch):
-    monkeypatch.setattr(np, "float", float, raising=False)
-    theirs = means_of_recbole_from_scores(tied)["gauc"]
+def test_the_gauc_of_recbole(tied):
+    theirs = PEERS["recbole"].means(tied)["roc_auc"]
     for ties in ("index", "mean", "worst"):
         ours = measure(tied, "roc_auc", convention="recbole", ties=ties)
         assert ours["roc_auc"] == pytest.approx(theirs, rel=1e-9)
     assert "What it calls GAUC is roc_auc" in conventions.get("recbole").note
 
 
-def means_of_recbole(case):
-    theirs = means_of_recbole_from_scores(case)
-    del theirs["gauc"]
-    return theirs
-
-
-@pytest.mark.parametrize(
-    ("convention", "means"),
-    [
-        ("torchmetrics", means_of_torchmetrics),
-        ("recbole", means_of_recbole),
-        ("recometrics", means_of_recometrics),
-        ("ranx", means_of_ranx),
-        ("implicit", means_of_implicit),
-    ],
-)
-def test_any_order_of_equal_scores_is_within_the_range_that_is_told(
-    tied, convention, means, monkeypatch
-):
-    monkeypatch.setattr(np, "float", float, raising=False)
-    if means is means_of_torchmetrics:
-        tied = some_users(tied)
-    theirs = means(tied)
-    by_id = measure(tied, list(theirs), convention=convention, ties="index")
-    for name, value in theirs.items():
-        low, high = by_id.tie_range(name)
-        assert low - 1e-6 <= value <= high + 1e-6, name
+@pytest.mark.parametrize("name", ["torchmetrics", "recbole", "recometrics", "ranx", "implicit"])
+def test_any_order_of_equal_scores_is_within_the_range_that_is_told(tied, name):
+    tied = tied.some(PEERS[name].num_users)
+    theirs = PEERS[name].means(tied)
+    by_id = measure(tied, list(theirs), convention=name, ties="index")
+    for metric, value in theirs.items():
+        low, high = by_id.tie_range(metric)
+        assert low - 1e-6 <= value <= high + 1e-6, metric
     # As the notes say, their order is not ours.
     assert dict(by_id) != pytest.approx(theirs, abs=1e-6)
 
 
-def rows_by_item(case, user, item):
-    """The best items of users with truth, in the order of their ids."""
-    rows = [
-        (u, i, float(case.scores[u, i])) for u in case.users for i in sorted(case.rankings[u][:200])
-    ]
-    return pd.DataFrame(rows, columns=[user, item, "score"])
+class ByItem(Case):
+    """Lists of the best items in the order of their ids."""
+
+    def frame(self, k=None, user="user_id", item="item_id"):
+        return super().frame(200, user, item).sort_values([user, item], ignore_index=True)
 
 
 def test_the_order_of_rows_decides_in_microsoft_recommenders(tied):
-    evaluation = pytest.importorskip("recommenders.evaluation.python_evaluation")
-    columns = {"col_user": "userID", "col_item": "itemID", "col_prediction": "score"}
-    truth = tied.truth_frame("userID", "itemID")
-    lists = rows_by_item(tied, "userID", "itemID")
-    theirs = {}
-    for k in K:
-        theirs[f"precision@{k}"] = evaluation.precision_at_k(truth, lists, k=k, **columns)
-        theirs[f"recall@{k}"] = evaluation.recall_at_k(truth, lists, k=k, **columns)
-        theirs[f"map@{k}"] = evaluation.map(truth, lists, k=k, **columns)
-        theirs[f"ndcg@{k}"] = evaluation.ndcg_at_k(truth, lists, k=k, **columns)
-    check(tied, "recommenders", theirs)
+    by_item = ByItem(tied.scores, tied.truth, tied.seen)
+    check(tied, "recommenders", PEERS["recommenders"].means(by_item))
 
 
 def test_ngcf_ranks_the_lower_item_id_first(tied):
@@ -895,32 +783,16 @@ def test_ngcf_ranks_the_lower_item_id_first(tied):
         assert found == tied.rankings[user][: max(K)]
 
 
-def turned_around(case):
-    """The same with items numbered from the last to the first."""
-    last = case.scores.shape[1] - 1
-    truth, seen = (
-        [{last - i for i in items} for items in sets] for sets in (case.truth, case.seen)
-    )
-    return Case(case.scores[:, ::-1].copy(), truth, seen)
-
-
 def test_replay_ranks_the_higher_item_id_first(tied):
-    metrics = pytest.importorskip("replay.metrics")
-    kinds = {"recall": metrics.Recall, "map": metrics.MAP, "ndcg": metrics.NDCG, "mrr": metrics.MRR}
-    around = turned_around(tied)
-    lists = rows_by_item(around, "query_id", "item_id").rename(columns={"score": "rating"})
-    truth = around.truth_frame("query_id", "item_id")
-    theirs = {
-        f"{name}@{k}": float(kind(k)(lists, truth)[f"{kind.__name__}@{k}"])
-        for name, kind in kinds.items()
-        for k in K
-    }
-    check(tied, "replay", theirs)
+    last = tied.scores.shape[1] - 1
+    truth, seen = (
+        [{last - i for i in items} for items in sets] for sets in (tied.truth, tied.seen)
+    )
+    turned_around = ByItem(tied.scores[:, ::-1].copy(), truth, seen)
+    check(tied, "replay", PEERS["replay"].means(turned_around))
 
 
 def test_trec_eval_ranks_the_higher_document_id_first(tied):
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-
     def name(item):
         return str(2 * 10**6 - item)  # as a string, lower for higher items
 
@@ -928,16 +800,10 @@ def test_trec_eval_ranks_the_higher_document_id_first(tied):
     run = {
         str(u): {name(i): float(tied.scores[u, i]) for i in tied.rankings[u]} for u in tied.users
     }
-    names = {"recall@20": "recall_20", "ndcg@20": "ndcg_cut_20", "map": "map", "mrr": "recip_rank"}
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        qrels, {"recall.20", "ndcg_cut.20", "map", "recip_rank"}
-    )
-    found = evaluator.evaluate(run).values()
-    check(
-        tied,
-        "trec_eval",
-        {ours: float(np.mean([row[theirs] for row in found])) for ours, theirs in names.items()},
-    )
+    names = dict(pairs("recall@20:recall_20 ndcg@20:ndcg_cut_20 map:map mrr:recip_rank"))
+    found = trec_eval(qrels, run, names.values()).values()
+    theirs = {ours: float(np.mean([row[name] for row in found])) for ours, name in names.items()}
+    check(tied, "trec_eval", theirs)
 
 
 def means_of_random_orders(case, metrics, **options):
@@ -969,11 +835,7 @@ def test_the_ndcg_of_torchmetrics_and_scikit_learn_is_that_of_random_orders():
         metric = retrieval.RetrievalNormalizedDCG(top_k=k, empty_target_action="skip")
         exact.append(float(metric(*pairs[:2], indexes=pairs[2])))
         values = [
-            sklearn.ndcg_score(
-                [[item in case.truth[user] for item in case.rankings[user]]],
-                [case.scores[user, case.rankings[user]]],
-                k=k,
-            )
+            sklearn.ndcg_score(*([part] for part in case.relevance(user)), k=k)
             for user in case.users
         ]
         assert np.mean(values) == pytest.approx(exact[-1], abs=1e-6)
@@ -988,11 +850,14 @@ def test_the_noise_of_recometrics():
     case = few_scores()
     # It numbers its random generators by seed and user.
     seeds = range(1, 1 + 200 * len(case.truth), len(case.truth))
-    theirs = [
-        means_of_recometrics(case, (3, 20), break_ties_with_noise=True, seed=seed) for seed in seeds
-    ]
-    metrics = list(theirs[0])
-    samples = np.array([list(means.values()) for means in theirs])
+    names = {f"{ours}@{k}": (name, k) for k in (3, 20) for ours, name in RECOMETRICS.items()}
+    names |= {"roc_auc": ("ROC_AUC", 20), "pr_auc": ("PR_AUC", 20)}
+    metrics, samples = list(names), []
+    for seed in seeds:
+        noise = {"break_ties_with_noise": True, "seed": seed}
+        frames = {k: recometrics_frame(case, k, **noise) for k in (3, 20)}
+        samples.append([np.nanmean(frames[k][name]) for name, k in names.values()])
+    samples = np.array(samples)
     ours = means_of_random_orders(case, metrics, convention="recometrics")
     assert_same_expectation(samples, ours)
     expected = np.mean(list(roc_auc_of_scikit_learn(case).values()))
@@ -1202,35 +1067,24 @@ def test_lists_of_lenskit(recommended):
 
 
 def test_every_convention_is_checked():
-    checked = {
-        "standard", "torchmetrics", "trec_eval", "ranx", "rectools", "recommenders", "replay",
-        "lenskit", "recbole", "implicit", "recometrics", "rectorch", "ngcf",
-        "pykeen", "ogb", "tgb", "relbench", "mind", "ncf",  # in `test_peers_of_queries.py`
-    }  # fmt: skip
-    assert set(conventions.CONVENTIONS) == checked
+    elsewhere = {"ngcf", "pykeen", "ogb", "tgb", "relbench", "mind", "ncf"}
+    assert set(conventions.CONVENTIONS) == PEERS.keys() - {"scikit-learn"} | elsewhere
+
+
+def trec_eval_of_files(folder, names):
+    """The values of trec_eval by query, from the files `run` and `qrels`."""
+    peer = pytest.importorskip("pytrec_eval")
+    with (folder / "run").open() as run, (folder / "qrels").open() as qrels:
+        return trec_eval(peer.parse_qrel(qrels), peer.parse_run(run), names)
 
 
 def test_trec_eval_reads_our_files(lastfm_model, tmp_path):
-    pytrec_eval = pytest.importorskip("pytrec_eval")
     task, embeddings = lastfm_model
-    result = evaluate(
-        embeddings,
-        task,
-        ["ndcg@20", "recall@20", "map@20"],
-        keep_items=True,
-        convention="trec_eval",
-    )
+    names = dict(pairs("ndcg@20:ndcg_cut_20 recall@20:recall_20 map@20:map_cut_20"))
+    result = evaluate(embeddings, task, list(names), keep_items=True, convention="trec_eval")
     result.to_trec(tmp_path / "run", tmp_path / "qrels")
-    with (tmp_path / "run").open() as run, (tmp_path / "qrels").open() as qrels:
-        evaluator = pytrec_eval.RelevanceEvaluator(
-            pytrec_eval.parse_qrel(qrels), {"ndcg_cut.20", "recall.20", "map_cut.20"}
-        )
-        found = evaluator.evaluate(pytrec_eval.parse_run(run)).values()
-    for ours, theirs in (
-        ("ndcg@20", "ndcg_cut_20"),
-        ("recall@20", "recall_20"),
-        ("map@20", "map_cut_20"),
-    ):
+    found = trec_eval_of_files(tmp_path, names.values()).values()
+    for ours, theirs in names.items():
         assert result[ours] == pytest.approx(np.mean([row[theirs] for row in found]), abs=1e-6)
 
 
@@ -1255,21 +1109,14 @@ def lists_with_holes():
 
 
 def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    names = {
-        "ndcg@5": "ndcg_cut_5",
-        "recall@5": "recall_5",
-        "map@10": "map_cut_10",
-        "mrr@10": "recip_rank",
-        "precision@5": "P_5",
-    }
-    write_trec(lists_with_holes, tmp_path / "run", tmp_path / "qrels")
-    with (tmp_path / "run").open() as run, (tmp_path / "qrels").open() as qrels:
-        evaluator = pytrec_eval.RelevanceEvaluator(
-            pytrec_eval.parse_qrel(qrels),
-            {"ndcg_cut.5", "recall.5", "map_cut.10", "recip_rank", "P.5"},
+    names = dict(
+        pairs(
+            "ndcg@5:ndcg_cut_5 recall@5:recall_5 map@10:map_cut_10 mrr@10:recip_rank "
+            "precision@5:P_5"
         )
-        found = evaluator.evaluate(pytrec_eval.parse_run(run))
+    )
+    write_trec(lists_with_holes, tmp_path / "run", tmp_path / "qrels")
+    found = trec_eval_of_files(tmp_path, names.values())
     result = EvaluationResult(lists_with_holes, list(names), convention="trec_eval")
     assert len(found) == result.user_counts.num_evaluated
     for ours, theirs in names.items():

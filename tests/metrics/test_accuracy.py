@@ -223,12 +223,3 @@ def test_arguments_that_need_a_cut_off_are_named(ranked):
         metrics.map(ranked, normalizer="k")
     with pytest.raises(ValueError, match=r"'ideal' can only be 'k' if 'k' is given"):
         metrics.ndcg(ranked, ideal="k")
-
-
-def test_an_ideal_looks_as_deep_as_the_cut_off_and_no_deeper_than_the_ranking(ranked):
-    with pytest.raises(ValueError, match=r"'ideal_k' needs to be at least k=3 \(got 2\)"):
-        metrics.ndcg(ranked, 3, ideal="retrieved", ideal_k=2)
-    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
-    shallow = rank(torch.zeros(9), task, k=4)
-    with pytest.raises(ValueError, match=r"'ideal_k' needs to be at most 4, the depth .*\(got 5"):
-        metrics.ndcg(shallow, 3, ideal="retrieved", ideal_k=5)

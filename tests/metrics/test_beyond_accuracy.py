@@ -78,34 +78,6 @@ def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case
 
 @settings(max_examples=100)
 @given(case=cases(), k=st.sampled_from(CUT_OFFS))
-def test_values_are_within_bounds(case, k):
-    assume(case.seen)
-    ranked = rank_lists(case)
-    for metric in metrics_of_lists(k):
-        value = metric(ranked)
-        low, high = metrics.definition(metric.name).range
-        assert value.dtype == torch.float64
-        assert value.dim() == (0 if metric.is_aggregate else 1)
-        assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].flatten().tolist())
-
-
-@settings(max_examples=40)
-@given(case=cases(max_users=15), data=st.data())
-def test_renumbering_users_and_items_changes_nothing(case, data):
-    assume(case.seen)
-    users = data.draw(st.permutations(range(case.num_users)))
-    items = data.draw(st.permutations(range(case.num_items)))
-    case = case.without_ties()
-    before, after = rank_lists(case), rank_lists(case.renumbered(users, items))
-    for metric in metrics_of_lists(3):
-        value, again = metric(before), metric(after)
-        if not metric.is_aggregate:
-            again = again[users]
-        assert again.tolist() == pytest.approx(value.tolist(), nan_ok=True, abs=1e-12), metric
-
-
-@settings(max_examples=100)
-@given(case=cases(), k=st.sampled_from(CUT_OFFS))
 def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
     whole = rank_lists(case)
     is_even = torch.arange(case.num_users) % 2 == 0
@@ -179,6 +151,8 @@ class TestKnownValues:
         assert float(metrics.coverage(ranked, 2)) == 0
         for name in ("gini", "entropy", "personalization"):
             assert math.isnan(metrics.definition(name).function(ranked, 2))
+        unknown = RankedEdges.from_topk(-torch.ones(2, 3).long(), torch.empty(2, 0).long())
+        assert metrics.entropy(unknown, 2).isnan() & metrics.personalization(unknown, 2).isnan()
         assert metrics.diversity(ranked, 2).isnan().all()
 
     def test_there_are_no_users(self):
@@ -188,11 +162,6 @@ class TestKnownValues:
             for over in ("category", "embedding"):
                 value = metrics.diversity(nobody.with_catalogue(catalogue), 2, over=over)
                 assert value.shape == (0,)
-
-    def test_nobody_has_a_list_and_the_number_of_items_is_not_known(self):
-        nobody = RankedEdges.from_topk(-torch.ones(2, 3).long(), torch.empty(2, 0).long())
-        assert math.isnan(metrics.entropy(nobody, 2))
-        assert math.isnan(metrics.personalization(nobody, 2))
 
     def test_a_single_list_is_not_compared(self):
         assert math.isnan(metrics.personalization(make_ranked([[1, 2], [-1, -1]]), 2))
@@ -391,22 +360,13 @@ class TestEvaluate:
 
     def test_metrics_say_what_they_lack(self):
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
-        with pytest.raises(ValueError, match="'coverage' needs the number of items: attach"):
-            metrics.coverage(ranked, k=2)
-        with_catalogue = ranked.with_catalogue(Catalogue(2))
-        with pytest.raises(ValueError, match="'novelty' needs what users have seen"):
-            metrics.novelty(with_catalogue, k=2)
-        without = rank(self.scores, self.task(), k=2)
-        with pytest.raises(ValueError, match="lists of recommended items: rank with 'keep_items"):
-            metrics.coverage(without, k=2)
-        with pytest.raises(ValueError, match=r"'k' needs to be a positive integer \(got 0\)"):
-            metrics.coverage(with_catalogue, k=0)
-        with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
-            metrics.gini(torch.ones(3), k=2)
-        with pytest.raises(
-            ValueError, match=r"'head' needs to be an integer from 1 to 100 \(got 101"
+        for metric, known, message in (
+            (metrics.coverage, ranked, "'coverage' needs the number of items: attach"),
+            (metrics.novelty, ranked.with_catalogue(Catalogue(2)), "'novelty' needs what users"),
+            (metrics.gini, rank(self.scores, self.task(), k=2), "lists .*: rank with 'keep_items"),
         ):
-            metrics.parse("tail_share(head=101)@5")
+            with pytest.raises(ValueError, match=message):
+                metric(known, k=2)
 
 
 @pytest.mark.parametrize("scale", [1e160, 1e-160, 1e300, 5e-324])

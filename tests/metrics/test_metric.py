@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Evaluator, RankedEdges, RankingTask, evaluate, metrics
-from pyg_recmetrics.metrics.registry import HalfOpen
 
 
 def test_it_is_a_value():
@@ -64,8 +63,11 @@ def values_of(parameter):
     if parameter.kind is int:
         return st.integers(1, parameter.allowed[-1])
     if parameter.kind is float:
-        has_end = isinstance(parameter.interval, HalfOpen)
-        return st.floats(*parameter.interval, exclude_min=True, exclude_max=not has_end)
+        ends, has_end = (
+            (parameter.allowed.low, parameter.allowed.high),
+            parameter.allowed.end == "]",
+        )
+        return st.floats(*ends, exclude_min=True, exclude_max=not has_end)
     return st.sampled_from(list(parameter.words))
 
 

@@ -15,7 +15,6 @@ from pyg_recmetrics import (
     RankedEdges,
     evaluate,
     metrics,
-    modules,
     rank,
 )
 from tests.support.cases.small_task import GOOD_SCORES, TASK
@@ -104,30 +103,6 @@ class TestLaws:
         )
         assert scaled.tolist() == pytest.approx(value.tolist(), abs=1e-12, nan_ok=True)
 
-    @given(case=cases(), data=st.data(), source=st.sampled_from(["given", "popularity"]))
-    def test_clipping_all_to_one_gives_the_plain_metric(self, name, case, data, source):
-        chances = torch.tensor(data.draw(chances_of(case.num_items)), dtype=torch.double)
-        arguments = data.draw(arguments_of(name))
-        seen = torch.tensor([(0, 0), *case.seen]).t()
-        catalogue = Catalogue(case.num_items, seen=seen, propensity=chances)
-        ranked = rank(case.score_matrix, case.task(), full=True).with_catalogue(catalogue)
-        value = getattr(metrics, name)(ranked, propensity=source, clip=1, **arguments)
-        plain = getattr(metrics, name)(ranked, **arguments)
-        if name == "dcg":
-            plain /= ranked.degree
-        assert value.tolist() == pytest.approx(plain.tolist(), abs=1e-12, nan_ok=True)
-
-    @given(case=cases(), data=st.data(), share=st.sampled_from([1e-100, 0.5, 1.0]))
-    def test_clipping_below_all_of_them_changes_nothing(self, name, case, data, share):
-        chances = data.draw(chances_of(case.num_items))
-        arguments = data.draw(arguments_of(name))
-        ranked = with_chances(rank(case.score_matrix, case.task(), full=True), chances)
-        value, clipped = (
-            getattr(metrics, name)(ranked, propensity="given", clip=clip, **arguments)
-            for clip in (None, share * min(chances))
-        )
-        assert torch.equal(clipped.nan_to_num(-1), value.nan_to_num(-1))
-
     @given(case=cases(), data=st.data(), clip=CLIPS)
     def test_values_are_within_bounds(self, name, case, data, clip):
         ranked = rank(case.score_matrix, case.task(), full=True)
@@ -137,30 +112,6 @@ class TestLaws:
         value = getattr(metrics, name)(ranked, propensity="given", clip=clip, **arguments)
         low, high = metrics.definition(name).range
         assert all(low <= x <= high for x in value[~value.isnan()].tolist())
-
-
-@pytest.mark.parametrize("name", ["recall", "dcg"])
-@given(
-    case=cases(),
-    data=st.data(),
-    source=st.sampled_from(["given", "popularity"]),
-    clip=st.sampled_from([1e-9, 0.05, 0.3, 1.0]),
-)
-def test_classes_clip_over_mini_batches_as_functions_do(name, case, data, source, clip):
-    arguments = {"k": data.draw(st.integers(1, 12)), "propensity": source, "clip": clip}
-    chances = torch.tensor(data.draw(chances_of(case.num_items)), dtype=torch.double)
-    seen = torch.tensor([(0, 0), *case.seen]).t()
-    catalogue = Catalogue(case.num_items, seen=seen, propensity=chances)
-    lists = case.score_matrix.argsort(dim=1, descending=True)
-    truth = torch.tensor(sorted(set(case.truth))).t()
-    ranked = RankedEdges.from_topk(lists, truth).with_catalogue(catalogue)
-    made = {"recall": modules.Recall, "dcg": modules.DCG}[name]
-    module = made(catalogue=catalogue, keep_per_user=True, **arguments)
-    for user in range(case.num_users):
-        edges = truth[:, truth[0] == user] - torch.tensor([[user], [0]])
-        module.update(lists[user : user + 1], edges)
-    wanted = getattr(metrics, name)(ranked, **arguments).float()  # as classes return them
-    assert module.compute_per_user().tolist() == pytest.approx(wanted.tolist(), nan_ok=True)
 
 
 class TestValues:

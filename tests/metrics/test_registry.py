@@ -17,7 +17,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import registry
-from pyg_recmetrics.metrics.registry import HalfOpen, parameter_of
+from pyg_recmetrics.metrics.registry import parameter_of
 
 
 @pytest.fixture
@@ -32,56 +32,50 @@ def test_names_are_those_of_public_functions():
     for name in metrics.names():
         assert getattr(metrics, name).__name__ == name
         assert name in metrics.__all__
-        assert metrics.definition(name).docstring.summary.endswith(".")
+        assert metrics.definition(name).summary.endswith(".")
 
 
-class TestNamesAreTaken:
-    def test_another_function_of_a_known_name_is_refused(self, definitions):
+def first_hit(ranked, k):
+    return ranked.hits(k)
+
+
+def function_named(name):
+    """Another function of that name."""
+
+    def function(ranked, k):
+        return ranked.hits(k) * 0
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "aliases", "taken", "owner"),
+        [
+            ("recall", (), "recall", "recall"),
+            ("coverage", (), "coverage", "coverage"),
+            ("hr", (), "hr", "hit_rate"),
+            ("item_coverage", (), "item_coverage", "coverage"),
+            ("new", ("other", "p"), "p", "precision"),
+            ("new", ("recall",), "recall", "recall"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "register", [metrics.register, lambda **more: metrics.register_aggregate(len, **more)]
+    )
+    def test_those_that_are_taken_are_refused(
+        self, definitions, register, name, aliases, taken, owner
+    ):
         before = dict(definitions)
-
-        def recall(ranked, k):
-            return ranked.hits(k) * 0
-
-        message = r"'recall' is already registered by 'pyg_recmetrics\.metrics\.accuracy'"
+        message = rf"new \(got '{taken}', which means '{owner}', a metric of 'pyg_recmetrics\."
         with pytest.raises(ValueError, match=message):
-            metrics.register()(recall)
+            register(aliases=aliases)(function_named(name))
         assert definitions == before
-        assert metrics.definition("recall").function is metrics.recall
-
-    def test_so_is_a_metric_of_all_users_together(self, definitions):
-        before = dict(definitions)
-
-        def coverage(state):
-            return state.sum()
-
-        def state(ranked, k):
-            return ranked.hits(k)
-
-        with pytest.raises(ValueError, match=r"'coverage' is already registered by .*beyond_acc"):
-            metrics.register_aggregate(state)(coverage)
-        assert definitions == before
-        assert metrics.definition("coverage").function is metrics.coverage
-
-    def test_a_function_of_the_same_module_but_another_place_is_another_one(self, definitions):
-        def define():
-            @metrics.register()
-            def first_hit(ranked, k):
-                return ranked.hits(k)
-
-            return first_hit
-
-        first = define()
-
-        def first_hit(ranked, k):
-            return ranked.hits(k) * 2
-
-        with pytest.raises(ValueError, match="'first_hit' is already registered"):
-            metrics.register()(first_hit)
-        assert definitions["first_hit"].function is first
 
     def test_a_cell_of_a_notebook_can_be_run_again(self, definitions):
         cell = (
-            "@metrics.register()\n"
+            "@metrics.register(aliases=('fh', 'first'))\n"
             "def first_hit(ranked, k):\n"
             "    return {worth} * ranked.hits(k).clamp(max=1)\n"
         )
@@ -89,106 +83,52 @@ class TestNamesAreTaken:
         ranked = RankedEdges.from_topk(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
         for worth in (1.0, 0.5):
             exec(cell.format(worth=worth), notebook)
-            assert metrics.parse("first_hit@2")(ranked).tolist() == [worth]
+            assert metrics.parse("First@2")(ranked).tolist() == [worth]
         assert definitions["first_hit"].function is notebook["first_hit"]
-        with pytest.raises(ValueError, match="'first_hit' is already registered by '__main__'"):
-            exec(cell.format(worth=1), {"metrics": metrics, "__name__": "another_notebook"})
+        assert metrics.aliases()["fh"] == "first_hit"
+        for other in ({"metrics": metrics, "__name__": "another"}, None):
+            with pytest.raises(ValueError, match=r"got 'first_hit'.* a metric of '__main__'"):
+                exec(cell.format(worth=1), other) if other else metrics.register()(first_hit)
 
-
-class TestAliases:
-    def test_each_leads_to_its_metric(self):
-        for name in metrics.names():
-            for alias in metrics.definition(name).aliases:
-                assert metrics.aliases()[alias] == name
-                assert metrics.definition(alias) is metrics.definition(name)
-                assert metrics.definition(alias.upper().replace("_", "-")).name == name
-        assert len(metrics.aliases()) > 20
-
-    def test_none_is_a_name_or_an_alias_of_two_metrics(self):
-        aliases = [a for name in metrics.names() for a in metrics.definition(name).aliases]
-        assert len(set(aliases)) == len(aliases)
-        assert not set(aliases) & set(metrics.names())
-
-    def test_names_do_not_depend_on_case_or_dashes(self):
-        for name in metrics.names():
-            for spelled in (name.upper(), name.title(), name.replace("_", "-")):
+    def test_all_lead_to_one_metric_in_any_case(self):
+        found = [a for name in metrics.names() for a in metrics.definition(name).aliases]
+        assert len({*found, *metrics.names()}) == len(found) + len(metrics.names())
+        for other, name in (metrics.aliases() | {name: name for name in metrics.names()}).items():
+            for spelled in (other, other.upper(), other.title(), other.replace("_", "-")):
                 assert metrics.definition(spelled).name == name
+        assert len(found) > 20
 
-    def test_a_name_that_is_an_alias_is_refused(self, definitions):
-        before = dict(definitions)
-
-        def hr(ranked, k):
-            return ranked.hits(k)
-
-        message = r"'hr' is already registered as an alias of 'hit_rate', a metric of 'pyg_rec"
-        with pytest.raises(ValueError, match=message):
-            metrics.register()(hr)
-
-        def item_coverage(state):
-            return state.sum()
-
-        with pytest.raises(ValueError, match="'item_coverage' is already registered as an alias"):
-            metrics.register_aggregate(lambda ranked, k: ranked.hits(k))(item_coverage)
-        assert definitions == before
-
-    @pytest.mark.parametrize(("alias", "owner"), [("p", "precision"), ("recall", "recall")])
-    def test_an_alias_that_is_taken_is_refused(self, definitions, alias, owner):
-        before = dict(definitions)
-
-        def first_hit(ranked, k):
-            return ranked.hits(k)
-
-        message = rf"'aliases' needs .* not taken \(got '{alias}', which means '{owner}', a metric"
-        with pytest.raises(ValueError, match=message):
-            metrics.register(aliases=("first", alias))(first_hit)
-        assert definitions == before
+    def test_one_that_was_registered_wins_over_other_cases(self, definitions):
+        for name, other in (("NDCG", "ndcg"), ("HR", "hit_rate")):
+            made = metrics.register()(function_named(name))
+            assert metrics.definition(name).function is made
+            assert str(metrics.parse(f"{name}@2")) == f"{name}@2"
+            assert metrics.definition(name.lower()).name == other
+        assert metrics.definition("nDCG").name == "ndcg"
 
     @pytest.mark.parametrize(
-        ("aliases", "error"),
+        ("error", "options"),
         [
-            ("hit", TypeError),
-            (["first"], TypeError),
-            ((1,), TypeError),
-            (("First",), ValueError),
-            (("first-hit",), ValueError),
-            (("",), ValueError),
+            (TypeError, {"aliases": "hit"}),
+            (TypeError, {"aliases": ["first"]}),
+            (TypeError, {"aliases": (1,)}),
+            (ValueError, {"aliases": ("First",)}),
+            (ValueError, {"aliases": ("first-hit",)}),
+            (ValueError, {"aliases": ("",)}),
+            (TypeError, {"needs": "items"}),
+            (TypeError, {"range": 1.0}),
+            (TypeError, {"range": first_hit}),
+            (ValueError, {"range": (1.0, 0.0)}),
+            (TypeError, {"higher_is_better": None}),
         ],
     )
-    def test_wrong_aliases_are_named(self, aliases, error):
-        with pytest.raises(error, match="'aliases' needs to"):
-            metrics.register(aliases=aliases)
-        with pytest.raises(error, match="'aliases' needs to"):
-            metrics.register_aggregate(len, aliases=aliases)
-
-    def test_a_metric_of_ones_own_has_them_too(self, definitions):
-        def define():
-            @metrics.register(aliases=("first", "fh"))
-            def first_hit(ranked, k: int):
-                return ranked.hits(k)
-
-            return first_hit
-
-        define()
-        define()  # as by a cell of a notebook that runs again
-        assert str(metrics.parse("First@3")) == "first_hit@3"
-        assert metrics.aliases()["fh"] == "first_hit"
-
-    def test_a_name_that_was_registered_wins_over_other_cases(self, definitions):
-        @metrics.register()
-        def NDCG(ranked, k: int):  # noqa: N802
-            return ranked.hits(k)
-
-        @metrics.register()
-        def HR(ranked, k: int):  # noqa: N802
-            return ranked.hits(k)
-
-        assert metrics.definition("NDCG").function is NDCG
-        assert metrics.definition("HR").function is HR
-        assert metrics.parse("NDCG@2") != metrics.parse("ndcg@2")
-        assert str(metrics.parse("NDCG@2")) == "NDCG@2"
-        assert metrics.definition("ndcg").function is metrics.ndcg
-        assert metrics.definition("nDCG").name == "ndcg"
-        assert metrics.definition("hr").name == metrics.definition("Hr").name == "hit_rate"
+    def test_wrong_descriptions_are_named(self, error, options):
+        for register in (
+            metrics.register,
+            lambda **given: metrics.register_aggregate(len, **given),
+        ):
+            with pytest.raises(error, match=f"'{next(iter(options))}' needs to"):
+                register(**options)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +167,7 @@ def scaled_hits(definitions):
         times: Annotated[int, "{} times over"] = 1,
         negated: Annotated[bool, "with the sign turned"] = False,
         depth: int | None = None,
-        at_most: Annotated[float, "at most {}", HalfOpen(0, 1), "times"] | None = None,
+        at_most: Annotated[float, "at most {}", (0, 1, "]"), "times"] | None = None,
     ):
         assert type(k) is type(times) is int
         assert type(by) is float
@@ -271,19 +211,6 @@ class TestKindsOfParameters:
             with pytest.raises(ValueError, match=message):
                 metrics.Metric("scaled_hits", 2, tuple(arguments.items()))
 
-    def test_they_are_checked(self, scaled_hits):
-        for arguments, error, message in (
-            ({"by": 1.0}, ValueError, r"'by' needs to be in \(0, 1\) \(got 1.0\)"),
-            ({"at_most": 1.1}, ValueError, r"'at_most' needs to be in \(0, 1\] \(got 1.1\)"),
-            ({"at_most": 0.0}, ValueError, r"'at_most' needs to be in \(0, 1\] \(got 0.0\)"),
-            ({"times": 0.5}, ValueError, "'times' needs to be a positive integer"),
-            ({"negated": 1}, TypeError, "'negated' needs to be a boolean"),
-        ):
-            with pytest.raises(error, match=message):
-                scaled_hits(self.ranked, 2, **arguments)
-            with pytest.raises(error, match=message):
-                metrics.Metric("scaled_hits", 2, tuple(arguments.items()))
-
     def test_their_classes_take_them(self, scaled_hits):
         metric = modules.ScaledHits(k=2, by=0.25, negated=True)
         metric.update(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
@@ -303,27 +230,37 @@ class TestKindsOfParameters:
         assert loaded.convention == convention
 
 
-def test_a_cut_off_below_what_was_ranked_is_an_error():
-    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
-    ranked = rank(torch.zeros(9), task, k=4)
-    assert metrics.recall(ranked, k=4).tolist() == [1]
-    with pytest.raises(ValueError, match=r"'k' needs to be at most 4, .*\(got 5\)"):
-        metrics.recall(ranked, k=5)
+RANKED = rank(torch.zeros(9), RankingTask([[0], [1]], num_users=1, num_items=9), k=4)
 
 
-@pytest.mark.parametrize("k", [0, -3, 1.5, True, "3"])
-def test_a_cut_off_that_is_no_positive_integer_is_an_error(k):
-    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
-    with pytest.raises(ValueError, match="'k' needs to be a positive integer"):
-        metrics.recall(ranked, k=k)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: metrics.recall(RANKED, k=5), ValueError, r"'k' .* at most 4, .*\(got 5\)"),
+        (lambda: metrics.ndcg(RANKED, 2, ideal_k=5), ValueError, "'ideal_k' .* at most 4, "),
+        (lambda: metrics.ndcg(RANKED, 2, ideal_k=1), ValueError, "'ideal_k' .* at least k=2"),
+        (lambda: metrics.mrr(RANKED), ValueError, "'k' needs to be given"),
+        (lambda: metrics.recall(RANKED, k=1.5), ValueError, "'k' needs to be a positive integer"),
+        (lambda: metrics.recall(RANKED, None), ValueError, "'k' needs to be a positive integer"),
+        (lambda: metrics.recall(torch.ones(1, 1), k=1), TypeError, "'ranked' needs to be 'Ranked"),
+        (lambda: metrics.ndcg(RANKED, 1, gain="cubic"), ValueError, "one of .*'exp.*'cubic'"),
+        (lambda: metrics.recall(RANKED), TypeError, "missing a required argument: 'k'"),
+        (lambda: metrics.recall(RANKED, 2, k=2), TypeError, "multiple values for argument 'k'"),
+        (lambda: metrics.f1(RANKED, ranked=RANKED, k=2), TypeError, "multiple values"),
+        (lambda: metrics.f1(RANKED, 2, 3), TypeError, "too many positional arguments"),
+        (lambda: metrics.f1(RANKED, 2, gain="a"), TypeError, "unexpected keyword argument 'gain'"),
+        (lambda: metrics.register()(lambda k: k), TypeError, "needs to take 'ranked' first"),
+    ],
+)
+def test_arguments_of_calls_are_checked(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
-def test_other_arguments_are_checked():
-    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
-    with pytest.raises(TypeError, match="'ranked' needs to be 'RankedEdges'"):
-        metrics.recall(torch.tensor([[0]]), k=1)
-    with pytest.raises(ValueError, match=r"'gain' needs to be one of .*'exponential'.*'cubic'"):
-        metrics.ndcg(ranked, 1, gain="cubic")
+def test_arguments_may_come_in_any_way():
+    for ranked, k in ((RANKED, 4), (RANKED, torch.tensor(4)), (RANKED, np.int64(4))):
+        assert metrics.recall(ranked, k).tolist() == [1]
+        assert metrics.recall(k=k, ranked=ranked).tolist() == [1]
 
 
 @pytest.mark.parametrize("name", metrics.names())
@@ -386,7 +323,7 @@ def test_values_are_read_and_said(kind, text, value, words):
         ("cut_off", True, ValueError, "got True"),
         ("integer", 1.5, ValueError, "'x' needs to be a positive integer"),
         ("integer", None, ValueError, "got None"),
-        ("percentage", 101, ValueError, r"'x' needs to be an integer from 1 to 100 \(got 101\)"),
+        ("percentage", 101, ValueError, r"'x' needs to be in range\(1, 101\) \(got 101\)"),
         ("fraction", 0.0, ValueError, r"'x' needs to be in \(0, 1\) \(got 0.0\)"),
         ("fraction", 1, ValueError, r"needs to be in \(0, 1\)"),
         ("fraction", float("nan"), ValueError, "'x' needs to be a finite number"),
@@ -413,13 +350,10 @@ def test_a_number_is_passed_on_as_pythons_own():
 
 
 def test_all_values_are_known_where_they_are_few():
-    assert list(KINDS["choice"].words) == ["a", "Two-b"]
+    words, needed = {"b": "more", "a": "", "c": "of another metric"}, {"b": "seen"}
+    chosen = parameter("a", Annotated[Literal["a", "b"], words, needed])
+    assert list(chosen.words) == ["a", "b"]
+    assert chosen.needed == needed
     assert list(KINDS["flag"].words) == [False, True]
-    assert list(parameter(True, Annotated[bool, "it holds"]).words) == [True, False]
-    assert not any(KINDS[kind].words for kind in ("cut_off", "integer", "percentage", "real"))
-
-
-def test_some_words_of_a_choice_need_more():
-    words, needed = {"a": "", "b": "more"}, {"b": "seen"}
-    assert parameter("a", Annotated[Literal["a", "b"], words, needed]).needed == needed
-    assert KINDS["choice"].needed == KINDS["real"].needed == {}
+    for kind in ("cut_off", "integer", "percentage", "real"):
+        assert KINDS[kind].words == KINDS[kind].needed == {}

@@ -104,18 +104,26 @@ def metrics_of_lists(k):
     return found
 
 
+def with_lists(case, k):
+    """A ranking that knows all that metrics of ranks and of lists need, and these metrics."""
+    ranked = rank(case.score_matrix, case.task(), k=k + 7, keep_items=True)
+    ranked = ranked.with_catalogue(case.catalogue)
+    return ranked, metrics_of_ranks(k) + (metrics_of_lists(k) if case.seen else [])
+
+
 @settings(max_examples=40)
 @given(case=cases(max_users=15), k=st.sampled_from(CUT_OFFS))
 def check_bounds(case, k):
     """Values are within bounds, and undefined for users without truth and for nobody else."""
-    ranked = rank(case.score_matrix, case.task(), k=k + 7)
-    for metric in metrics_of_ranks(k):
+    ranked, found = with_lists(case, k)
+    for metric in found:
         value = metric(ranked)
+        assert (value.dtype, value.dim()) == (torch.float64, 0 if metric.is_aggregate else 1)
         low, high = metrics.definition(metric.name).range
         assert not value.nanmean() > high + 1e-12, metric
         if not metric.is_pooled:
             assert all(low <= x <= high + 1e-12 for x in value[~value.isnan()].tolist()), metric
-        if dict(metric.arguments).get("users") != "hit":
+        if metric.needs_truth and dict(metric.arguments).get("users") != "hit":
             is_undefined = [not truth for truth in case.truths]
             if metrics.definition(metric.name).needs_candidates:
                 pairs = zip(case.rankings, case.truths, strict=True)
@@ -130,12 +138,12 @@ def check_renumbering(case, data):
     users = data.draw(st.permutations(range(case.num_users)))
     items = data.draw(st.permutations(range(case.num_items)))
     case = case.without_ties()
-    renumbered = case.renumbered(users, items)
-    before = rank(case.score_matrix, case.task(), k=12)
-    after = rank(renumbered.score_matrix, renumbered.task(), k=12)
-    for metric in metrics_of_ranks(5):
-        value = metric(before).tolist()
-        assert metric(after)[users].tolist() == pytest.approx(value, nan_ok=True)
+    before, found = with_lists(case, 5)
+    after, _ = with_lists(case.renumbered(users, items), 5)
+    for metric in found:
+        value, again = metric(before), metric(after)
+        again = again if metric.is_aggregate else again[users]
+        assert again.tolist() == pytest.approx(value.tolist(), abs=1e-12, nan_ok=True), metric
 
 
 @settings(max_examples=40)

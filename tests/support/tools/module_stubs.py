@@ -19,7 +19,6 @@ HEAD = """\
 # Written by tests/support/tools/module_stubs.py from the registry of metrics.
 from typing import Literal
 
-from torch import Tensor
 from typing_extensions import Unpack
 
 from pyg_recmetrics.modules.classes import base_class as base_class
@@ -71,7 +70,7 @@ def stub_of(definition):
         parameters.append(f"{parameter.name}: {hint}{default}")
     return f'''
 class {name}({made.__base__.__name__}):
-    """{definition.docstring.summary}"""
+    """{definition.summary}"""
 
     def __init__(self, {", ".join(parameters)}) -> None: ...
 '''
