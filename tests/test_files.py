@@ -17,7 +17,7 @@ from pyg_recmetrics import RankingTask, evaluate, report
 from pyg_recmetrics.files import replacing
 
 RESULT = evaluate(
-    torch.arange(30.0).repeat(200, 1),
+    torch.arange(30.0),
     RankingTask([[*range(200)], [3] * 200], num_users=200, num_items=30),
     "mrr@30",
     keep_items=True,
