@@ -155,3 +155,13 @@ class TestEvaluate:
             assert len(result) == len(asked)
             assert convention.name in result.recipe()
             assert convention.source
+
+
+def test_whose_ndcg_ignores_weights():
+    binary = {
+        name
+        for name, convention in conventions.CONVENTIONS.items()
+        if (convention.metrics or {}).get("ndcg", {}).get("gain") == "binary"
+    }
+    ignoring = "recbole rectools recommenders replay implicit rectorch ngcf mind ncf"
+    assert binary == set(ignoring.split())
