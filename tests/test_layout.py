@@ -37,6 +37,7 @@ OF_SEVERAL_MODULES = {
     "conventions/published": "numbers that other libraries publish",
     "default_device": "a default device of torch",
     "documentation": "the pages of docs/",
+    "every_door": "evaluations through every door, against a world in plain Python",
     "editors": "what editors and type checkers see",
     "engines": "examples/engines/",
     "examples": "examples/",

@@ -478,15 +478,20 @@ class ListRecommender(Recommender):
         place = torch.arange(1, best.size(1) + 1, device=best.device)
         is_own = place <= chunk.depth.unsqueeze(1)
         is_item, is_unknown = (best >= 0) & is_own, (best >= self.num_items) & is_own
+        num_left, length = is_left.sum(dim=1), (is_item * place).amax(dim=1)
+        if bool((length < num_left.minimum(chunk.depth)).any()):  # an item may follow further down
+            every = without_repeats(first_kept(items, is_left, items.size(1)))
+            place_of_item = (every >= 0) * torch.arange(1, every.size(1) + 1, device=every.device)
+            length = place_of_item.amax(dim=1).minimum(chunk.depth)
         # Nobody can fill more places than there are candidates.
-        num_places = is_left.sum(dim=1).minimum(self.num_candidates[chunk.users])
+        num_places = num_left.minimum(self.num_candidates[chunk.users])
         is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
         # What comes after the last place that counts depends on how many others are asked for.
         is_before_end = is_left.cumsum(dim=1) < chunk.depth.unsqueeze(1)
         is_dropped = (items >= 0) & ~is_left & is_before_end
         self.listed[chunk.users] = torch.stack(
             [
-                (is_item * place).amax(dim=1),
+                length,
                 *((each.sum(dim=1)) for each in (is_item & ~is_unknown, is_unknown, is_empty)),
                 is_dropped.sum(dim=1),
             ],
