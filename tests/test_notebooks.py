@@ -94,6 +94,7 @@ def test_the_outputs_of_lightgcn_are_those_of_lastfm():
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # in PyG's reader
 @pytest.mark.usefixtures("movielens_folder")
+@pytest.mark.filterwarnings("ignore:.*count as relevant")  # stars, of which any may be
 def test_other_data_is_one_changed_line(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     imports, load, split = (cell.source for cell in notebooks.code_cells(read("lightgcn"))[:3])

@@ -115,7 +115,7 @@ def test_a_rank_is_the_place_in_the_list(door, data, num_users, num_items):
 @pytest.mark.filterwarnings(ODD)
 def test_the_reports_that_led_to_it():
     test = pd.DataFrame({"user_id": ["a", "b"], "item_id": ["x", "y"]})
-    task = RankingTask.from_frames(test=test)
+    task = RankingTask.from_frames(test=test, items=["x", "y"])
     lists = {"a": ["p", "q", "r", "x"], "b": ["y", "p", "q", "r"]}
     assert dict(evaluate(lists, task, ["mrr", "hit_rate@4"])) == {"mrr": 0.625, "hit_rate@4": 1.0}
     truth = torch.tensor([[0, 1], [1, 2]])

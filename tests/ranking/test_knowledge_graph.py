@@ -225,7 +225,7 @@ class TestOthers:
                 return torch.arange(k).expand(len(users), -1)
 
         ranked = rank(Recommends(NUM_ENTITIES, NUM_RELATIONS, 8), make_task(), full=True)
-        assert ranked.origin.ranked_by == "recommend(src_index, k) of Recommends"
+        assert ranked.origin.ranked_by == "recommend(users, k) of Recommends"
 
     @staticmethod
     def other_forward(model):

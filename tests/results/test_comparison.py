@@ -506,7 +506,7 @@ class TestNothingToSay:
             for user, rank in enumerate(of_users):
                 others = [item for item in range(8) if item != user]
                 order = [*others[: rank - 1], user, *others[rank - 1 :]]
-                given[user, order] = torch.arange(8.0, 0, -1)
+                given[user, order] = torch.arange(8.0, 0, -1) / 2
             found[name] = evaluate(given, swapping, "mrr")
         (row,) = compare(found)
         assert (row.difference, row.lift, row.effect_size, row.p_value) == (0, 0, 0, 1)

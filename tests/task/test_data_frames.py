@@ -364,7 +364,7 @@ def test_columns_are_found_by_their_usual_names():
     test = pd.DataFrame({"user": [1, 2], "item": [6, 5], "other": [0, 0]})
     task = RankingTask.from_frames(train=train, test=test)
     assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
-    lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 6], "prediction": [0.5, 0.5]})
-    assert evaluate(lists, task, "recall@1")["recall@1"] == 0.5
+    lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 5], "prediction": [0.5, 0.5]})
+    assert evaluate(lists, task, "recall@1")["recall@1"] == 1
     with pytest.raises(ValueError, match="a column of users with a usual name, such as 'user_id'"):
         RankingTask.from_frames(test=pd.DataFrame({"who": [1], "item": [2]}))
