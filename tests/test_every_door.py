@@ -214,7 +214,8 @@ class Doors:
         """The lists, if they have items at all places and none twice."""
         lists = self.world.lists
         is_plain = all(None not in own and len({*own}) == len(own) for own in lists.values())
-        return lists if is_plain else None
+        is_known = any(not self.column.keys().isdisjoint(own) for own in lists.values())
+        return lists if is_plain and is_known else None
 
     def list_command(self, empty_target_action="skip", **_):
         """The means that the command prints as JSON. It does not know who has no interaction."""
