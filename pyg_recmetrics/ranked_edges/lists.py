@@ -81,9 +81,9 @@ def describe_lack(
     if num_none:
         rows = is_counted.nonzero().squeeze(1)[is_none & is_short].tolist()
         named = list_some([repr(row if user_ids is None else user_ids[row]) for row in rows])
-        reasons.append(f"{num_none:,} have no list ({named})")
+        reasons.append(f"there is no list for {num_none:,} ({named})")
     why = ", and ".join(reasons) or "the lists are shorter"
-    return f"{int(is_short.sum()):,} of {is_short.numel():,} {users} have {what}, as {why}"
+    return f"{what} for {int(is_short.sum()):,} of {is_short.numel():,} {users}, as {why}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,6 +48,7 @@ from pyg_recmetrics.ranking.models import (
 )
 from pyg_recmetrics.ranking.plain import ModelRecommender
 from pyg_recmetrics.ranking.recommenders import (
+    NO_CHANCE,
     EmbeddingRecommender,
     FixedListRecommender,
     FunctionRecommender,
@@ -55,6 +56,7 @@ from pyg_recmetrics.ranking.recommenders import (
     PairRecommender,
     PairScorer,
     Recommender,
+    begins_behind_users,
 )
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import (
@@ -70,9 +72,6 @@ _ENTRIES_AT_ONCE = 2**22
 
 #: By so many numbers, it is judged whether they are scores.
 _ENTRIES_LOOKED_AT = 2**13
-
-#: What happens by chance once in a million times is no chance: minus the logarithm of that.
-_NO_CHANCE = 14
 
 #: What to do with integers that are no item ids.
 SCORES_ARE_FLOATS = (
@@ -576,7 +575,6 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     lowest, highest = (int(bound) for bound in value.aminmax())
     first = lowest if lowest >= 0 else int(torch.where(value < 0, highest, value).min())
     _check_numbering(value, lowest, first, highest, task)
-    num_seen = int((value >= 0).sum()) if lowest < 0 else value.numel()
     if value.size(1) == task.num_items and _has_repeats(value, task.num_items):
         raise ValueError(
             f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
@@ -588,12 +586,14 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"'recommender' holds every item once for every user, in integers that are read as "
             f"lists, best first, but may be ranks; {_EITHER}"
         )
-    elif _is_no_chance(num_seen, first, task):
+        return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
+    items = _items_of(value, task.num_items)
+    if begins_behind_users(items, task.num_users, task.num_items):
         warn(
             f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
             f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
         )
-    elif lowest >= -1 and _could_be_ids(value, task):
+    elif _could_be_ids(items, task):
         warn(
             "'recommender' holds integers that are read as positions of items, from 0 on, but all "
             "of them are original ids of items, too. If they are ids, pass "
@@ -623,33 +623,31 @@ def _check_numbering(
     )
 
 
-def _is_no_chance(num_entries: int, first: int, task: RankingTask) -> bool:
-    """Returns whether lists begin at the number of users, which is rare if they hold any items."""
-    if first < task.num_users or task.num_users >= task.num_items:
-        return False
-    share = task.num_users / task.num_items
-    return num_entries * -math.log1p(-share) > _NO_CHANCE
+def _items_of(lists: Tensor, num_items: int) -> Tensor:
+    """Returns the items that any of some lists holds, in their order."""
+    is_listed = torch.zeros(num_items + 1, dtype=torch.bool, device=lists.device)
+    for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
+        is_listed[part.long()] = True  # the last place is that of `-1`
+    return is_listed[:-1].nonzero().squeeze(1)
 
 
-def _could_be_ids(lists: Tensor, task: RankingTask) -> bool:
-    """Returns whether lists of positions could as well be lists of original ids."""
+def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
+    """Returns whether the items of all lists are original ids, too, which is hardly chance."""
     ids = task.item_ids
-    if ids is None or ids == (*range(task.num_items),) or any(type(id_) is not int for id_ in ids):
+    if ids is None or any(type(id_) is not int for id_ in ids):
         return False
-    # The last place is that of `-1`.
-    is_id = torch.zeros(task.num_items + 1, dtype=torch.bool, device=lists.device)
-    in_range = [id_ for id_ in ids if isinstance(id_, int) and 0 <= id_ < task.num_items]
-    is_id[torch.tensor([*in_range, -1], device=lists.device)] = True
-    rows_at_once = max(1, _ENTRIES_AT_ONCE // lists.size(1))
-    parts = lists.split(rows_at_once)
-    return bool((lists >= 0).any()) and all(bool(is_id[rows.long()].all()) for rows in parts)
+    numbers = torch.tensor([id_ for id_ in ids if id_ < task.num_items], device=items.device)
+    share = 1 - numbers[numbers >= 0].numel() / task.num_items
+    if not 0 < share < 1 or not bool(torch.isin(items, numbers).all()):
+        return False
+    return items.numel() * -math.log1p(-share) > NO_CHANCE
 
 
 def _doubt_scores(scores: Tensor) -> str | None:
     """Returns what scores seem to be instead, by the first rows; `None` if nothing is odd."""
     num_items = scores.size(1)
     part = scores[: max(2, _ENTRIES_LOOKED_AT // num_items)].float()
-    if part.size(0) * math.lgamma(num_items + 1) < _NO_CHANCE:
+    if part.size(0) * math.lgamma(num_items + 1) < NO_CHANCE:
         return None
     # Two rows tell nearly always.
     if all(bool((rows.diff(dim=1) <= 0).all()) for rows in (part[:2], part)):

@@ -21,7 +21,11 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.ranking.recommenders import ListRecommender, name_users_in_errors
+from pyg_recmetrics.ranking.recommenders import (
+    ListRecommender,
+    begins_behind_users,
+    name_users_in_errors,
+)
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 
@@ -52,6 +56,8 @@ class ModelRecommender(ListRecommender):
         self.bytes_per_pair += 12
         self.recommend, self.num_users = recommend, task.num_users
         self.first_item = task.num_users if takes_items else 0
+        # Behind what all lists note: whether each item was returned, and a place for none.
+        self.noted = torch.zeros(task.num_items + 2, dtype=torch.int8, device=task.device)
         items = torch.arange(task.num_items, device=task.device)
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
@@ -61,15 +67,20 @@ class ModelRecommender(ListRecommender):
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         num_not_asked = self.num_items - self.dst_index.numel()
         items = self._ask(chunk.users, chunk.num_needed - num_not_asked)
+        # A user has the places that are needed for it alone, whoever else is asked about.
+        num_own = chunk.depth + self.num_items - self.num_candidates[chunk.users] - num_not_asked
+        place = torch.arange(1, items.size(1) + 1, device=items.device)
+        is_own = place <= num_own.unsqueeze(1)
+        items.masked_fill_(~is_own, -1)
         is_excluded = chunk.adjacency().gather(1, items.clamp(min=0)) & (items >= 0)
-        best = self.keep(items, ~is_excluded, chunk, k)
+        best = self.keep(items, is_own & ~is_excluded, chunk, k)
 
         row, item = chunk.truth.pairs
         shape, num_edges = (chunk.users.numel(), self.num_items + 1), item.numel()
         edge_of = torch.full(shape, num_edges, dtype=torch.int, device=item.device)
         edge_of[row, item] = torch.arange(num_edges, dtype=torch.int, device=item.device)
         edge = edge_of.gather(1, best % (self.num_items + 1)).long()  # -1 is in the last column
-        place = torch.arange(1, best.size(1) + 1, device=item.device).expand_as(best)
+        place = place[: best.size(1)].expand_as(best)
         rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=item.device)
         rank = rank.scatter_(0, edge.flatten(), place.flatten())[:num_edges]
         return Ranks.unknown(item)._replace(rank=rank), best
@@ -91,10 +102,11 @@ class ModelRecommender(ListRecommender):
             )
         check_device(answer, "recommender.recommend()", users.device, "task")
         items = (answer.long() - self.first_item).masked_fill_(answer == -1, -1)
-        self.note(1, -items.masked_fill(answer == -1, self.num_items).amin())
         is_wrong = (answer != -1) & ((items < 0) | (items >= self.num_items))
         self.num_wrong += is_wrong.sum()
-        return items.masked_fill_(is_wrong, -1)
+        items.masked_fill_(is_wrong, -1)
+        self.noted[1:][items] = 1  # of no item at the end
+        return items
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
@@ -111,7 +123,8 @@ class ModelRecommender(ListRecommender):
 
     def warn(self) -> None:
         super().warn()
-        if self.first_item == 0 and self.num_users <= -int(self.noted[1]) < self.num_items:
+        returned = self.noted[1:-1].nonzero()
+        if self.first_item == 0 and begins_behind_users(returned, self.num_users, self.num_items):
             warn(
                 f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
                 f"users. A model that is not given items numbers them from 0 on: subtract "

@@ -1,5 +1,6 @@
 """What recommends: scores, lists, embeddings and pairs, all with one interface."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -433,6 +434,17 @@ class FunctionRecommender(GivenScoresRecommender):
         return scores, torch.arange(users.numel(), device=users.device)
 
 
+#: What happens by chance once in a million times is no chance: minus the logarithm of that.
+NO_CHANCE = 14
+
+
+def begins_behind_users(items: Tensor, num_users: int, num_items: int) -> bool:
+    """Returns whether different items begin at the number of users, which is hardly chance."""
+    if items.numel() == 0 or num_users >= num_items or int(items.min()) < num_users:
+        return False
+    return items.numel() * -math.log1p(-num_users / num_items) > NO_CHANCE
+
+
 class ListRecommender(Recommender):
     """Ranks by lists of items, after dropping the excluded ones: a rank is a place in a list.
 
@@ -441,7 +453,7 @@ class ListRecommender(Recommender):
         width (int): How long the lists are at most, besides the depth to which users are ranked.
 
     Attributes:
-        noted (torch.Tensor): Whether an item came more than once, and minus the lowest item.
+        noted (torch.Tensor): First, whether an item came more than once.
         listed (torch.Tensor): What the list of each user holds, the columns of :class:`Listed`.
     """
 
@@ -451,7 +463,7 @@ class ListRecommender(Recommender):
     def __init__(self, task: RankingTask, width: int) -> None:
         self.num_items, self.num_candidates = task.num_items, task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
-        self.noted = torch.tensor([0, -task.num_items], device=task.device)
+        self.noted = torch.zeros(1, dtype=torch.int8, device=task.device)
         shape = (task.num_users, len(Listed._fields))
         self.listed = torch.full(shape, -1, device=task.device)
 
@@ -474,21 +486,19 @@ class ListRecommender(Recommender):
         """
         kept = first_kept(items, is_left, min(k, items.size(1)))
         best = without_repeats(kept)
-        self.note(0, (best != kept).any())
+        self.noted[0].clamp_(min=(best != kept).any())
         place = torch.arange(1, best.size(1) + 1, device=best.device)
-        is_own = place <= chunk.depth.unsqueeze(1)
+        place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
+        is_own = place <= depth
         is_item, is_unknown = (best >= 0) & is_own, (best >= self.num_items) & is_own
-        num_left, length = is_left.sum(dim=1), (is_item * place).amax(dim=1)
-        if bool((length < num_left.minimum(chunk.depth)).any()):  # an item may follow further down
-            every = without_repeats(first_kept(items, is_left, items.size(1)))
-            place_of_item = (every >= 0) * torch.arange(1, every.size(1) + 1, device=every.device)
-            length = place_of_item.amax(dim=1).minimum(chunk.depth)
+        # A list goes on where an item follows further down, be it one that was there before.
+        goes_on = ((items >= 0) & is_left & (place_left > depth)).any(dim=1)
+        length = torch.where(goes_on, chunk.depth, (is_item * place).amax(dim=1))
         # Nobody can fill more places than there are candidates.
-        num_places = num_left.minimum(self.num_candidates[chunk.users])
+        num_places = place_left[:, -1].minimum(self.num_candidates[chunk.users])
         is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
         # What comes after the last place that counts depends on how many others are asked for.
-        is_before_end = is_left.cumsum(dim=1) < chunk.depth.unsqueeze(1)
-        is_dropped = (items >= 0) & ~is_left & is_before_end
+        is_dropped = (items >= 0) & ~is_left & (place_left < depth)
         self.listed[chunk.users] = torch.stack(
             [
                 length,
@@ -498,10 +508,6 @@ class ListRecommender(Recommender):
             dim=1,
         )
         return best.masked_fill_(best >= self.num_items, -1)
-
-    def note(self, index: int, number: Tensor | int) -> None:
-        """Notes a number that is warned about, if it is the largest so far."""
-        self.noted[index].clamp_(min=number)
 
     def warn(self) -> None:
         if bool(self.noted[0]):

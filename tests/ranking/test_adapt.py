@@ -206,7 +206,7 @@ class TestWrongRecommenders:
             rank(Model(), self.task, edge_index=torch.empty(2, 0).long())
 
     def test_lists_that_are_too_short_are_warned_about(self):
-        with pytest.warns(UserWarning, match="2 of 2 users have fewer than 20 items, .* shorter"):
+        with pytest.warns(UserWarning, match="fewer than 20 items, .* 2 of 2 users, .* shorter"):
             rank(torch.tensor([[0], [2]]), self.task, k=20)
 
 
@@ -301,7 +301,7 @@ class TestLists:
     def test_equal_scores_rank_the_lower_item_first(self, frame):
         rows = frame({"user_id": ["bob"] * 3, "item_id": [999, 7, 100], "score": [1, 2, 1]})
         with (
-            pytest.warns(UserWarning, match="2 have no list"),
+            pytest.warns(UserWarning, match="no list for 2"),
             pytest.warns(UserWarning, match=r"1 items of 'recommender' .* \(7\)"),
         ):
             assert found_ranks(rows, TASK, k=3) == {
@@ -313,7 +313,7 @@ class TestLists:
 
     def test_users_with_and_without_a_list_are_told_apart(self):
         with pytest.warns(
-            UserWarning, match=r"1 of 3 users have fewer than .* 1 have no list \('ann'\)"
+            UserWarning, match=r"fewer than .* for 1 of 3 users, .* no list for 1 \('ann'\)"
         ):
             result = evaluate({**LISTS, "ann": []}, TASK, ["recall@2"])
         assert result.per_user["recall@2"].tolist() == [0, 1, 1]
@@ -371,9 +371,15 @@ class TestPositions:
 
     @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.long])
     def test_integers_that_may_be_ids_are_warned_about(self, dtype):
-        lists = torch.tensor([[2, 1], [3, 1]], dtype=dtype)
+        ids = range(0, 100, 2)  # which half of all positions are, too
+        task = RankingTask([[0, 1], [1, 2]], num_users=2, num_items=50, item_ids=[*ids])
+        lists = torch.arange(0, 50, 2, dtype=dtype).repeat(2, 1)
         with pytest.warns(UserWarning, match=r"If they are ids, pass dict\(zip\(task.user_ids"):
-            rank(lists, self.task)
+            rank(lists, task)
+
+    def test_one_that_nobody_is_recommended_is_chance(self):
+        task = RankingTask([[0, 1], [1, 2]], num_users=2, num_items=50, item_ids=[*range(1, 51)])
+        rank(torch.arange(1, 31).repeat(2, 1), task)
 
     @pytest.mark.parametrize(
         ("lists", "ids"),

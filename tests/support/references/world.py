@@ -165,7 +165,7 @@ def draw_world(seed):
     for user in users:
         known = [*items, *strangers, *([None] * draw.choice([0, 0, 2]))]
         lists[user] = draw.sample(known, draw.randint(1, len(known)))
-        if draw.random() < 0.1:
+        if draw.random() < 0.1 and None not in lists[user]:
             lists[user] += draw.choices(lists[user], k=2)
     if draw.random() < 0.2 and num_users > 1:
         del lists[draw.choice(users)]
