@@ -251,7 +251,9 @@ class Evaluator(Frozen):
         )
         if per is None:
             per = "user" if task.num_relations is None else "edge"
-        self.metrics = parse_all(_hits_of_edges(metrics) if per == "edge" else metrics)
+        self.metrics = parse_all(metrics)
+        if per != "edge":
+            _check_hits(metrics)
         self._convention = conventions.get(convention)
         self._catalogue = _read_catalogue(task, catalogue)
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
@@ -493,16 +495,14 @@ class Evaluator(Frozen):
         return f"{type(self).__name__}({self.task}, metrics=[{metrics}])"
 
 
-def _hits_of_edges(
-    metrics: str | Metric | Sequence[str | Metric],
-) -> Sequence[str | Metric]:
-    """Returns metrics with the name of what benchmarks of knowledge graphs call `hits@k`."""
-    return [
-        re.sub(r"^\s*hits(?=\s*@)", "hit_rate", metric, flags=re.IGNORECASE)
-        if isinstance(metric, str)
-        else metric
-        for metric in ([metrics] if isinstance(metrics, str | Metric) else metrics)
-    ]
+def _check_hits(metrics: str | Metric | Sequence[str | Metric]) -> None:
+    """Raises if a metric is called `hits`, which is another formula where users have many edges."""
+    for metric in [metrics] if isinstance(metrics, str | Metric) else metrics:
+        if isinstance(metric, str) and re.match(r"(?i)\s*hits\s*(@|_at_|\()", metric):
+            raise ValueError(
+                f"'metrics' needs to name 'hit_rate' (whether a user has a hit) or 'recall' where "
+                f"rows are users: 'hits' is a fraction of edges, or a number (got {metric!r})"
+            )
 
 
 def _check_per(

@@ -41,4 +41,9 @@ def list_some(words: Sequence[str], most: int = 5) -> str:
 
 def singular(noun: str) -> str:
     """Returns what one of some rows is called, such as `"query"` of `"queries"`."""
-    return {"users": "user", "queries": "query", "edges": "edge", "persons": "person"}[noun]
+    return "query" if noun == "queries" else noun.removesuffix("s")
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns how many there are of a noun in the plural, such as `"1 user"` or `"2,000 users"`."""
+    return f"{number:,} {singular(noun) if number == 1 else noun}"

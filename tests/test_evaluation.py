@@ -15,6 +15,7 @@ from pyg_recmetrics import (
     Evaluator,
     Population,
     RankingTask,
+    compare,
     conventions,
     datasets,
     evaluate,
@@ -120,7 +121,7 @@ class TestEvaluate:
         # Users 0 and 1 have truth, user 2 has none, and user 3 has seen all three items.
         seen = torch.tensor([[3, 3, 3], [0, 1, 2]])
         truth = torch.tensor([[0, 1, 3], [2, 0, 1]])
-        with pytest.warns(UserWarning, match="^1 of 3 ground-truth edges are also in 'seen'"):
+        with pytest.warns(UserWarning, match="that are also in 'seen': 1 of 3"):
             task = RankingTask(truth, num_users=4, num_items=3, seen=seen)
         assert task.users.tolist() == [0, 1, 2, 3]
         assert task.num_candidates.tolist() == [3, 3, 3, 0]
@@ -314,7 +315,14 @@ def test_triples_are_ranked_one_by_one_unless_told_otherwise():
     assert result.per_user["mrr"].numel() == task.truth.size(1)
     assert result == evaluate(scores, task, names, per="edge")
     assert evaluate(scores, task, names, per="user").per_user["mrr"].numel() == task.num_users
-    with pytest.raises(ValueError, match="hit_rate"):
-        evaluate(GOOD_SCORES, TASK, "hits@1")
+    assert result["hits@1"] == result["hit_rate@1"] == result.values_of("hits@1").mean()
+    assert result.per_user["Hits@1"].equal(result.per_user["hit_rate@1"])
+    with pytest.warns(UserWarning, match="few queries"):
+        tests = compare({"a": result, "b": result}, metrics=["hits@1"])
+    assert {row.metric for row in tests} == {"hit_rate@1"}
+    assert str(Evaluator(task, names, monitor="hits@1").history.monitor) == "hit_rate@1"
+    for spelling in ("hits@1", ["mrr", "Hits @1"], "hits_at_1"):
+        with pytest.raises(ValueError, match=r"'hit_rate' .* or 'recall'"):
+            evaluate(GOOD_SCORES, TASK, spelling)
     with pytest.raises(ValueError, match="per='user'"):
         evaluate(scores, task, "mrr", margin=0.1)

@@ -342,7 +342,7 @@ def r_precision(ranked: RankedEdges, users: Counted = "all") -> Tensor:
     return value if users == "all" else value.masked_fill(value == 0, torch.nan)
 
 
-@register(depends_on_order=False, aliases=("hr", "hit", "hit_ratio", "success"))
+@register(depends_on_order=False, aliases=("hr", "hit", "hits", "hit_ratio", "success"))
 def hit_rate(ranked: RankedEdges, k: int) -> Tensor:
     r"""Whether there is a relevant item in the top `k`.
 

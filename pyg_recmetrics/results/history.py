@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pyg_recmetrics.checks import check_positive_integer
+from pyg_recmetrics.messages import counted
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.tables import Rows, Table, to_data_frame
@@ -114,7 +115,7 @@ class History(Rows[dict[str, float]]):
         return super().__str__() if self else "no evaluation so far"
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} evaluations, monitor={self.monitor})"
+        return f"{type(self).__name__}({counted(len(self), 'evaluations')}, monitor={self.monitor})"
 
     def table(self) -> Table:
         """Returns the printed table."""

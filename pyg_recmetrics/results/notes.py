@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.messages import list_some
+from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, describe_lack
@@ -141,7 +141,7 @@ def summarize_users(
     users: UserCounts, action: EmptyTargetAction, convention: Convention, max_k: int | None
 ) -> str:
     """Returns one line that counts the users behind the means."""
-    parts = [f"{users.num_evaluated:,} {users.nouns.rows} evaluated"]
+    parts = [f"{counted(users.num_evaluated, users.nouns.rows)} evaluated"]
     if users.num_without_truth:
         counted_as = {"neg": " (count as 0)", "pos": " (count as 1)"}.get(action, "")
         parts.append(f"{users.num_without_truth:,} without ground truth{counted_as}")
@@ -163,10 +163,9 @@ def _degree(users: UserCounts) -> str:
 
 def _left_out(users: UserCounts) -> str:
     """Says how many were left out, and that these are no rows where they are users of edges."""
-    number = f"{users.num_left_out:,}"
     if users.nouns.rows == users.nouns.users:
-        return number
-    return f"{number} {users.nouns.user if users.num_left_out == 1 else users.nouns.users}"
+        return f"{users.num_left_out:,}"
+    return counted(users.num_left_out, users.nouns.users)
 
 
 def _metrics(definitions: list[Metric]) -> str:
@@ -199,12 +198,13 @@ def _population(
     sample: str | None,
 ) -> str:
     required = " and ".join(convention.population.describe())
+    evaluated = f"{counted(users.num_evaluated, users.nouns.rows)} with ground truth"
     if sample:
         text = f"{sample}, of those with {required}" if required else sample
     elif required:
-        text = f"the {users.num_evaluated:,} {users.nouns.rows} with ground truth and {required}"
+        text = f"the {evaluated} and {required}"
     else:
-        text = f"all {users.num_evaluated:,} {users.nouns.rows} with ground truth"
+        text = f"{'the' if users.num_evaluated == 1 else 'all'} {evaluated}"
     if users.num_without_truth:
         what_becomes_of_them = {
             "skip": "are left out",

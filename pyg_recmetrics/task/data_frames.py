@@ -91,7 +91,7 @@ def read_frames(
 
     Raises:
         ImportError: If narwhals is not installed.
-        TypeError: If an argument is not a data frame.
+        TypeError: If a frame is not a data frame, or all users or items are one.
         ValueError: If there is no such column, a value is missing, or an id is unknown.
     """
     frames = {"test": as_frame(test, "test", "from_frames")}
@@ -201,7 +201,13 @@ def _number(
     """
     read = {owner: _distinct(column, side) for owner, column in columns.items()}
     own = {owner: set(ids) for owner, (_, ids) in read.items()}
-    _check_types(own, f"train[{columns['test'].name!r}]", side)
+    name = columns["test"].name
+    _check_types(own, f"train[{name!r}]", side)
+    if hasattr(known, "columns"):
+        raise TypeError(
+            f"'{side}s' needs to be a sequence of ids, as in {side}s=df[{name!r}] "
+            f"(got {type(known).__name__})"
+        )
     found = set().union(*own.values())
     ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")
     number = {id_: index for index, id_ in enumerate(ids)}

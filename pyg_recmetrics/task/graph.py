@@ -23,6 +23,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, as_tensor, is_sparse_matrix, shape_of
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
 
 #: What is missing in data that has not been split.
@@ -111,22 +112,39 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
         )
 
 
+#: Nobody samples fewer negatives than one for so many positives.
+_FEWEST_NEGATIVES = 10
+
+
 def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
-    """Raises if the ratings of a part are those that `RandomLinkSplit` has added one to.
+    """Raises or warns if `RandomLinkSplit` has added one to the ratings of a part, or may have.
 
     It does so with integers if it samples negatives: a multiple of the ratings, or a part of them.
+    From zero stars on, such ratings look like those from one star on that nothing was added to.
     """
     weight, num_ratings = edges.weight, edges.truth.size(1)
-    if weight is None or weight.is_floating_point() or num_ratings == 0 or int(weight.min()) == 1:
+    if weight is None or weight.is_floating_point() or bool((weight == weight[:1]).all()):
         return
     labels = [store[name] for name in ("edge_label", "neg_edge_label") if name in store]
     num_zero = sum(int((as_tensor(label, "edge_label") == 0).sum()) for label in labels)
-    if num_zero and 0 in (num_zero % num_ratings, num_ratings % num_zero):
+    is_few = num_zero * _FEWEST_NEGATIVES < num_ratings
+    if is_few or 0 not in (num_zero % num_ratings, num_ratings % num_zero):
+        return
+    remedy = (
+        "split with neg_sampling_ratio=0.0, or, if these are the ratings themselves, pass them as "
+        "floats, edge_label.float()"
+    )
+    if (low := int(weight.min())) > 1:
         raise ValueError(
             f"'edge_label' needs to hold the ratings themselves, to which 'RandomLinkSplit' adds "
-            f"one if it samples negatives: split with neg_sampling_ratio=0.0 (got {num_zero} zeros "
-            f"beside {num_ratings} ratings, none of which is 1)"
+            f"one if it samples negatives: {remedy} (got {num_zero} zeros beside {num_ratings} "
+            f"ratings from {low} on)"
         )
+    warn(
+        f"'edge_label' has {num_zero} zeros beside {num_ratings} ratings, which are read as they "
+        f"are. 'RandomLinkSplit' adds one to integers if it samples negatives, so what was 0 would "
+        f"be 1: {remedy}"
+    )
 
 
 def check_directions(data: Data, edges: UserItemEdges) -> None:

@@ -214,8 +214,8 @@ def keep_retrievable(
         counts_as_missed = is_lost is is_missing and missing == "count"
         if not counts_as_missed and (num_lost := int((is_lost & is_kept).sum())):
             warn(
-                f"{num_lost} of {int(is_kept.sum())} ground-truth edges {reason}, can never be "
-                f"retrieved, and are taken out of the truth"
+                f"ground-truth edges that {reason}: {num_lost} of {int(is_kept.sum())}. They can "
+                f"never be retrieved, and are taken out of the truth"
                 f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
             )
         if not bool(is_left.any()):

@@ -225,7 +225,8 @@ class RankingTask(Frozen):
         weights, unless all of them are one. For ratings, `threshold` says from which rating on an
         edge is truth; without it, a warning says that all of them are. (If it samples negatives,
         `RandomLinkSplit` adds one to labels that were there before: split ratings with
-        `neg_sampling_ratio=0.0`.)
+        `neg_sampling_ratio=0.0`. Integers that may be such are refused, or warned of if there is a
+        1 among them; floats are read as they are.)
 
         The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
         (`eval_mask`, a mask of the nodes) and what the candidates of each user are
@@ -430,7 +431,7 @@ class RankingTask(Frozen):
 
         Raises:
             ImportError: If narwhals is not installed.
-            TypeError: If `test` or `train` is not a data frame.
+            TypeError: If `test` or `train` is not a data frame, or `users` or `items` is one.
             ValueError: If there is no such column, ids or ratings are missing, ids of both frames
                 have two types and none in common, ids are not among `users` or `items`, or an
                 option is not as :class:`RankingTask` needs it.

@@ -157,7 +157,6 @@ def test_any_spelling_in_another_case_is_the_same_metric(metric, data):
         ("recal@20", ["recall"]),
         ("hitrate@5", ["hit_rate"]),
         ("HitRatio@5", ["hit_rate"]),
-        ("hits@5", ["hit_rate"]),
         ("precison@3", ["precision"]),
         ("RPrecision", ["r_precision"]),
         ("ndcg20", ["ndcg"]),

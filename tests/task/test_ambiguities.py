@@ -32,8 +32,14 @@ def link_split(data, **options):
     return RandomLinkSplit(**options)(data)
 
 
-def shifted(**options):
-    return lambda: RankingTask.from_data(link_split(rated_graph(), **options)[2], threshold=4)
+def shifted(*stars, form=torch.Tensor.long, **options):
+    def read():
+        test = link_split(rated_graph(*stars), **options)[2]
+        if "edge_label" in test[RATES]:
+            test[RATES].edge_label = form(test[RATES].edge_label)
+        return RankingTask.from_data(test, threshold=2)
+
+    return read
 
 
 def reversed_truth():
@@ -68,6 +74,7 @@ REFUSED = {
     "as many times over": (shifted(neg_sampling_ratio=2.0), "neg_sampling_ratio=0.0"),
     "half as many": (shifted(neg_sampling_ratio=0.5), "neg_sampling_ratio=0.0"),
     "apart": (shifted(split_labels=True), "neg_sampling_ratio=0.0"),
+    "ratings beside negatives of one's own": (shifted(2, 5), r"edge_label\.float\(\)"),
     "items as users": (reversed_truth, r"edge_type=\('item', 'rated_by', 'user'\)"),
     "an undirected graph split as directed": (split_as_directed, "is_undirected=True"),
     "the same, where seen items are ranked": (
@@ -76,6 +83,8 @@ REFUSED = {
     ),
     "users of two types": (lambda: frames(test=texts("user_id")), r"'int'.*'str'|'str'.*'int'"),
     "items of two types": (lambda: frames(test=texts("item_id")), r"'int'.*'str'|'str'.*'int'"),
+    "a frame of items": (lambda: frames(items=texts("item_id")), r"items=df\['item_id'\]"),
+    "a frame of users": (lambda: frames(users=texts("item_id")), r"users=df\['user_id'\]"),
     "items that are none": (lambda: frames(items=[12, 11]), r"'items' .* 1 item \(10\)"),
     "users that are none": (lambda: frames(users=[1]), r"'users' .* 2 users \(2, 3\)"),
     "items that repeat": (lambda: frames(items=[10, 11, 12, 12]), "12 more than once"),
@@ -83,6 +92,8 @@ REFUSED = {
 }
 
 SAID = {
+    "stars from zero on beside negatives": (shifted(0, 5), r"adds one .*ratio=0\.0.*float\(\)"),
+    "likes and dislikes beside negatives": (shifted(0, 2), r"adds one .*ratio=0\.0.*float\(\)"),
     "stars as labels": (
         lambda: RankingTask.from_data(link_split(rated_graph(), neg_sampling_ratio=0.0)[2]),
         "all 200 ratings .* from 1 to 5. Set 'threshold'",
@@ -111,7 +122,7 @@ SAID = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case):
     make, message = REFUSED[case]
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         make()
 
 
@@ -132,6 +143,9 @@ def test_what_is_plain_is_taken_as_it_is():
     of_pair = dict(zip(map(tuple, graph[RATES].edge_index.t().tolist()), stars, strict=True))
     task = RankingTask.from_data(link_split(graph, neg_sampling_ratio=0.0)[2], threshold=4)
     assert all(of_pair[pair] >= 4 for pair in map(tuple, task.truth.t().tolist()))
+    shifted(1, 2)()  # all likes: labels of one value
+    for low in (0, 1):
+        shifted(low, 6, form=torch.Tensor.float)()
     del graph[RATES].edge_label
     both = ToUndirected()(graph)
     test = link_split(both, rev_edge_types=[("item", "rev_rates", "user")])[2]

@@ -111,7 +111,7 @@ class TestHeteroData:
     def test_a_threshold_says_which_ratings_are_relevant(self, threshold):
         data = hetero()
         edge_index = data[USER_ITEM].edge_index
-        data[USER_ITEM].edge_label = torch.arange(edge_index.size(1)) % 6
+        data[USER_ITEM].edge_label = torch.arange(edge_index.size(1)) % 6.0
         *_, test = PerUserSplit(num_val=0.0, num_test=0.5)(data)
         store = test[USER_ITEM]
         rated = zip(pairs_in_order(store.edge_label_index), store.edge_label.tolist(), strict=True)

@@ -64,14 +64,14 @@ class TestRawTensors:
 
     def test_truth_that_is_seen_is_taken_out_with_one_warning(self):
         seen = torch.tensor([[0, 0, 2], [3, 1, 0]])
-        with pytest.warns(UserWarning, match="^1 of 3 ground-truth edges are also in 'seen'") as w:
+        with pytest.warns(UserWarning, match="that are also in 'seen': 1 of 3") as w:
             made = task(seen=seen)
         assert len(w) == 1
         assert pairs(made.truth) == {(0, 2), (1, 0)}
         assert made.degree.tolist() == [1, 1, 0]
 
     def test_truth_that_is_no_candidate_is_taken_out_with_a_warning(self):
-        with pytest.warns(UserWarning, match=r"^1 of 3 .* not among the 'candidates'"):
+        with pytest.warns(UserWarning, match="not among the 'candidates': 1 of 3"):
             made = task(candidates=torch.tensor([2, 0, 2]))
         assert pairs(made.truth) == {(0, 2), (1, 0)}
         assert made.num_candidates.tolist() == [2, 2, 2]

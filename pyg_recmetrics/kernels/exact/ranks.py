@@ -32,27 +32,6 @@ def ranks_in_lists(lists: Tensor, row: Tensor, item: Tensor, num_items: int) -> 
     return _first_positions(entry_key, position, row * num_items + item)
 
 
-def ranks_in_ragged_lists(
-    listed: Tensor, ptr: Tensor, row: Tensor, item: Tensor, num_items: int
-) -> Tensor:
-    """Returns the ranks that :func:`ranks_in_lists` does, in lists of different length.
-
-    Args:
-        listed (torch.Tensor): The item ids of one list after the other, of shape `[num_entries]`,
-            best first; `-1` is no item.
-        ptr (torch.Tensor): The list of row `r` is that from `ptr[r]` to `ptr[r + 1]`. Of shape
-            `[num_rows + 1]`.
-        row (torch.Tensor): See :func:`ranks_in_lists`.
-        item (torch.Tensor): See :func:`ranks_in_lists`.
-        num_items (int): The number of items.
-    """
-    rows = torch.arange(ptr.numel() - 1, device=ptr.device)
-    entry_row = rows.repeat_interleave(ptr.diff())
-    entry_key = torch.where(listed < 0, -1, listed + entry_row * num_items)
-    position = torch.arange(1, listed.numel() + 1, device=ptr.device) - ptr[entry_row]
-    return _first_positions(entry_key, position, row * num_items + item)
-
-
 def are_edges(lists: Tensor, row: Tensor, item: Tensor, num_items: int, scratch: Scratch) -> Tensor:
     """Returns which entries of `lists` have an edge (`row`, `item`): `[num_rows, K]`.
 

@@ -17,7 +17,6 @@ from pyg_recmetrics.kernels.exact.ranks import (
     first_kept,
     ranks_among_rows,
     ranks_in_lists,
-    ranks_in_ragged_lists,
     ranks_in_top_scores,
     ranks_within_rows,
     without_repeats,
@@ -135,22 +134,6 @@ def test_the_first_position_of_an_item_is_its_rank(lists_and_width, data):
     row, item = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
     matrix = torch.tensor(lists, dtype=torch.long).view(len(lists), width)
     ranks = ranks_in_lists(matrix, row, item, NUM_ITEMS).tolist()
-    assert ranks == [
-        lists[row].index(item) + 1 if item in lists[row] else NOT_RETRIEVED for row, item in edges
-    ]
-
-
-@given(
-    lists=st.lists(st.lists(st.integers(-1, NUM_ITEMS - 1), max_size=5), min_size=1, max_size=4),
-    data=st.data(),
-)
-def test_lists_may_differ_in_length(lists, data):
-    pairs = st.tuples(st.integers(0, len(lists) - 1), st.integers(0, NUM_ITEMS - 1))
-    edges = sorted(data.draw(st.sets(pairs)))
-    row, item = torch.tensor(edges, dtype=torch.long).view(-1, 2).t()
-    listed = torch.tensor([item for items in lists for item in items], dtype=torch.long)
-    ptr = torch.tensor([sum(map(len, lists[:index])) for index in range(len(lists) + 1)])
-    ranks = ranks_in_ragged_lists(listed, ptr, row, item, NUM_ITEMS).tolist()
     assert ranks == [
         lists[row].index(item) + 1 if item in lists[row] else NOT_RETRIEVED for row, item in edges
     ]
