@@ -10,11 +10,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
 
-from pyg_recmetrics.checks import (
-    check_finite_number,
-    check_natural_number,
-    check_positive_integer,
-)
+from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
 
 __all__ = ["read_lightgcn", "synthetic_interactions"]
 __dir__ = __all__.copy  # what completion shows

@@ -1,17 +1,22 @@
 """The subcommands on saved results: `compare`, `report` and `gate`."""
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.notes import as_number, note, print_result
+from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.reporting import report as write_report
 from pyg_recmetrics.results import Comparison, EvaluationResult, Runs
 from pyg_recmetrics.results import compare as compare_results
-from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.comparison import is_higher_better, pair_of
+from pyg_recmetrics.results.estimates import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence
+from pyg_recmetrics.tables import format_p
 
 _STATUS = {"better": notes.DONE, "equivalent": notes.DONE, "worse": notes.WORSE}
 
@@ -40,6 +45,8 @@ def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
     if (options.margin is None) == (options.equivalence is None):
         raise ValueError("gate needs either --margin or --equivalence")
+    level, size = _read_level(options), _read_size(options)
+    notes.remember_file("primary", "--metric")
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
     if same := {*paths[0]} & {*paths[1]}:
@@ -49,7 +56,6 @@ def gate(options: argparse.Namespace) -> int:
     ]
     if names[0] == names[1]:
         names = [str(path) for path, *_ in paths]
-    level = 0.95 if options.level is None else options.level
     comparison = compare_results(
         {n: [run for x in side for run in _load(x)] for n, side in zip(names, paths, strict=True)},
         metrics=[options.metric],
@@ -60,8 +66,14 @@ def gate(options: argparse.Namespace) -> int:
         level=level if options.margin is None else 2 * level - 1,
         deterministic=options.deterministic or (),
     )
-    decide = _by_equivalence if options.margin is None else _by_margin
-    status, sentence = decide(comparison, options.margin)
+    if comparison[0].verdict is None:
+        status = notes.UNDECIDED
+        sentence = f"{comparison[0].metric} has too few users for a test."
+    elif options.margin is None:
+        status = _STATUS.get(comparison[0].verdict, notes.UNDECIDED)
+        sentence = comparison.claims()[0]
+    else:
+        status, sentence = _by_margin(comparison, size, level)
     if options.form == "json":
         as_json = {"status": status, "sentence": sentence, **_to_json(comparison)[0]}
         print_result(comparison, as_json, options)
@@ -70,29 +82,44 @@ def gate(options: argparse.Namespace) -> int:
     return status
 
 
-def _by_equivalence(comparison: Comparison, _: object) -> tuple[int, str]:
-    """Returns whether a difference to either side is too small to matter, or which side it is."""
-    claims = comparison.claims() or (f"{comparison[0].metric} has too few users for a test.",)
-    return _STATUS.get(str(comparison[0].verdict), notes.UNDECIDED), claims[0]
+def _read_level(options: argparse.Namespace) -> float:
+    """Returns the level of the test. Intervals of one side are those of twice the rest."""
+    notes.remember_file("level", "--level")
+    level = 0.95 if options.level is None else check_level(options.level)
+    if options.margin is not None and level <= 0.5:
+        raise ValueError(f"'level' needs to be more than 0.5 with --margin (got {level})")
+    return level
 
 
-def _by_margin(comparison: Comparison, margin: float | str) -> tuple[int, str]:
-    """Returns whether the new model is surely not worse than the old one by more than a margin.
+def _read_size(options: argparse.Namespace) -> Equivalence:
+    """Returns the difference that matters, which is less than metrics can differ by at all."""
+    option = "--equivalence" if options.margin is None else "--margin"
+    notes.remember_file("equivalence", option)
+    size = Equivalence.of(options.equivalence if options.margin is None else options.margin)
+    low, high = parse(options.metric).definition.range
+    if not size.is_share and size.size >= high - low:
+        raise ValueError(
+            f"'{option}' needs to be less than {high - low:g}, the largest difference there is "
+            f"in {options.metric} (got {size}); write {size}% for a share of the old mean"
+        )
+    return size
 
-    Source: Piaggio et al., "Reporting of noninferiority and equivalence randomized trials" (2012).
-    """
-    notes.remember_file("equivalence", "--margin")
-    row, size = comparison[0], Equivalence.of(margin)
-    ends, limit, unit = (row.low, row.high), size.size, ""
-    if size.is_share:
-        ends, limit, unit = (row.lift_low, row.lift_high), 100 * size.size, "%"
-    low, high = ends if is_higher_better(row.metric) else (-ends[1], -ends[0])
-    status = notes.DONE if low > -limit else notes.WORSE if high < 0 else notes.UNDECIDED
+
+def _by_margin(comparison: Comparison, margin: Equivalence, level: float) -> tuple[int, str]:
+    """Returns whether the new model is surely not worse than the old one by more than a margin."""
+    row = comparison[0]
+    p_of_margin, p_of_worse = pair_of(comparison, row).p_of_margin(margin)
+    is_within, is_worse = (p <= alpha_of(level) for p in (p_of_margin, p_of_worse))
+    status = notes.DONE if is_within else notes.WORSE if is_worse else notes.UNDECIDED
     says = ("is not worse than", "is worse than", "may be worse than")[status]
-    by = "" if status == notes.WORSE else f" by more than {size}"
-    level = (1 + comparison.protocol.level) / 2
+    by = "" if status == notes.WORSE else f" by more than {margin}"
+    # A mean of zero has no ratio to the other.
+    has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
+    low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
-    return status, f"{row.a} {says} {row.b} in {row.metric}{by} ({shown})."
+    lower = "" if is_higher_better(row.metric) else ", where lower is better"
+    p = format_p(p_of_worse if status == notes.WORSE else p_of_margin)
+    return status, f"{row.a} {says} {row.b} in {row.metric}{by} ({shown}{lower}; p = {p})."
 
 
 def _compare(results: Mapping[str, Sequence[EvaluationResult]], options: Any) -> Comparison:

@@ -64,7 +64,7 @@ def _read_interactions(path: Path, options: Namespace, *, is_truth: bool = False
         note(f"{path}: {why}; --rating-column {rating} and --threshold use it")
     frame = table.read(options, *(["rating"] if has_ratings else []))
     if num_repeated := int(frame.duplicated(["user", "item"]).sum()):
-        note(f"{path}: {num_repeated:,} rows repeat an interaction, which counts once")
+        note(f"{path}: rows that repeat an interaction, which counts once: {num_repeated:,}")
     return frame
 
 
@@ -84,11 +84,13 @@ def _make_task(
     for kind, ids, numbers in (("user", user_ids, users), ("item", item_ids, all_items)):
         new = np.setdiff1d(numbers[0], torch.cat(numbers[1 : len(frames)])) if seen else ()
         if len(new):
-            named = f"{len(new):,} {kind}s of the truth that --train does not have"
-            some = list_some([str(ids[number]) for number in new])
-            warn(f"nothing could be learned about {named} ({some})")
+            named = f"{len(new):,} ({list_some([str(ids[number]) for number in new])})"
+            warn(
+                f"nothing could be learned about {kind}s of the truth that --train does not have: "
+                f"{named}"
+            )
     if num_more := len(item_ids) - torch.cat(all_items[: len(frames)]).unique().numel():
-        note(f"{file}: {num_more:,} items without interactions are candidates, too")
+        note(f"{file}: items without interactions that are candidates, too: {num_more:,}")
     rating = frames[0].get("rating")
     if rating is not None and options.threshold is None and bool((rating == 1).all()):
         rating = None
@@ -118,12 +120,13 @@ def _places(task: RankingTask, kind: str, rows: Texts, file: str) -> np.ndarray[
     _, written = _ids_of(task, kind)
     places = pd.Index(rows).get_indexer(written)
     if len(missing := written[places < 0]):
-        named = (
-            f"{len(missing):,} {kind}s of the interactions, {list_some([*missing])}, have no row"
+        named = f"{kind}s of the interactions without a row: {len(missing):,}"
+        raise ValueError(
+            f"{file}: {named} ({list_some([*missing])}); --{kind}-ids names the {kind} of each row "
+            f"of an array"
         )
-        raise ValueError(f"{file}: {named}; --{kind}-ids names the {kind} of each row of an array")
     if num_others := len(rows) - len(places):
-        note(f"{file}: {num_others:,} {kind}s without interactions are left out")
+        note(f"{file}: {kind}s without interactions that are left out: {num_others:,}")
     return places
 
 
@@ -149,7 +152,7 @@ def _by_ids(lists: pd.DataFrame, task: RankingTask) -> pd.DataFrame:
         lists = lists.assign(**{kind: pd.Series(known, lists.index, object).infer_objects()})
         if kind == "user" and (place < 0).any():
             num_others = lists["user"][place < 0].nunique()
-            note(f"the lists of {num_others:,} users without interactions are left out")
+            note(f"users without interactions whose lists are left out: {num_others:,}")
             lists = lists[place >= 0]
     return lists
 

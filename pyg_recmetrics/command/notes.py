@@ -33,6 +33,11 @@ INTERRUPTED = 130
 #: Whether notes are left out. Warnings and errors never are.
 _is_quiet = False
 
+#: What a person at the command line does in place of what messages tell callers of functions.
+_REMEDIES = {
+    "you write RankingTask.from_frames(..., items=ids_of_all_items)": "--item-ids names all items",
+}
+
 #: The files behind the arguments of public functions, which their messages name.
 _files: dict[str, str] = {}
 
@@ -53,6 +58,8 @@ def by_files(message: str) -> str:
     """Returns a message about arguments as one about the files that they were read from."""
     for argument, path in _files.items():
         message = message.replace(f"'{argument}'", f"'{path}'")
+    for line, option in _REMEDIES.items():
+        message = message.replace(line, option)
     return message
 
 

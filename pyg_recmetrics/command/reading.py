@@ -3,6 +3,7 @@
 import csv
 import re
 from argparse import Namespace
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -50,7 +51,7 @@ class TableFile:
     data: pa.Table
     has_header: bool = True
 
-    def find(self, *what: str, given: str | None = None) -> str:
+    def find(self, *what: str, given: str | None = None, hint: str = "") -> str:
         """Returns the column of a given name, or one with a usual name of what it holds.
 
         Raises:
@@ -61,18 +62,19 @@ class TableFile:
         if names.count(column) != 1:
             name = "a usual name" if given is None else repr(given)
             raise ValueError(
-                f"{self.path}: one column needs to have {name} for {what[0]}s; --user-column and "
-                f"such name others, and --columns all if there is no header (got "
+                f"{self.path}: one column needs to have {name} for {what[0]}s{hint} (got "
                 f"{', '.join(map(repr, names[:20]))})"
             )
         return str(column)
 
     def read(self, options: Namespace, *more: str) -> pd.DataFrame:
         """Returns the ids of users and items, and numbers or times: `"rating"`, `"time"`."""
-        found = {
-            what: self.find(what, given=getattr(options, f"{what}_column", None))
-            for what in ("user", "item", *more)
-        }
+        found = {}
+        for what in ("user", "item", *more):
+            option, hint = f"{what}_column", ""
+            if option in options:
+                hint = f"; --{what}-column names it, and --columns all if there is no header"
+            found[what] = self.find(what, given=getattr(options, option, None), hint=hint)
         self.say(**found)
         read = {"user": self.ids, "item": self.ids, "time": self.times}
         return pd.DataFrame({w: read.get(w, self.numbers)(name) for w, name in found.items()})
@@ -113,7 +115,8 @@ class TableFile:
         except ValueError:
             times = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
         if (is_wrong := times.isna()).any():
-            got = repr(column[int(is_wrong.argmax())].as_py())
+            row = int(is_wrong.argmax())
+            got = f"{column[row].as_py()!r:.80} in row {row + 1}"
             raise self._error(name, "numbers, or dates as 2024-05-31 12:00", got)
         return np.asarray((times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1))
 
@@ -155,20 +158,30 @@ class TableFile:
         return column.cast(column.type.value_type) if is_packed else column
 
     def _as_numbers(self, name: str, column: Any) -> NDArray[np.float64]:
-        try:
-            if pa.types.is_boolean(column.type):
-                raise TypeError("booleans")
-            if _is_text(column.type):
-                column = pc.utf8_trim_whitespace(column)
-            numbers = np.asarray(column.cast(pa.float64()), dtype=np.float64)
-            if not np.isfinite(numbers).all():
-                raise TypeError("nothing, or others")
-        except (pa.ArrowException, TypeError) as error:
-            raise self._error(name, "finite numbers", error) from None
+        numbers = _finite(column)
+        if numbers is None:
+            ends = range(1, len(column) + 1)
+            place = bisect_left(ends, True, key=lambda end: _finite(column[:end]) is None)
+            row = place * self.data.num_rows // len(column)  # which may hold a vector
+            got = f"{column[place].as_py()!r:.80} in row {row + 1}"
+            raise self._error(name, "finite numbers", got)
         return numbers
 
     def _error(self, name: str, wanted: str, got: object) -> ValueError:
         return ValueError(f"{self.path}: column {name!r} needs to hold {wanted} (got {got})")
+
+
+def _finite(column: Any) -> NDArray[np.float64] | None:
+    """Returns a column of finite numbers; `None` if it holds anything else."""
+    if pa.types.is_boolean(column.type):
+        return None
+    if _is_text(column.type):
+        column = pc.utf8_trim_whitespace(column)
+    try:
+        numbers = np.asarray(column.cast(pa.float64()), dtype=np.float64)
+    except pa.ArrowException:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -190,6 +203,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
     suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
     with reading(path) as file:
         head = file.peek(_NUM_BYTES)
+        if not head.strip():
+            raise ValueError("the file is empty")
         if suffix in (".parquet", ".pq") or head.startswith(b"PAR1"):
             return TableFile(path, "Parquet", pa.parquet.read_table(file))
         lines = head.decode("utf-8-sig", "replace").splitlines()
@@ -210,16 +225,24 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
 
 def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:
     """Reads a table whose fields have a sign between them. They are quoted in CSV alone."""
-    frame = pd.read_csv(
-        file,
-        sep=sign,
-        header=None,
-        dtype=str,
-        na_filter=False,
-        quoting=csv.QUOTE_NONE if sign == "\t" else csv.QUOTE_MINIMAL,
-        skipinitialspace=True,
-        encoding="utf-8-sig",
-    )
+    try:
+        frame = pd.read_csv(
+            file,
+            sep=sign,
+            header=None,
+            dtype=str,
+            na_filter=False,
+            quoting=csv.QUOTE_NONE if sign == "\t" else csv.QUOTE_MINIMAL,
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+        )
+    except pd.errors.ParserError as error:
+        if sizes := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
+            wanted, line, got = sizes.groups()
+            many = f"line {line} has more fields than the first ({got}, not {wanted})"
+            raise ValueError(many) from None
+        is_open = "EOF inside string" in str(error)
+        raise ValueError("a quote is opened and never closed" if is_open else error) from None
     first = [*frame.iloc[0]]
     names = first if columns is None else [*columns]
     if len(names) != len(first):

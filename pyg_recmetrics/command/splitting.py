@@ -33,7 +33,11 @@ def split(options: argparse.Namespace) -> int:
     make = _SPLITS[options.how]
     make_split = make(**notes.same_options(make, options))
     table = read_table(path, options.columns)
-    data = _graph(table, options)
+    has_times = options.time_column or find_column(table.data.column_names, "time") is not None
+    if options.how == "leave-last-out" and not has_times:
+        warn(f"{path} has no column of times, so the last items of users are drawn at random")
+        make_split.time_attr = None
+    data = _graph(table, options, bool(getattr(make_split, "time_attr", None)))
     parts = make_split(data if options.k_core is None else transforms.KCore(options.k_core)(data))
     suffix = "".join(s for s in path.suffixes if s.lower() != ".gz")
     # Validation may be empty, and is then no file.
@@ -60,12 +64,8 @@ def split(options: argparse.Namespace) -> int:
     return notes.DONE
 
 
-def _graph(table: TableFile, options: argparse.Namespace) -> HeteroData:
+def _graph(table: TableFile, options: argparse.Namespace, is_timed: bool) -> HeteroData:
     """Returns the graph of all rows."""
-    has_times = options.time_column or find_column(table.data.column_names, "time") is not None
-    if options.how == "leave-last-out" and not has_times:
-        warn(f"{table.path} has no column of times, so the last items of users are drawn at random")
-    is_timed = options.how == "temporal" or (options.how == "leave-last-out" and has_times)
     frame = table.read(options, *(["time"] if is_timed else []))
     edges = [pd.factorize(frame[what])[0] for what in ("user", "item")]
     data = HeteroData()

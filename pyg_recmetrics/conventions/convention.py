@@ -7,12 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import (
-    check_boolean,
-    check_choice,
-    check_mapping,
-    check_positive_integer,
-)
+from pyg_recmetrics.checks import check_boolean, check_choice, check_mapping, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, Value, definition, parse

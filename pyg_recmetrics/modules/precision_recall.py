@@ -16,10 +16,7 @@ from pyg_recmetrics.metrics.curves import (
     check_min_precision,
     largest_recall,
 )
-from pyg_recmetrics.metrics.empty_target_action import (
-    EmptyTargetAction,
-    check_empty_target_action,
-)
+from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.modules.streaming_metric import (
     Part,
     StreamingMetric,

@@ -24,11 +24,7 @@ from pyg_recmetrics.plot.style import BACKGROUND, GREY
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.counts import those_who
 from pyg_recmetrics.results.result import common_popularity, exposure_of, mean_of
-from pyg_recmetrics.results.runs import (
-    Runnable,
-    one_or_recommenders_by_name,
-    recommenders_by_name,
-)
+from pyg_recmetrics.results.runs import Runnable, one_or_recommenders_by_name, recommenders_by_name
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from pyg_recmetrics.ranked_edges.ranked_edges import (
     select_edges,
     select_users,
     sort_edges,
-    to_ranx,
     write_trec,
 )
 from pyg_recmetrics.ranked_edges.sources import Origin
@@ -48,6 +47,5 @@ __all__ = [
     "select_edges",
     "select_users",
     "sort_edges",
-    "to_ranx",
     "write_trec",
 ]

@@ -19,12 +19,7 @@ from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.lists import Listed, Lists
-from pyg_recmetrics.ranked_edges.sources import (
-    Origin,
-    rank_lists,
-    rank_negatives,
-    rank_pairs,
-)
+from pyg_recmetrics.ranked_edges.sources import Origin, rank_lists, rank_negatives, rank_pairs
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_of
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
 from pyg_recmetrics.task import Catalogue
@@ -845,12 +840,6 @@ def write_trec(ranked: RankedEdges, run: str | Path, qrels: str | Path) -> None:
     lists, judged = _named(ranked)
     trec.write_run(run, lists)
     trec.write_qrels(qrels, judged)
-
-
-def to_ranx(ranked: RankedEdges) -> tuple[Any, Any]:
-    """Returns a `(ranx.Qrels, ranx.Run)`, see :meth:`EvaluationResult.to_ranx`."""
-    lists, judged = _named(ranked)
-    return trec.to_ranx(judged, lists)
 
 
 def _named(ranked: RankedEdges) -> tuple[Iterator[trec.NamedList], list[trec.Judgement]]:

@@ -184,25 +184,6 @@ def write_qrels(path: str | Path, judged: Iterable[Judgement]) -> None:
         )
 
 
-def to_ranx(judged: Iterable[Judgement], lists: Iterable[NamedList]) -> tuple[Any, Any]:
-    """Returns a `(ranx.Qrels, ranx.Run)` of the users who have relevant items.
-
-    Raises:
-        ImportError: If ranx is not installed.
-    """
-    with requires_extra("ranx", None, "to_ranx"):
-        import ranx
-    qrels: dict[str, dict[str, int]] = {}
-    for user, item, relevance in judged:
-        qrels.setdefault(user, {})[item] = relevance
-    run = {
-        user: {item: float(len(items) - index) for index, item in enumerate(items)}
-        for user, items in lists
-        if user in qrels
-    }
-    return ranx.Qrels(qrels), ranx.Run(run)
-
-
 def name_lists(
     lists: Lists, has_truth: Tensor, user_ids: Names, item_ids: Names
 ) -> Iterator[NamedList]:

@@ -636,8 +636,8 @@ def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
     ids = task.item_ids
     if ids is None or any(type(id_) is not int for id_ in ids):
         return False
-    numbers = torch.tensor([id_ for id_ in ids if id_ < task.num_items], device=items.device)
-    share = 1 - numbers[numbers >= 0].numel() / task.num_items
+    in_range = [id_ for id_ in ids if isinstance(id_, int) and 0 <= id_ < task.num_items]
+    numbers, share = torch.tensor(in_range, device=items.device), 1 - len(in_range) / task.num_items
     if not 0 < share < 1 or not bool(torch.isin(items, numbers).all()):
         return False
     return items.numel() * -math.log1p(-share) > NO_CHANCE

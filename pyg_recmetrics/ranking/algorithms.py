@@ -15,12 +15,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_t
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.fast.searching import (
-    FastProducts,
-    FastScores,
-    Search,
-    rows_to_search,
-)
+from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,

@@ -351,9 +351,9 @@ def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
     """Warns of items that a recommender knows and its task does not, if there are any."""
     if others:
         warn(
-            f"{len(others):,} items of 'recommender' are no candidates, as the task does not have "
-            f"them ({_shown(others)}). {consequence}. The candidates are the whole catalogue if "
-            f"you write RankingTask.from_frames(..., items=ids_of_all_items)"
+            f"Items of 'recommender' are no candidates, as the task does not have them: "
+            f"{len(others):,} ({_shown(others)}). {consequence}. The candidates are "
+            f"the whole catalogue if you write RankingTask.from_frames(..., items=ids_of_all_items)"
         )
 
 

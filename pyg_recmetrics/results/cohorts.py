@@ -25,14 +25,7 @@ from pyg_recmetrics.results.estimates import (
     ratio_of_sums,
 )
 from pyg_recmetrics.results.notes import caution, note_on_intervals
-from pyg_recmetrics.tables import (
-    Rows,
-    Table,
-    Tabular,
-    format_interval,
-    format_level,
-    to_data_frame,
-)
+from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, get_args
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import (
-    check_boolean,
-    check_choice,
-    check_level,
-    check_natural_number,
-)
+from pyg_recmetrics.checks import check_boolean, check_choice, check_level, check_natural_number
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -59,14 +54,7 @@ from pyg_recmetrics.results.runs import (
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
-from pyg_recmetrics.tables import (
-    Best,
-    Rows,
-    Table,
-    format_interval,
-    format_p,
-    to_data_frame,
-)
+from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,14 +166,28 @@ class Pair:
         Source: Schuirmann, "A comparison of the two one-sided tests procedure and the power
         approach for assessing the equivalence of average bioavailability" (1987).
         """
+        return max(self._tails(equivalence))
+
+    def p_of_margin(self, margin: Equivalence) -> tuple[float, float]:
+        """Returns the p-values of `a` being worse by no more than a margin, and of it being worse.
+
+        Each is of one side. A margin that is a share is one as in :meth:`p_of_equivalence`.
+
+        Source: Piaggio et al., "Reporting of noninferiority and equivalence randomized trials"
+        (2012).
+        """
+        not_below, not_above = self._tails(margin)
+        if self.metric.definition.higher_is_better:
+            return not_below, self._tail(-1, 1, 0.0)
+        return not_above, self._tail(1, 1, 0.0)
+
+    def _tails(self, size: Equivalence) -> tuple[float, float]:
+        """Returns the p-values of `a` not being below, and not being above `b` by some size."""
         if self.is_same:
-            return 0.0
-        amount = 0.0 if equivalence.is_share else equivalence.size
-        low, high = equivalence.shares(negative=float(self.second.mean()) < 0)
-        return max(
-            self._tail(1, low, -amount),
-            self._tail(-1, high, amount),
-        )
+            return 0.0, 0.0
+        amount = 0.0 if size.is_share else size.size
+        low, high = size.shares(negative=float(self.second.mean()) < 0)
+        return self._tail(1, low, -amount), self._tail(-1, high, amount)
 
     def _tail(self, sign: int, share: float, amount: float) -> float:
         """Returns the p-value of `a` not being above (`1`) or below (`-1`) a share of `b`."""
@@ -242,6 +244,13 @@ class Pair:
         log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
         ends = relative.uncertainty.interval_at(log_ratio, alpha)
         return Interval(*(100 * (exp_or_inf(end) - 1) for end in ends))
+
+
+def pair_of(comparison: "Comparison", difference: PairedDifference) -> Pair:
+    """Returns the runs that a difference of a comparison is of."""
+    names = difference.a, difference.b
+    both = [comparison._recommenders[name] for name in names]
+    return Pair.of(parse(difference.metric), names, both)
 
 
 def is_higher_better(metric: str) -> bool:
@@ -874,6 +883,11 @@ def _primary(
         metric = parse(primary)
     except ValueError:
         metric = None
+    if metric in metrics and metric not in tested:
+        raise ValueError(
+            f"'primary' needs to be a metric that every user has a value of (got '{metric}', which "
+            f"has one value for all users together)"
+        )
     if metric not in tested:
         raise ValueError(
             f"'primary' needs to be one of {list(map(str, tested))} (got '{metric or primary}')"

@@ -45,7 +45,6 @@ from pyg_recmetrics.ranked_edges import (
     lists_of,
     select_edges,
     select_users,
-    to_ranx,
     write_trec,
 )
 from pyg_recmetrics.results import archive, cohorts
@@ -94,9 +93,7 @@ from pyg_recmetrics.results.notes import (
     summarize_users,
     write_recipe,
 )
-from pyg_recmetrics.results.sampling import (
-    Sampling,
-)
+from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
 from pyg_recmetrics.sums import exact_mean, exact_sums
 from pyg_recmetrics.tables import Table, Tabular, format_interval
@@ -1063,25 +1060,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             ...     result.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
         """
         write_trec(self.ranked, run, qrels)
-
-    def to_ranx(self) -> tuple[Any, Any]:
-        """Returns the ground truth and the lists as a `(ranx.Qrels, ranx.Run)`.
-
-        Users without truth are left out, as ranx refuses runs and qrels of different users. Where a
-        list holds no item, there is an item that stands for none, see :meth:`to_trec`.
-
-        Raises:
-            ImportError: If ranx is not installed.
-            ValueError: As in :meth:`to_trec`.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
-            >>> qrels, run = result.to_ranx()  # doctest: +SKIP
-        """
-        return to_ranx(self.ranked)
 
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.

@@ -7,8 +7,14 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, Runs, compare, evaluate
+from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.results.comparison import Pair
+from pyg_recmetrics.results.verdicts import Equivalence
 
 stats = pytest.importorskip("scipy.stats")
+
+
+GATE = "gate bad.npz --baseline good0.npz --metric"
 
 
 @pytest.fixture
@@ -121,6 +127,49 @@ def test_the_gate_asks_whether_it_is_worse_by_more_than_a_margin(
     assert part in out
 
 
+@pytest.mark.parametrize(
+    ("new", "old", "metric", "status", "part"),
+    [
+        ("none", "all", "ndcg@10", 1, "none is worse than all in ndcg@10 (-1 to -1, each limit"),
+        ("all", "none", "ndcg@10", 0, "all is not worse than none in ndcg@10 by more than 2% (+1"),
+        ("none", "zero", "ndcg@10", 0, "none is not worse than zero in ndcg@10"),
+        ("none", "all", "mean_rank", 1, "none is worse than all in mean_rank (+1.9e+03% to +1.9"),
+        ("all", "none", "mean_rank", 0, "by more than 2% (-95% to -95%, each limit at 0.95, where"),
+        ("one", "other", "ndcg@10", 2, "ndcg@10 has too few users for a test.\n"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_gate_decides_at_the_ends_of_a_range(
+    tmp_path, monkeypatch, run, new, old, metric, status, part
+):
+    monkeypatch.chdir(tmp_path)
+    for names, num_users in ((("all", "none", "zero"), 30), (("one", "other"), 1)):
+        users = torch.arange(num_users)
+        task = RankingTask(torch.stack([users, users * 0]), num_users=num_users, num_items=20)
+        for name in names:
+            scores = torch.arange(20.0) * (-1 if name in ("all", "one") else 1)
+            evaluate(scores, task, ["ndcg@10", "mean_rank"]).save(f"{name}.npz")
+    line = f"gate {new}.npz --baseline {old}.npz --metric {metric} --margin 2%"
+    found, out, _ = run(line)
+    assert (found, part in out, "nan" in out) == (status, True, False), out
+    as_json = json.loads(run(f"{line} --json")[1])
+    assert (as_json["status"], f"{as_json['sentence']}\n") == (found, out)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_margin_that_is_a_share_is_as_uncertain_as_the_old_mean(sign):
+    generator = torch.Generator().manual_seed(0)
+    a, b = torch.rand(2, 1, 50, generator=generator, dtype=torch.double)
+    metric = parse("ndcg@10" if sign == 1 else "mean_rank")
+    pair = Pair(metric, "a", "b", a, b, torch.ones(50, dtype=torch.bool), None)
+    for size in (0.02, 0.3):
+        lost = sign * (a - (1 - sign * size) * b)[0].numpy()
+        expected = stats.ttest_1samp(lost, 0, alternative="greater").pvalue
+        worse = stats.ttest_1samp(sign * (a - b)[0].numpy(), 0, alternative="less").pvalue
+        found = pair.p_of_margin(Equivalence(size, is_share=True))
+        assert found == pytest.approx((expected, worse))
+
+
 def test_the_margin_is_that_of_a_test_of_one_side(results, run):
     values = [results[name].per_user["ndcg@10"] for name in ("good0", "good1")]
     difference = (values[0] - values[1]).double().numpy()
@@ -177,6 +226,12 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
         ("compare good0.npz good0.npz", "every file needs to be given once"),
         ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "(got '1%x')"),
         ("gate bad.npz --baseline bad.npz --metric mrr@3 --equivalence 1%", "bad.npz twice)"),
+        (f"{GATE} ndcg@10 --margin 2", "'--margin' needs to be less than 1, the largest diff"),
+        (f"{GATE} ndcg@10 --equivalence 2", "in ndcg@10 (got 2); write 2% for a share of the"),
+        (f"{GATE} coverage@5 --margin 2%", "(got 'coverage@5', which has one value for all users"),
+        (f"{GATE} ndcg@10 --margin 2% --level 0.4", "than 0.5 with --margin (got 0.4)"),
+        (f"{GATE} ndcg@10 --margin 2% --level 1.5", "'--level' needs to be a number between 0 and"),
+        (f"{GATE} ndcg@10 --margin 0", "'--margin' needs to be a positive number or"),
     ],
 )
 def test_mistakes_are_told(results, run, tmp_path, line, part):

@@ -133,7 +133,9 @@ def test_positions_are_refused_if_ids_are_no_rows(files, run):
     (files / "test.csv").write_text("user,item\n1,2\n40,3\n")
     status, out, err = run("evaluate --test test.csv --users u.npy --items i.npy")
     assert (status, out) == (3, "")
-    assert "u.npy: 1 users of the interactions, 40, have no row; --user-ids names the user" in err
+    assert (
+        "u.npy: users of the interactions without a row: 1 (40); --user-ids names the user" in err
+    )
 
 
 def test_an_id_without_an_embedding_is_named(files, run):
@@ -142,7 +144,7 @@ def test_an_id_without_an_embedding_is_named(files, run):
     frame[frame.id != 7].to_parquet("forms/u.parquet")
     status, _, err = run(f"{DATA} --users forms/u.parquet --items i.npy")
     assert status == 3
-    assert "forms/u.parquet: 1 users of the interactions, 7, have no row" in err
+    assert "forms/u.parquet: users of the interactions without a row: 1 (7)" in err
 
 
 def test_items_that_only_embeddings_have_are_candidates(files, run):
@@ -152,7 +154,7 @@ def test_items_that_only_embeddings_have_are_candidates(files, run):
         "evaluate --test test.csv --users u.npy --items forms/i.parquet -o result.npz"
     )
     assert status == 0
-    assert "23 items without interactions are candidates, too" in err
+    assert "items without interactions that are candidates, too: 23" in err
     assert EvaluationResult.load("result.npz").task.num_items == 25
 
 
@@ -255,12 +257,13 @@ def test_it_says_how_files_are_read_and_what_could_not_be_learned(files, run):
     assert "recall" in out
     for part in (
         "train.csv (CSV): users from 'userId', items from 'movieId'",
-        "test.csv: 1 rows repeat an interaction, which counts once",
-        "the lists of 1 users without interactions are left out",
+        "test.csv: rows that repeat an interaction, which counts once: 1",
+        "users without interactions whose lists are left out: 1",
         "test.csv: 'stars' is not used, so all rows are equally relevant",
-        "warning: nothing could be learned about 1 users of the truth that --train does not",
+        "about users of the truth that --train does not have: 1 (77)",
         "lists.csv (CSV): users from 'user', items from 'item', scores from 'score'",
-        "warning: 1 items of 'lists.csv' are no candidates, as the task does not have them",
+        "warning: Items of 'lists.csv' are no candidates, as the task does not have them: 1 ('99')",
+        "The candidates are the whole catalogue if --item-ids names all items",
     ):
         assert part in err
     assert run(f"{line} --quiet")[2].count("pyg-recmetrics: warning") == err.count("warning")
@@ -313,7 +316,7 @@ def test_what_is_no_list_is_told(ann, run, name, content, message):
     [
         ("9\n10\n\n11\n", "items.txt, line 3: an id is needed (got nothing)"),
         ("9\n10\n9\n", "items.txt: every id needs one row (got 1 more)"),
-        ("9\n", "items.txt: 1 items of the interactions, 10, have no row"),
+        ("9\n", "items.txt: items of the interactions without a row: 1 (10)"),
     ],
 )
 def test_ids_of_items_are_all_of_them_once(ann, run, lines, message):

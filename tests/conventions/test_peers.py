@@ -33,7 +33,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import definition
-from pyg_recmetrics.ranked_edges import to_ranx, write_trec
+from pyg_recmetrics.ranked_edges import write_trec
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
@@ -1088,11 +1088,19 @@ def test_trec_eval_reads_our_files(lastfm_model, tmp_path):
         assert result[ours] == pytest.approx(np.mean([row[theirs] for row in found]), abs=1e-6)
 
 
-def test_ranx_takes_our_lists(lastfm_model):
+def ranx_of_files(folder, names):
+    """The means of ranx, of the run and the qrels in a folder."""
     ranx = pytest.importorskip("ranx")
+    qrels = ranx.Qrels.from_file(str(folder / "qrels"), kind="trec")
+    run = ranx.Run.from_file(str(folder / "run"), kind="trec")
+    return ranx.evaluate(qrels, run, names, make_comparable=True)
+
+
+def test_ranx_reads_our_files(lastfm_model, tmp_path):
     task, embeddings = lastfm_model
     result = evaluate(embeddings, task, ["ndcg@20", "mrr@20"], keep_items=True)
-    theirs = ranx.evaluate(*result.to_ranx(), ["ndcg@20", "mrr@20"])
+    result.to_trec(tmp_path / "run", tmp_path / "qrels")
+    theirs = ranx_of_files(tmp_path, ["ndcg@20", "mrr@20"])
     assert dict(result) == pytest.approx(theirs, abs=1e-6)
 
 
@@ -1125,10 +1133,10 @@ def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
             assert value == pytest.approx(row[theirs], abs=1e-6), (ours, user)
 
 
-def test_ranx_takes_lists_with_holes(lists_with_holes):
-    ranx = pytest.importorskip("ranx")
+def test_ranx_reads_lists_with_holes(lists_with_holes, tmp_path):
     names = ["recall@5", "map@10", "mrr@10", "precision@5", "ndcg@5"]
-    theirs = ranx.evaluate(*to_ranx(lists_with_holes), names)
+    write_trec(lists_with_holes, tmp_path / "run", tmp_path / "qrels")
+    theirs = ranx_of_files(tmp_path, names)
     result = EvaluationResult(
         lists_with_holes, names, convention="ranx", empty_target_action="skip"
     )

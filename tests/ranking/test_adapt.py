@@ -258,7 +258,7 @@ def found_ranks(recommender, task, k=50):
 class TestLists:
     @pytest.mark.parametrize("seed", range(5))
     @pytest.mark.filterwarnings(
-        "ignore:.*(items of 'recommender' are no candidates|gives too few items)"
+        "ignore:.*(Items of 'recommender' are no candidates|gives too few items)"
     )
     def test_ranks_are_those_of_a_naive_loop(self, seed):
         random_ = random.Random(seed)
@@ -302,7 +302,7 @@ class TestLists:
         rows = frame({"user_id": ["bob"] * 3, "item_id": [999, 7, 100], "score": [1, 2, 1]})
         with (
             pytest.warns(UserWarning, match="no list for 2"),
-            pytest.warns(UserWarning, match=r"1 items of 'recommender' .* \(7\)"),
+            pytest.warns(UserWarning, match=r"Items of 'recommender' .*: 1 \(7\)"),
         ):
             assert found_ranks(rows, TASK, k=3) == {
                 (0, 2): None,
@@ -399,7 +399,7 @@ class TestPositions:
             rank(torch.tensor([[4, 1], [3, 1]]), self.task)
 
 
-@pytest.mark.filterwarnings("ignore:. items of 'recommender' are no candidates")
+@pytest.mark.filterwarnings("ignore:Items of 'recommender' are no candidates")
 class TestEmbeddings:
     user = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
     item = torch.rand(3, 4, generator=torch.Generator().manual_seed(1))

@@ -173,8 +173,8 @@ class TestCatalogue:
     )
     def test_what_the_task_does_not_have_is_named(self, recommender):
         message = told(recommender, self.task, k=1)
-        assert "1 items of 'recommender' are no candidates" in message
-        assert "(9)" in message
+        assert "Items of 'recommender' are no candidates" in message
+        assert ": 1 (9)" in message
         assert "RankingTask.from_frames(..., items=" in message
 
 

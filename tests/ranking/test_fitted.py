@@ -63,7 +63,7 @@ def task(user_ids=None, item_ids=None):
     return RankingTask(truth, num_users=2, num_items=2, user_ids=user_ids, item_ids=item_ids)
 
 
-OTHERS = "ignore:. items of 'recommender' are no candidates"
+OTHERS = "ignore:Items of 'recommender' are no candidates"
 
 
 @pytest.mark.filterwarnings(OTHERS)
