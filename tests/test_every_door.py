@@ -221,6 +221,10 @@ class Doors:
         """The means that the command prints as JSON. It does not know who has no interaction."""
         if self.plain_lists() is None or empty_target_action != "skip":
             return None
+        known = {user for user, _ in {*self.world.grade, *self.world.seen}}
+        lists = [own for user, own in self.world.lists.items() if user in known]
+        if all(self.column.keys().isdisjoint(own) for own in lists):
+            return None
         tables = {
             "test": [(*pair, grade) for pair, grade in self.world.grade.items()],
             "train": sorted(self.world.seen, key=str),

@@ -38,7 +38,7 @@ from tests.support.references import naive, oracle
 from tests.support.tools import fuzz
 
 #: Within how many cases each defect has to be found.
-MAX_CASES = 2000
+MAX_CASES = 2500
 
 #: Cases that reach every line of the package which any case from 5000 to 5149 reaches.
 REACHING_ALL_LINES = [
@@ -168,7 +168,7 @@ DEFECTS = {
     "of equal scores, the higher id ranks first": wrapped(recommenders, "top_k", higher_id_first),
     "seen items are ranked": wrapped(
         Chunk,
-        "_adjacency",
+        "adjacency",
         lambda adjacency: lambda self, *part: adjacency(without_seen(self), *part),
     ),
     **{
@@ -288,7 +288,7 @@ DEFECTS = {
         lambda gain: lambda ranked, _, *available: gain(ranked, "binary", *available),
     ),
     "the weighted recall ignores weights": wrapped(
-        accuracy, "_relative_weight", lambda _: lambda weight, *groups: torch.ones_like(weight)
+        accuracy, "_largest_of_user", lambda _: lambda ranked, weight: weight
     ),
     "users who are satisfied go on": wrapped(
         accuracy, "_product_of_earlier", lambda _: lambda ranked, values: torch.ones_like(values)
@@ -339,7 +339,9 @@ DEFECTS = {
         lambda given: lambda *users: (given(*users)[0].float(), given(*users)[1]),
     ),
     "scores of items are rounded to single precision": wrapped(
-        adapt, "_from_item_scores", lambda make: lambda scores, task: make(scores.float(), task)
+        adapt,
+        "_as_numbers",
+        lambda read: lambda given: read(given).float() if read(given).dim() == 1 else read(given),
     ),
     "inner products are computed in single precision": lambda patch: patch.setattr(
         ranked_embeddings,

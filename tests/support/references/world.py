@@ -161,11 +161,13 @@ def draw_world(seed):
         for user in users
         for item in [*items, *strangers]
     }
-    lists = {}
+    lists, k = {}, draw.choice([1, 2, 3, 5, 20, 50])
     for user in users:
         known = [*items, *strangers, *([None] * draw.choice([0, 0, 2]))]
         lists[user] = draw.sample(known, draw.randint(1, len(known)))
-        if draw.random() < 0.1 and None not in lists[user]:
+        # Whether a list goes on where only repeats follow is not told.
+        is_whole = None not in lists[user] and not any((user, item) in seen for item in items)
+        if draw.random() < 0.1 and is_whole and len(lists[user]) >= k:
             lists[user] += draw.choices(lists[user], k=2)
     if draw.random() < 0.2 and num_users > 1:
         del lists[draw.choice(users)]
@@ -179,6 +181,6 @@ def draw_world(seed):
         lists,
         exclude_seen=draw.random() < 0.8,
         ties=draw.choice(["index", "index", "best", "worst", "mean"]),
-        k=draw.choice([1, 2, 3, 5, 20, 50]),
+        k=k,
         action=draw.choice(["skip", "skip", "neg", "pos"]),
     )
