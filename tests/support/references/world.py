@@ -166,8 +166,8 @@ def draw_world(seed):
         known = [*items, *strangers, *([None] * draw.choice([0, 0, 2]))]
         lists[user] = draw.sample(known, draw.randint(1, len(known)))
         # Whether a list goes on where only repeats follow is not told.
-        is_whole = None not in lists[user] and not any((user, item) in seen for item in items)
-        if draw.random() < 0.1 and is_whole and len(lists[user]) >= k:
+        first, left = lists[user][:k], {item for item in items if (user, item) not in seen}
+        if draw.random() < 0.1 and left.issuperset(first) and len(first) == k:
             lists[user] += draw.choices(lists[user], k=2)
     if draw.random() < 0.2 and num_users > 1:
         del lists[draw.choice(users)]
