@@ -14,7 +14,6 @@ from pyg_recmetrics import checks
 
 CPU = torch.device("cpu")
 NUMBERS = "'x' needs to be a tensor, an array or a list of numbers (got {})"
-DENSE = "'x' needs to be a dense tensor (got {})"
 REAL = "'x' needs to hold real numbers of 16 bits or more (got {})"
 LARGE = "'x' needs to be less than 2**53, up to where double precision is exact (got an integer of "
 

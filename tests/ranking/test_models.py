@@ -24,18 +24,9 @@ from pyg_recmetrics.ranking.models import (
     is_model,
 )
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel
+from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
 
 ARGUMENTS = ("edge_index", "src_index", "dst_index", "k")
-NO_EDGES = torch.empty(2, 0, dtype=torch.long)
-SCORES = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0], [0.0, 3.0, 1.0, 2.0, 4.0]])
-TRUTH = torch.tensor([[0, 0, 1], [0, 3, 4]])
-TASK = RankingTask(TRUTH, num_users=2, num_items=5)
-EDGES = torch.tensor([[0, 1, 2, 3], [2, 3, 0, 1]])
-
-
-def best(src_index, dst_index, k):
-    order = SCORES[src_index][:, dst_index - 2].argsort(dim=1, descending=True)
-    return dst_index[order[:, :k]]
 
 
 TASK_OF_EVALUATION_MODE = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)

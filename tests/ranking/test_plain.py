@@ -13,18 +13,11 @@ from torch_geometric.utils import to_undirected
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.ranking import algorithms
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel, models
+from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
 from tests.support.cases.strategies import cases, ranks
 
-NO_EDGES = torch.empty(2, 0, dtype=torch.long)
-SCORES = torch.tensor([[4.0, 3.0, 2.0, 1.0, 0.0], [0.0, 3.0, 1.0, 2.0, 4.0]])
 TRUTH = torch.tensor([[0, 0, 1], [0, 3, 4]])
 TASK = RankingTask(TRUTH, num_users=2, num_items=5)
-EDGES = torch.tensor([[0, 1, 2, 3], [2, 3, 0, 1]])
-
-
-def best(src_index, dst_index, k):
-    order = SCORES[src_index][:, dst_index - 2].argsort(dim=1, descending=True)
-    return dst_index[order[:, :k]]
 
 
 class Answering(torch.nn.Module):

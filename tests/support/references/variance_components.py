@@ -95,9 +95,3 @@ def margin_over_runs(groups, level=0.95):
         (max(0, of_runs - of_rest), num_runs - 1),
     ]
     return cochran(parts, level)
-
-
-def over_runs(values, level=0.95):
-    """Half the width of the t-interval of the means of runs, as if they were all there is."""
-    means = values.mean(axis=1)
-    return stats.t.isf((1 - level) / 2, len(means) - 1) * stats.sem(means)
