@@ -573,8 +573,8 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"(got {list(value.shape)}); {SCORES_ARE_FLOATS}"
         )
     lowest, highest = (int(bound) for bound in value.aminmax())
-    first = lowest if lowest >= 0 else int(torch.where(value < 0, highest, value).min())
-    _check_numbering(value, lowest, first, highest, task)
+    if lowest < -1 or highest >= task.num_items:
+        raise _wrong_numbering(value, highest, task)
     if value.size(1) == task.num_items and _has_repeats(value, task.num_items):
         raise ValueError(
             f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
@@ -602,12 +602,9 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
 
 
-def _check_numbering(
-    lists: Tensor, lowest: int, first: int, highest: int, task: RankingTask
-) -> None:
-    """Raises if lists hold ids outside of the items, and says how these seem to be numbered."""
-    if lowest >= -1 and highest < task.num_items:
-        return
+def _wrong_numbering(lists: Tensor, highest: int, task: RankingTask) -> ValueError:
+    """Returns the error for lists with ids outside of the items, which seem to be others."""
+    first = int(torch.where(lists < 0, highest, lists).min())
     hints = [SCORES_ARE_FLOATS] + ([IDS_ARE_IN_DICTS] if task.item_ids is not None else [])
     if task.num_users <= first and highest < task.num_users + task.num_items:
         hints = [
@@ -617,7 +614,7 @@ def _check_numbering(
     elif (first, highest) == (1, task.num_items):
         hints = ["subtract one from items that are counted from one, as in recommender - 1", *hints]
     num_wrong = int(((lists < -1) | (lists >= task.num_items)).sum())
-    raise ValueError(
+    return ValueError(
         f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 "
         f"(got {num_wrong} ids outside); {', and '.join(hints)}"
     )
@@ -633,10 +630,10 @@ def _items_of(lists: Tensor, num_items: int) -> Tensor:
 
 def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
     """Returns whether the items of all lists are original ids, too, which is hardly chance."""
-    ids = task.item_ids
-    if ids is None or any(type(id_) is not int for id_ in ids):
+    ids = [id_ for id_ in task.item_ids or () if type(id_) is int]
+    if len(ids) < task.num_items:
         return False
-    in_range = [id_ for id_ in ids if isinstance(id_, int) and 0 <= id_ < task.num_items]
+    in_range = [id_ for id_ in ids if 0 <= id_ < task.num_items]
     numbers, share = torch.tensor(in_range, device=items.device), 1 - len(in_range) / task.num_items
     if not 0 < share < 1 or not bool(torch.isin(items, numbers).all()):
         return False
