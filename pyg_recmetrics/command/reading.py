@@ -281,10 +281,10 @@ def read_array(file: str, what: str) -> Array:
     """
     path, name = split_name(file)
     suffix = path.suffix.lower()
-    with reading(path) as file:
+    with reading(path) as opened:
         if suffix == ".safetensors":
             return torch.as_tensor(_choose(_read_tensors(path), path, name, what))
-        loaded = np.load(path if suffix == ".npy" else file, mmap_mode="r", allow_pickle=False)
+        loaded = np.load(path if suffix == ".npy" else opened, mmap_mode="r", allow_pickle=False)
         is_one = isinstance(loaded, np.ndarray)
         array: NDArray[Any] = loaded if is_one else _choose(loaded, path, name, what)
         if array.dtype.kind not in "fiuU":

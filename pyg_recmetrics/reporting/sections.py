@@ -86,9 +86,9 @@ def on_all(
         if other != metric:
             yield Grid(f"The mean {other}.", benchmark.table(other), fold=str(other))
     found = comparison or benchmark.compare(metric)  # which says what it needs
-    notes = tuple(note for note in found.table().notes if note not in found.claims())
+    table, claims = found.table(), found.claims()
     caption = f"The difference of two recommenders in {metric}, user by user."
-    yield Grid(caption, replace(found.table(), notes=notes))
+    yield Grid(caption, replace(table, notes=tuple(x for x in table.notes if x not in claims)))
 
 
 def _forests(contents: Contents) -> Iterator[Part]:

@@ -1333,8 +1333,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the same "
                 f"score as another candidate"
             )
-        if self._lack_of_lists:
-            yield self._lack_of_lists
+        if lack := self._lack_of_lists:
+            yield lack
         yield from self._notes_on_missing()
         yield from self._observations.notes()
 
