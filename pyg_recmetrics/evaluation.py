@@ -2,9 +2,9 @@
 
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -13,7 +13,6 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics import conventions, processes
 from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import SAMPLES, Frame, Margin, Runner, read_margin, sample
@@ -26,12 +25,8 @@ from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.result import Separator, spell
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
-
-if TYPE_CHECKING:
-    from lightning.pytorch import Callback, LightningModule, Trainer
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
@@ -327,63 +322,6 @@ class Evaluator(Frozen):
         settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
         settle(moved, _frame=moved._make_frame())
         return moved
-
-    def as_callback(
-        self,
-        recommender: "Callable[[Any], RecommenderLike] | None" = None,
-        *,
-        every_n_epochs: int = 1,
-        sep: Separator = "@",
-    ) -> "Callback":
-        """Returns a Lightning callback that evaluates after training epochs.
-
-        It logs all metrics under their names, for other callbacks and loggers, and stops the
-        training when :attr:`should_stop` is `True`. It evaluates on the device of the module.
-
-        Args:
-            recommender (callable, optional): Takes the `LightningModule` and returns what to
-                evaluate, as in `lambda module: module.model`. (default: `None`, the module itself)
-            every_n_epochs (int, optional): The number of epochs from one evaluation to the next.
-                (default: `1`)
-            sep (str, optional): What stands between the parts of a name, see
-                :meth:`EvaluationResult.to_dict`. With `"_"`, it is `ndcg_20` in every logger.
-                (default: `"@"`)
-
-        Raises:
-            ImportError: If Lightning is not installed.
-            TypeError: If `recommender` is not a function.
-            ValueError: If `every_n_epochs` is not a positive integer, or two metrics would have
-                one name.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Evaluator, RankingTask
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> evaluator = Evaluator(task, "mrr", patience=3)
-            >>> callbacks = [evaluator.as_callback(lambda module: module.model)]  # of `pl.Trainer`
-        """
-        with requires_extra("Lightning", None, "as_callback"):
-            from lightning.pytorch import Callback
-        every_n_epochs = check_positive_integer(every_n_epochs, "every_n_epochs")
-        spell(self.metrics, sep)  # which raises now, and not after the first epoch
-        if recommender is not None and not callable(recommender):
-            raise TypeError(
-                f"'recommender' needs to be a function of the module "
-                f"(got {type(recommender).__name__})"
-            )
-        evaluator = self
-
-        class EvaluatorCallback(Callback):
-            def on_train_epoch_end(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
-                if (trainer.current_epoch + 1) % every_n_epochs:
-                    return
-                evaluated = pl_module if recommender is None else recommender(pl_module)
-                result = evaluator.to(pl_module.device)(evaluated)
-                # The processes of a trainer rank together, so they already agree.
-                pl_module.log_dict(result.to_dict(sep), sync_dist=True)
-                trainer.should_stop = trainer.should_stop or evaluator.should_stop
-
-        return EvaluatorCallback()
 
     def _make_frame(self) -> Frame | None:
         """Returns the users in random order, if means are to be known to a margin."""

@@ -177,10 +177,9 @@ def differences(
     if not panels:
         raise ValueError("'comparison' needs to hold a difference with an interval (got none)")
     protocol = found.protocol
-    together = "simultaneous " if protocol.are_together else ""
     zone = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
     level = format_level(protocol.level)
-    note = f"paired differences, {together}{level} confidence intervals, filled: significant{zone}"
+    note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
     return _forest(panels, note, figure)
 
 

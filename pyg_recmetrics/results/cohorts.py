@@ -14,7 +14,7 @@ from torch_geometric.utils import index_to_mask
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, lists_of, select_edges
+from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, select_edges
 from pyg_recmetrics.results.counts import USERS, Nouns
 from pyg_recmetrics.results.estimates import (
     Basis,
@@ -22,7 +22,6 @@ from pyg_recmetrics.results.estimates import (
     Interval,
     Sample,
     mean_of_users,
-    ratio_of_sums,
 )
 from pyg_recmetrics.results.notes import caution, note_on_intervals
 from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level, to_data_frame
@@ -519,101 +518,3 @@ def range_labels(values: Tensor, group: Tensor) -> list[Hashable]:
         low, high = (int(bound) for bound in part.aminmax())
         labels.append(str(low) if low == high else f"{low}-{high}")
     return labels
-
-
-def measure_item_groups(
-    recall: PartialRecall, group: Tensor, labels: Sequence[Hashable], intervals: Intervals
-) -> Cohorts:
-    """Measures groups of items, see :meth:`EvaluationResult.by_item_group`.
-
-    Args:
-        recall (PartialRecall): What to measure for the relevant items of each group. Its ranking
-            needs to have lists.
-        group (torch.Tensor): The number of each item's group, of shape `[num_items]`; `-1` for
-            items without a group.
-        labels (sequence): The label of each group.
-        intervals (Intervals): The persons, and the level of the intervals.
-    """
-    groups = _ItemGroups(recall, group, labels, intervals)
-    means = {
-        label: {
-            metric: CohortMean(estimate.value, *_of_share(estimate, intervals.level), num_users)
-            for metric, (estimate, num_users) in groups.estimates(label).items()
-        }
-        for label in labels
-    }
-    return Cohorts(means, groups.estimate, "items", 1, intervals)
-
-
-def _of_share(estimate: Estimate, level: float) -> Interval:
-    """Returns the interval of a share, or of a ratio of shares, which may be larger than one."""
-    return estimate.interval(level).inside(0.0, math.inf if estimate.is_ratio else 1.0)
-
-
-class _ItemGroups:
-    """Estimates of groups of items, which are made when they are asked for.
-
-    The arguments are those of :func:`measure_item_groups`.
-    """
-
-    def __init__(
-        self,
-        recall: PartialRecall,
-        group: Tensor,
-        labels: Sequence[Hashable],
-        intervals: Intervals,
-    ) -> None:
-        self.recall, self.intervals = recall, intervals
-        self.numbers = {label: number for number, label in enumerate(labels)}
-        ranked, k = recall.ranked, recall.metric.k or 1
-        self.metrics = recall.name, f"exposure@{k}", "relevance", f"exposure@{k} / relevance"
-        user, rank, item = lists_of(ranked, k).places(k)
-        self.of_edge = group[ranked.edge_label_index[1]]
-        edge = torch.ones_like(ranked.rank, dtype=torch.double)
-        self.shares = {
-            self.metrics[1]: (user, group[item], 1 / torch.log2(rank.double() + 1)),
-            self.metrics[2]: (ranked.edge_label_index[0], self.of_edge, edge),
-        }
-        self.totals = {
-            share: self._sum_by_user(of_user, amount)
-            for share, (of_user, _, amount) in self.shares.items()
-        }
-
-    def estimates(self, label: Hashable) -> dict[str, tuple[Estimate, int]]:
-        """Returns all numbers of a group, and how many users count in each."""
-        name, exposure, relevance, ratio = self.metrics
-        recall, num_counted = self._recall(label), int(self.recall.is_counted.sum())
-        of_exposure, of_relevance = self._share(label, exposure), self._share(label, relevance)
-        return {
-            name: (self._mean(recall), int((~recall.isnan()).sum())),
-            exposure: (of_exposure, num_counted),
-            relevance: (of_relevance, num_counted),
-            ratio: (of_exposure.over(of_relevance), num_counted),
-        }
-
-    def estimate(self, label: Hashable, metric: str) -> Estimate:
-        """Returns one number of a group."""
-        name, exposure, relevance, _ = self.metrics
-        if metric == name:
-            return self._mean(self._recall(label))
-        if metric in self.shares:
-            return self._share(label, metric)
-        return self._share(label, exposure).over(self._share(label, relevance))
-
-    def _share(self, label: Hashable, metric: str) -> Estimate:
-        of_user, of_item, amount = self.shares[metric]
-        own = (of_item == self.numbers[label]).nonzero().squeeze(1)
-        part = self._sum_by_user(of_user[own], amount[own])
-        return ratio_of_sums(part, self.totals[metric], self.intervals.person)
-
-    def _mean(self, values: Tensor) -> Estimate:
-        return self.intervals.estimate(values.unsqueeze(0))
-
-    def _recall(self, label: Hashable) -> Tensor:
-        return self.recall.of(self.of_edge == self.numbers[label])
-
-    def _sum_by_user(self, user: Tensor, amount: Tensor) -> Tensor:
-        """Adds up amounts of users, and leaves out those who do not count."""
-        is_counted = self.recall.is_counted
-        total = amount.new_zeros(is_counted.numel()).index_add_(0, user, amount)
-        return total.masked_fill(~is_counted, 0.0)

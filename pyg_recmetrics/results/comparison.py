@@ -1,16 +1,16 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_boolean, check_choice, check_level, check_natural_number
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -18,15 +18,12 @@ from pyg_recmetrics.results.estimates import (
     Basis,
     Estimate,
     Interval,
-    LargestOfAll,
-    PairedTest,
     Sample,
     check_scipy,
     difference_of_users,
     exp_or_inf,
     holm,
     paired_difference,
-    randomization_test,
 )
 from pyg_recmetrics.results.notes import (
     NUM_CLAIMED,
@@ -148,14 +145,6 @@ class Pair:
     def p_value(self) -> float:
         """The p-value of the paired t-test."""
         return self.estimate.uncertainty.p_value(self.difference)
-
-    @property
-    def differences(self) -> Tensor:
-        """The difference of all users, `[num_users]`; `NaN` for those who are not paired."""
-        values = self.sample.values
-        full = torch.full(self.is_paired.shape, torch.nan, dtype=torch.double, device=values.device)
-        full[self.is_paired] = values
-        return full
 
     def p_of_equivalence(self, equivalence: Equivalence) -> float:
         """Returns the p-value of two one-sided tests that the difference is no smaller.
@@ -316,10 +305,6 @@ def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list
     for row in rows:
         by_pair.setdefault((row.a, row.b), []).append(row)
     return by_pair
-
-
-#: How many random signs of users simultaneous intervals are drawn from.
-_NUM_SAMPLES = 9999
 
 
 class Comparison(Rows[PairedDifference]):
@@ -524,10 +509,7 @@ def compare(
     equivalence: float | str | None = None,
     primary: str | Metric | None = None,
     deterministic: str | Iterable[Name] = (),
-    test: PairedTest = "t-test",
-    simultaneous: bool = False,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Comparison:
     r"""Compares results of one task user by user, with intervals, tests and verdicts.
 
@@ -559,16 +541,7 @@ def compare(
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             such as the most popular items. A single run of them is all there can be.
             (default: `()`)
-        test (str, optional): The paired test: `"t-test"`, or `"randomization"`, which swaps the
-            two values of random users. Several runs need the t-test. (default: `"t-test"`)
-        simultaneous (bool, optional): Whether all intervals hold together, so that they agree with
-            the stars: an interval leaves zero out if and only if its difference is significant.
-            Signs of users are flipped at random to find out how large the largest of all test
-            statistics is by chance. This needs the t-test. (default: `False`, where each interval
-            is one of a single difference, and p-values are corrected by Holm's method)
         level (float, optional): The level of confidence. (default: `0.95`)
-        seed (int, optional): The seed of the 9,999 random swaps of the randomisation test, and of
-            as many random signs for simultaneous intervals. (default: `0`)
 
     Returns:
         The differences. They print as a table that marks what is significant after correction for
@@ -580,14 +553,11 @@ def compare(
     Raises:
         ImportError: If scipy is not installed.
         TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor
-            a string, `deterministic` holds no names, `primary` is no single metric, or
-            `simultaneous` is not a boolean.
+            a string, `deterministic` holds no names, or `primary` is no single metric.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
             or actions for users without truth, they have no metric in common, `baseline`,
-            `primary`, `test` or a name in `deterministic` is unknown, `equivalence` is neither a
-            positive number nor a percentage, `test` is not the t-test for several runs or
-            simultaneous intervals, `level` is not between 0 and 1, or `seed` is not a non-negative
-            integer.
+            `primary` or a name in `deterministic` is unknown, `equivalence` is neither a positive
+            number nor a percentage, or `level` is not between 0 and 1.
 
     Sources: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
     information retrieval evaluation" (2007); Urbano, Lima and Hanjalic, "Statistical significance
@@ -609,24 +579,15 @@ def compare(
         0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
     check_scipy("compare")
-    check_choice(test, "test", get_args(PairedTest))
-    seed, recommenders = check_natural_number(seed, "seed"), _comparable(results)
-    simultaneous = check_boolean(simultaneous, "simultaneous")
-    has_runs = any(len(each.runs) > 1 for each in recommenders.values())
-    if test != "t-test" and (simultaneous or has_runs):
-        why = "for simultaneous intervals" if simultaneous else "if a recommender has several runs"
-        raise ValueError(f"'test' needs to be 't-test' {why} (got {test!r})")
+    recommenders = _comparable(results)
     asked = _metrics(metrics, recommenders)
     protocol = replace(
         _protocol(recommenders, equivalence, deterministic, level),
-        test=test,
-        simultaneous=simultaneous,
         primary=_primary(primary, asked, recommenders),
     )
-    tests = _Tests(recommenders, protocol, asked, _pairs(list(recommenders), baseline), seed)
-    largest = tests.largest_of_all() if simultaneous else None
-    tests.run(largest)
-    return _judge([tests], largest.adjust if largest else holm)[0]
+    tests = _Tests(recommenders, protocol, asked, _pairs(list(recommenders), baseline))
+    tests.run()
+    return _judge([tests])[0]
 
 
 def compare_on_each(
@@ -662,7 +623,7 @@ def compare_on_each(
         pairs = _pairs(list(recommenders), baseline)
         tested.append(_Tests(recommenders, protocol, (metric,), pairs))
         tested[-1].run()
-    return dict(zip(results, _judge(tested, holm), strict=True))
+    return dict(zip(results, _judge(tested), strict=True))
 
 
 def read_names(names: str | Iterable[Name], known: Sequence[str]) -> tuple[str, ...]:
@@ -710,11 +671,9 @@ def _protocol(
     nouns = next(iter(recommenders.values())).nouns
     remarks.append(describe_samples(samples_of(recommenders), nouns))
     return Protocol(
-        "t-test",
         check_level(level),
         None if equivalence is None else Equivalence.of(equivalence),
         primary=None,
-        simultaneous=False,
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
@@ -731,7 +690,6 @@ class _Tests:
         protocol (Protocol): How they are tested.
         metrics (sequence of Metric): The metrics.
         pairs (sequence): The names of each pair.
-        seed (int): The seed of random signs.
         rows (list): The differences.
         of_equivalence (list): The p-value of the equivalence of each; `NaN` without one.
         bases (list): What the interval of each rests on.
@@ -742,16 +700,14 @@ class _Tests:
     protocol: Protocol
     metrics: Sequence[Metric]
     pairs: Sequence[tuple[str, str]]
-    seed: int = 0
     rows: list[PairedDifference] = field(default_factory=list)
     of_equivalence: list[float] = field(default_factory=list)
     bases: list[Basis] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def run(self, largest: LargestOfAll | None = None) -> None:
-        """Tests each difference by itself, or with intervals that hold together."""
+    def run(self) -> None:
+        """Tests each difference by itself."""
         alpha = self.protocol.alpha
-        alpha_of_each = largest.alpha_of_each(self.protocol.level) if largest else alpha
         for metric, names, both in self._asked():
             if not all(has_rows(each, metric) for each in both):
                 self._add(difference_of(metric, names, both, alpha))
@@ -764,21 +720,8 @@ class _Tests:
             if not has_test or self.protocol.primary not in (None, metric):
                 self._add(pair.row(alpha))
                 continue
-            row = pair.row(alpha_of_each)._replace(p_value=self._p_value(pair))
+            row = pair.row(alpha)._replace(p_value=pair.p_value)
             self._add(row, self._p_of_equivalence(pair))
-
-    def largest_of_all(self) -> LargestOfAll | None:
-        """Returns how large the largest of all test statistics is by chance."""
-        pairs = [
-            Pair.of(metric, names, both)
-            for metric, names, both in self._asked()
-            if self.protocol.primary in (None, metric) and all(has_rows(x, metric) for x in both)
-        ]
-        differences = [pair.differences.cpu() for pair in pairs if pair.estimate.has_interval]
-        if not differences:
-            return None
-        person = next(iter(self.recommenders.values())).runs[0]._person
-        return LargestOfAll(torch.stack(differences, dim=1), person, _NUM_SAMPLES, self.seed)
 
     def _asked(self) -> Iterator[tuple[Metric, tuple[str, str], tuple[Measured, Measured]]]:
         for metric in self.metrics:
@@ -789,28 +732,16 @@ class _Tests:
         self.rows.append(row)
         self.of_equivalence.append(p_of_equivalence)
 
-    def _p_value(self, pair: Pair) -> float:
-        if self.protocol.test == "randomization":
-            return randomization_test(pair.sample, seed=self.seed)
-        return pair.p_value
-
     def _p_of_equivalence(self, pair: Pair) -> float:
         equivalence = self.protocol.equivalence
         return math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
 
 
-def _judge(
-    tested: Sequence[_Tests], adjust: Callable[[Sequence[float]], list[float]]
-) -> list[Comparison]:
+def _judge(tested: Sequence[_Tests]) -> list[Comparison]:
     """Corrects the p-values of all tests together, and says what they tell."""
     rows = [row for each in tested for row in each.rows]
-    # A simultaneous interval of both sides within the bounds is what is printed.
-    of_equivalence = [
-        min(1.0, 2 * p) if each.protocol.simultaneous else p
-        for each in tested
-        for p in each.of_equivalence
-    ]
-    judged = iter(zip(adjust([row.p_value for row in rows]), adjust(of_equivalence), strict=True))
+    of_equivalence = [p for each in tested for p in each.of_equivalence]
+    judged = iter(zip(holm([row.p_value for row in rows]), holm(of_equivalence), strict=True))
     if warnings := [warning for each in tested for warning in each.warnings]:
         warn(warnings[0])
     of_tests = [row for row in rows if not math.isnan(row.p_value)]

@@ -12,12 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import (
-    check_choice,
-    check_level,
-    check_natural_number,
-    check_positive_integer,
-)
+from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.sums import exact_mean, exact_sum, exact_sums
@@ -330,18 +325,6 @@ def difference_of_users(first: Tensor, second: Tensor, person: Tensor | None) ->
 #
 # Every function takes values of users. None of them knows about rankings.
 
-#: How to get from values to an interval of their mean.
-IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
-
-#: How to test whether the mean of paired differences is zero.
-PairedTest: TypeAlias = Literal["t-test", "randomization"]
-
-#: How many draws of the bootstrap are held at once: 16 MB of indices and 32 MB of values.
-_NUM_DRAWS = 2**22
-
-#: How many signs of the randomisation test are held at once: scipy takes some 50 bytes for each.
-_NUM_SIGNS = 2**21
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -405,118 +388,11 @@ class Sample:
         return values if self.person is None else sums_of_persons(values, self.person)
 
 
-def interval_of_mean(
-    sample: Sample,
-    level: float = 0.95,
-    method: IntervalMethod = "t",
-    *,
-    num_samples: int = 2000,
-    seed: int = 0,
-) -> Interval:
-    """Returns the confidence interval of a mean, see :meth:`EvaluationResult.confidence_interval`.
-
-    Args:
-        sample (Sample): The values of users.
-        level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-        method (str, optional): `"t"` or `"bootstrap"`. (default: `"t"`)
-        num_samples (int, optional): The number of bootstrap samples. (default: `2000`)
-        seed (int, optional): The seed of the bootstrap samples. (default: `0`)
-
-    Raises:
-        ValueError: If `level` is not between 0 and 1, `method` is neither `"t"` nor `"bootstrap"`,
-            `num_samples` is not a positive integer, or `seed` is not a non-negative integer.
-    """
-    level = check_level(level)
-    check_choice(method, "method", get_args(IntervalMethod))
-    num_samples = check_positive_integer(num_samples, "num_samples")
-    seed = check_natural_number(seed, "seed")
-    if sample.num_drawn < 2:
-        return Interval(math.nan, math.nan)
-    if method == "t":
-        margin = sample.estimate.margin(level)
-        return Interval(sample.mean - margin, sample.mean + margin)
-    means = bootstrap_means(sample, num_samples, seed)
-    low, high = torch.quantile(means, means.new_tensor(_bca_shares(sample, means, level))).tolist()
-    return Interval(low, high)
-
-
-def _bca_shares(sample: Sample, means: Tensor, level: float) -> list[float]:
-    """Returns at which shares of the bootstrap means the interval ends.
-
-    They allow for the bias and the skewness of the means. Without both, they are the two tails.
-
-    Source: Efron, "Better bootstrap confidence intervals" (1987).
-    """
-    normal = NormalDist()
-    below = float(
-        (means < sample.mean).double().mean() + (means == sample.mean).double().mean() / 2
-    )
-    if below in (0.0, 1.0):
-        return [(1 - level) / 2, (1 + level) / 2]
-    bias = normal.inv_cdf(below)
-    influence = sample.estimate.influence
-    total = float(influence.square().sum()) ** 1.5
-    skewness = float(influence.pow(3).sum()) / (6 * total) if total else 0.0
-
-    def share(tail: float) -> float:
-        shifted = bias + normal.inv_cdf(tail)
-        return normal.cdf(bias + shifted / (1 - skewness * shifted))
-
-    return [share((1 - level) / 2), share((1 + level) / 2)]
-
-
-def bootstrap_means(sample: Sample, num_samples: int, seed: int) -> Tensor:
-    """Returns the means of samples of users or persons with replacement: `[num_samples]`."""
-    num_drawn = sample.num_drawn
-    total = sample.by_person(sample.values)
-    num_rows = sample.by_person(torch.ones_like(sample.values))
-    # The CPU draws the samples, so that they are the same for every device.
-    generator = torch.Generator().manual_seed(seed)
-    num_at_once = max(1, _NUM_DRAWS // num_drawn)
-    means = []
-    for start in range(0, num_samples, num_at_once):
-        shape = (min(num_at_once, num_samples - start), num_drawn)
-        drawn = torch.randint(
-            num_drawn, shape, generator=generator, dtype=torch.int32, device="cpu"
-        ).to(total.device)
-        means.append(total[drawn].sum(dim=1) / num_rows[drawn].sum(dim=1))
-    return torch.cat(means)
-
-
 def paired_difference(a: Tensor, b: Tensor) -> Tensor:
     """Returns the difference of each user, `[num_users]`; zero where it is only due to rounding."""
     difference = a - b
     is_rounding = difference.abs() <= 1e-12 * torch.maximum(a.abs(), b.abs())
     return difference.masked_fill(is_rounding, 0.0)
-
-
-def randomization_test(difference: Sample, num_samples: int = 9999, seed: int = 0) -> float:
-    """Returns the two-sided p-value of the hypothesis that the two of a pair may be swapped.
-
-    Args:
-        difference (Sample): The difference of every user, at least two of which were drawn. All
-            rows of a person are swapped together.
-        num_samples (int, optional): How many random assignments of signs are drawn. All of them
-            are tried if there are fewer. (default: `9999`)
-        seed (int, optional): The seed of these draws. (default: `0`)
-    """
-    from scipy import stats
-
-    total = difference.by_person(difference.values).cpu().numpy()
-    # Swapping the two values of a user changes the sign of the difference. A tie stays a tie.
-    untied = total[total != 0]
-    if untied.size < 2:
-        return 1.0  # Both signs of a single difference are as far from zero.
-    result = stats.permutation_test(
-        (untied,),
-        lambda sample, axis: sample.mean(axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=num_samples,
-        batch=max(1, _NUM_SIGNS // untied.size),
-        rng=seed,
-    )
-    return float(result.pvalue)
 
 
 def check_scipy(needed_by: str) -> None:
@@ -789,12 +665,6 @@ def combine(total: float, drawn: int, parts: Sequence[Variation]) -> Uncertainty
 #: P-values that differ by no more than this share of them are the same, but for rounding.
 _ROUNDING = 1e-9
 
-#: Squares that are left over from a difference of so much larger ones have lost their last digits.
-_CANCELLED = 1e-3
-
-#: How many random signs are held at once: 32 MB.
-_NUM_SIGNS_AT_ONCE = 2**22
-
 
 def alpha_of(level: float) -> float:
     """Returns the largest p-value that is significant at a level of confidence.
@@ -832,85 +702,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, p * (len(tested) - num_done)))
         adjusted[index] = least
     return adjusted
-
-
-class LargestOfAll:
-    r"""How large the largest of several test statistics is if there are no differences at all.
-
-    The differences of a user may have either sign then. The signs of users are drawn anew many
-    times, and the same sign goes to all differences of a user, so that tests stay as correlated as
-    they are. Each time, the largest t-statistic is kept, as the smallest p-value. Unlike Holm's
-    method, this knows how much tests have in common, and it has intervals that agree with it.
-
-    Args:
-        differences (torch.Tensor): The difference of each user in each test, of shape
-            `[num_users, num_tests]`; `NaN` for users who do not count.
-        person (torch.Tensor or None): The number of the person to whom each row belongs, of shape
-            `[num_users]`. Rows of a person keep the same sign.
-        num_samples (int): How many times signs are drawn.
-        seed (int): The seed of the signs.
-
-    Sources: Westfall and Young, "Resampling-based multiple testing" (1993); Romano and Wolf, "Exact
-    and approximate stepdown methods for multiple hypothesis testing" (2005), whose first step this
-    is.
-    """
-
-    def __init__(
-        self, differences: Tensor, person: Tensor | None, num_samples: int, seed: int
-    ) -> None:
-        # The CPU draws the signs, so that they are the same for every device.
-        differences = differences.cpu().double()
-        total, count = differences.nan_to_num(0.0), (~differences.isnan()).double()
-        if person is not None:
-            total, count = (
-                torch.stack([sums_of_persons(x, person.cpu()) for x in each.T], dim=1)
-                for each in (total, count)
-            )
-        self._total, self._count = total, count
-        generator = torch.Generator().manual_seed(seed)
-        num_drawn = len(total)
-        num_at_once = max(1, _NUM_SIGNS_AT_ONCE // max(1, num_drawn))
-        smallest = []
-        for start in range(0, num_samples, num_at_once):
-            shape = (min(num_at_once, num_samples - start), num_drawn)
-            sign = torch.randint(2, shape, generator=generator, dtype=torch.int8, device="cpu")
-            smallest.append(self._smallest_p(2.0 * sign.double() - 1.0))
-        self._smallest = torch.cat(smallest).sort().values
-
-    def adjust(self, p_values: Sequence[float]) -> list[float]:
-        """Returns p-values of the tests as those of all of them together."""
-        p = torch.tensor(p_values, dtype=torch.double, device="cpu")
-        below = torch.searchsorted(self._smallest, p * (1 + _ROUNDING), right=True)
-        adjusted = (1.0 + below.double()) / (1 + self._smallest.numel())
-        return torch.where(p.isnan(), torch.nan, adjusted).tolist()
-
-    def alpha_of_each(self, level: float) -> float:
-        """Returns the alpha of single intervals all of which hold together at `level`.
-
-        An interval leaves zero out if and only if its adjusted p-value is significant. No interval
-        does if the alpha is zero.
-        """
-        num_allowed = math.floor(alpha_of(level) * (1 + self._smallest.numel())) - 1
-        return float(self._smallest[num_allowed]) / (1 + _ROUNDING) if num_allowed >= 0 else 0.0
-
-    def _smallest_p(self, sign: Tensor) -> Tensor:
-        """Returns the smallest p-value for each assignment of signs, `[num_assignments]`."""
-        from scipy import special
-
-        total, count = self._total, self._count
-        num_rows, num_drawn = count.sum(dim=0), (count > 0).sum(dim=0)
-        mean = sign @ total / num_rows
-        of_all = total.square().sum(dim=0)
-        squares = of_all - 2 * mean * (sign @ (total * count))
-        squares += mean.square() * count.square().sum(dim=0)
-        drawn, test = ((squares <= _CANCELLED * of_all) & (of_all > 0)).nonzero(as_tuple=True)
-        rest = sign[drawn] * total.T[test] - mean[drawn, test, None] * count.T[test]
-        squares[drawn, test] = rest.square().sum(dim=1)
-        freedom = num_drawn - 1
-        variance = squares / num_rows.square() * num_drawn / freedom
-        variance[variance <= ROUNDING_OF_VARIANCE * mean.square()] = 0.0
-        t = mean.abs() / variance.sqrt()
-        # Users who all agree have no variance, and no difference at all is none in any order.
-        t = torch.where(mean == 0, 0.0, t)
-        p = 2 * special.stdtr(freedom.double().numpy(), -t.numpy())
-        return torch.from_numpy(p).amin(dim=1)

@@ -20,7 +20,6 @@ from pyg_recmetrics.results.estimates import (
     FEW_USERS,
     Basis,
     Estimate,
-    PairedTest,
     Sample,
 )
 from pyg_recmetrics.results.sampling import Sampling
@@ -487,12 +486,6 @@ def _listed(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-_WORDS_ON_TESTS: dict[PairedTest, str] = {
-    "t-test": "paired t-test",
-    "randomization": "randomisation test of the mean difference",
-}
-
-
 def notes_on_comparison(protocol: Protocol, rows: Sequence[PairedDifference]) -> Iterator[str]:
     """Says how some of the differences were tested."""
     tested = [row for row in rows if not math.isnan(row.p_value)]
@@ -510,7 +503,7 @@ def notes_on_data_set(protocol: Protocol, rows: Sequence[PairedDifference]) -> I
     tested = [row for row in rows if not math.isnan(row.p_value)]
     if tested:
         yield (
-            f"*: significant at {1 - protocol.level:.4g} by a {_WORDS_ON_TESTS[protocol.test]}, "
+            f"*: significant at {1 - protocol.level:.4g} by a paired t-test, "
             f"{_on_correction(protocol)}; an interval is one of a single difference"
         )
         yield from _on_equivalence(protocol)
@@ -534,10 +527,9 @@ def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
     drawn = f", for other {protocol.nouns.drawn}"
     if protocol.has_runs:
         drawn += " and other runs"
-    together = " of all differences together" if protocol.are_together else ""
     return (
         f"a - b: mean difference over {protocol.nouns.means} ± its {format_level(protocol.level)} "
-        f"confidence interval{together}{drawn}"
+        f"confidence interval{drawn}"
     )
 
 
@@ -546,14 +538,9 @@ def _on_tests(protocol: Protocol, tested: Sequence[PairedDifference]) -> Iterato
         if protocol.primary is not None:
             yield f"p: only {protocol.primary} is tested"
         return
-    yield (
-        f"p: {_WORDS_ON_TESTS[protocol.test]}, {_on_correction(protocol)}; "
-        f"*: at most {1 - protocol.level:.4g}"
-    )
-    if protocol.num_tests > 1 and not protocol.simultaneous:
-        # What draws signs of users has no users in common between data sets.
-        hint = "" if protocol.num_data_sets > 1 else "; 'simultaneous=True' corrects it, too"
-        yield f"an interval is one of a single difference{hint}"
+    yield (f"p: paired t-test, {_on_correction(protocol)}; *: at most {1 - protocol.level:.4g}")
+    if protocol.num_tests > 1:
+        yield "intervals are not corrected for several tests"
     yield from _on_equivalence(protocol)
 
 
@@ -568,10 +555,8 @@ def _on_equivalence(protocol: Protocol) -> Iterator[str]:
 
 def _on_correction(protocol: Protocol) -> str:
     if protocol.num_tests == 1:
-        by_signs = f" by random signs of {protocol.nouns.drawn}" if protocol.simultaneous else ""
-        return f"a single test{by_signs}"
-    how = "the largest of all" if protocol.simultaneous else "Holm's method"
+        return "a single test"
     several = "" if protocol.num_tested_metrics == 1 else "s"
     metrics = f"{protocol.num_tested_metrics} metric{several}"
     where = f" on {protocol.num_data_sets} data sets" if protocol.num_data_sets > 1 else ""
-    return f"adjusted for {protocol.num_tests} tests of {metrics}{where} by {how}"
+    return f"adjusted for {protocol.num_tests} tests of {metrics}{where} by Holm's method"

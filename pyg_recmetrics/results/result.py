@@ -42,12 +42,11 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
     fields_of,
     from_fields,
-    lists_of,
     select_edges,
     select_users,
     write_trec,
 )
-from pyg_recmetrics.results import archive, cohorts
+from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.cohorts import (
     CohortMean,
     Cohorts,
@@ -63,12 +62,10 @@ from pyg_recmetrics.results.estimates import (
     Basis,
     Estimate,
     Interval,
-    IntervalMethod,
     Sample,
     check_average_over,
     check_averages,
     check_has_rows,
-    interval_of_mean,
     mean_of_runs,
     mean_of_users,
     means_of_persons,
@@ -701,12 +698,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self,
         metric: str | Metric,
         level: float = 0.95,
-        method: IntervalMethod = "t",
-        *,
-        num_samples: int = 2000,
-        seed: int = 0,
     ) -> Interval:
-        r"""Returns a confidence interval of the mean of a metric.
+        r"""Returns a confidence interval of the mean of a metric, by Student's t-distribution.
 
         It regards the users as a sample of all possible users, or of persons if the task knows the
         persons of its rows: persons are then drawn with all of their rows. It does not cover what
@@ -719,26 +712,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Args:
             metric (str or Metric): The metric; see :meth:`values_of`.
             level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-            method (str, optional): `"t"` is the interval of Student's t-distribution, which tables
-                and pictures show. `"bootstrap"` draws samples of as many users with replacement,
-                and returns quantiles of their means, corrected for bias and skewness (BCa). With
-                few users, or few hits, both hold less often than they say, and the bootstrap comes
-                closer. (default: `"t"`)
-            num_samples (int, optional): The number of bootstrap samples. The interval of the
-                t-distribution takes none. (default: `2000`)
-            seed (int, optional): The seed of the samples. The global random state is not touched.
-                (default: `0`)
 
         Returns:
             The ends `(low, high)`; `NaN` if fewer than two users count.
 
         Raises:
-            ValueError: If there is no such metric, it has one value for all users together, `level`
-                is not between 0 and 1, `method` is unknown, `num_samples` is not a positive
-                integer, or `seed` is not a non-negative integer.
+            ValueError: If there is no such metric, it has one value for all users together, or
+                `level` is not between 0 and 1.
 
-        Sources: Student, "The probable error of a mean" (1908); Efron, "Better bootstrap confidence
-        intervals" (1987).
+        Source: Student, "The probable error of a mean" (1908).
 
         Example:
             >>> import torch
@@ -751,9 +733,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> low, high = result.confidence_interval("recall@1")
             >>> round(low, 2), round(high, 2)
             (0.0, 1.0)
-            >>> low, high = result.confidence_interval("recall@1", method="bootstrap")
-            >>> round(low, 2), round(high, 2)
-            (0.0, 0.8)
         """
         sample, drawn = self._sample(metric), self.nouns.drawn
         # With few hits, a margin stops early, and more so if they are too few.
@@ -763,63 +742,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             else self._caution(metric)
         ):
             warn(note)
-        interval = interval_of_mean(sample, level, method, num_samples=num_samples, seed=seed)
+        margin = sample.estimate.margin(check_level(level))
+        interval = Interval(sample.mean - margin, sample.mean + margin)
         return interval.of_metric(self._resolve(metric), sample.values)
-
-    def by_item_group(self, groups: Any, k: int = 20, *, level: float = 0.95) -> Cohorts:
-        r"""Measures how fair the lists are to groups of items, such as those of small sellers.
-
-        For each group, there are four numbers:
-
-        - `recall@k`: the recall of users as if only the relevant items of the group were relevant,
-          as in :meth:`recall_by_popularity`.
-        - `exposure@k`: the share of the exposure of all top `k` that the group receives, where an
-          item at rank `r` receives :math:`1 / \log_2(r + 1)`.
-        - `relevance`: the share of the ground truth that belongs to the group.
-        - `exposure@k / relevance`: the ratio of the two shares. With one, exposure is proportional
-          to relevance.
-
-        :meth:`Cohorts.gaps` says how far groups are apart.
-
-        Args:
-            groups (torch.Tensor or sequence): A label for every item: integers or booleans of shape
-                `[num_items]`, or a sequence of names. Items whose name is `None` belong to no
-                group, and still take their share.
-            k (int, optional): The cut-off. (default: `20`)
-            level (float, optional): The level of the confidence intervals, which allow for other
-                users. (default: `0.95`)
-
-        Raises:
-            TypeError: If `groups` does not hold labels.
-            ValueError: If there is not one label for every item, the number of items is not known,
-                lists were not kept down to `k` (evaluate with `keep_items=k`), the convention has
-                no recall, or `level` is not between 0 and 1.
-
-        Sources: Singh and Joachims, "Fairness of exposure in rankings" (2018), for exposure and its
-        ratio to relevance; Ekstrand et al., "Fairness in information access systems" (2022).
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.stack([torch.arange(90), torch.arange(90) % 3])
-            >>> task = RankingTask(truth, num_users=90, num_items=3)
-            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3], [0.1, 0.2, 0.3]])
-            >>> result = evaluate(scores.repeat(30, 1), task, "recall@1", keep_items=1)
-            >>> print(result.by_item_group(["new", "new", "old"], k=1))
-            items  users  recall@1      exposure@1       relevance  exposure@1 / relevance
-            ------------------------------------------------------------------------------
-            new       90    0.0000  0.6667 ± .0993  0.6667 ± .0993                  1.0000
-            old       90    1.0000  0.3333 ± .0993  0.3333 ± .0993                  1.0000
-            ±: 95% confidence interval of the mean over users
-        """
-        check_has(self.ranked.catalogue, "num_items", "by_item_group")
-        lists_of(self.ranked, check_positive_integer(k, "k"))
-        check_labels(groups, "groups", self.ranked.item_ids)
-        recall = self._partial_recall(k)
-        group, labels = read_labels(groups, "groups", "item", catalogue_of(self.ranked).num_items)
-        group = group.to(self.ranked.rank.device)
-        intervals = self._intervals(level)
-        return cohorts.measure_item_groups(recall, group, labels, intervals)
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.

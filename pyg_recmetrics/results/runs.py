@@ -48,9 +48,6 @@ def check_users_in_common(results: Mapping[str, EvaluationResult]) -> None:
 #: One result of a recommender, or several.
 Runnable: TypeAlias = Measured | Sequence[EvaluationResult]
 
-#: How many runs the printed table looks ahead to.
-_MANY_RUNS = 10
-
 
 class MeanOfRuns(NamedTuple):
     """The mean of a metric over users and runs.
@@ -278,27 +275,20 @@ class Runs(Measured, Rows[EvaluationResult]):
         """Returns the printed table."""
         unit = self[0].nouns.drawn
         head = ["metric", "mean", "sd of runs", f"se {unit}", "se runs"]
-        head += [f"{_MANY_RUNS} runs", "all runs"]
         estimates = {str(metric): self.estimate_of(metric) for metric in self.metrics}
-        rows = [self._row(name, estimate) for name, estimate in estimates.items()]
+        rows = [self._row(name) for name in estimates]
         return Table(head, rows, tuple(filter(None, self._notes(unit, estimates))))
 
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as the table shows it."""
         return format_interval(*self.mean(metric)[:3])
 
-    def _row(self, name: str, estimate: Estimate) -> list[str]:
+    def _row(self, name: str) -> list[str]:
         mean = self.mean(name)
-        margins = [
-            estimate.uncertainty.with_runs(number).margin(0.95) for number in (_MANY_RUNS, math.inf)
-        ]
-        # What reaches beyond the range of the metric is no help to plan by.
-        is_clipped = not math.isclose(mean.high - mean.value, mean.value - mean.low, rel_tol=1e-6)
         return [
             name,
             self.cell(name),
             *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
-            *(f"± {format_error(x)}" if x and not is_clipped else "-" for x in margins),
         ]
 
     def _notes(self, unit: str, estimates: Mapping[str, Estimate]) -> Iterator[str | None]:
@@ -318,10 +308,6 @@ class Runs(Measured, Rows[EvaluationResult]):
             f"error from {unit}, and from runs"
         )
         yield note_on_few_runs() if num_runs == FEW_RUNS else None
-        yield (
-            f"{_MANY_RUNS} runs, all runs: the interval with that many runs, and with all there "
-            f"could be"
-        )
         yield from notes_on_sources(estimates)
         yield self._note_on_sample()
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from pyg_recmetrics.checks import check_number
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import Nouns
-from pyg_recmetrics.results.estimates import PairedTest, alpha_of
+from pyg_recmetrics.results.estimates import alpha_of
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
@@ -131,11 +131,9 @@ class Protocol:
     """How differences were tested.
 
     Attributes:
-        test (str): The paired test.
         level (float): The level of the intervals and of all tests together.
         equivalence (Equivalence or None): The smallest difference that matters.
         primary (Metric or None): The only metric that was tested; `None` if all were.
-        simultaneous (bool): Whether all intervals hold together.
         num_runs (mapping): The number of runs of each recommender.
         deterministic (tuple of str): The recommenders that have no other runs.
         nouns (Nouns): What was drawn, and what differences are means over.
@@ -154,15 +152,13 @@ class Protocol:
         >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
         >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
         >>> comparison = compare({"perfect": perfect, "popular": popular})
-        >>> comparison.protocol.test, comparison.protocol.level
-        ('t-test', 0.95)
+        >>> comparison.protocol.level, comparison.protocol.num_tests
+        (0.95, 1)
     """
 
-    test: PairedTest
     level: float
     equivalence: Equivalence | None
     primary: Metric | None
-    simultaneous: bool
     num_runs: Mapping[str, int]
     deterministic: tuple[str, ...]
     nouns: Nouns
@@ -176,11 +172,6 @@ class Protocol:
     def alpha(self) -> float:
         """The largest corrected p-value that is significant."""
         return alpha_of(self.level)
-
-    @property
-    def are_together(self) -> bool:
-        """Whether there are several intervals that hold together."""
-        return self.simultaneous and self.num_tests > 1
 
     @property
     def has_runs(self) -> bool:
