@@ -31,6 +31,7 @@ _LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
+        "†": r"$^{\dagger}$",
         "\N{NO-BREAK SPACE}": "~",
     }
 )

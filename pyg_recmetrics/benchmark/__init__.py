@@ -1,11 +1,6 @@
-"""Several recommenders on several data sets: one table, one comparison, one page.
-
-A data set has its own users, so nothing is paired between data sets. This package arranges what
-`results` computes on each of them.
-"""
+"""The table of a paper: several recommenders in several metrics, on one data set or several."""
 
 from pyg_recmetrics.benchmark.benchmark import Benchmark
-from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
 
-__all__ = ["Benchmark", "BenchmarkComparison"]
+__all__ = ["Benchmark"]
 __dir__ = __all__.copy  # what completion shows

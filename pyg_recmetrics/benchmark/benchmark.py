@@ -1,68 +1,89 @@
-"""Benchmark: the results of several recommenders on several data sets."""
+"""Benchmark: the table of a paper."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyg_recmetrics.benchmark.comparison import BenchmarkComparison
-from pyg_recmetrics.benchmark.means import Results, notes_of_all, on, with_best
+from pyg_recmetrics.benchmark.means import (
+    Results,
+    best_first,
+    by_data_set,
+    notes_of_all,
+    on,
+    with_best,
+)
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import Frozen, FrozenDict
-from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.results import EvaluationResult, archive
+from pyg_recmetrics.metrics import Metric, parse_all
+from pyg_recmetrics.results import Comparison, EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
-from pyg_recmetrics.results.cohorts import CohortMean
-from pyg_recmetrics.results.comparison import compare_on_each, read_names
-from pyg_recmetrics.results.notes import describe_samples, note_on_intervals
-from pyg_recmetrics.results.result import Measured, has_rows, mean_of
+from pyg_recmetrics.results.comparison import Question, compare_on_each, read_names
+from pyg_recmetrics.results.notes import notes_on_daggers
+from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import (
     Name,
-    Runnable,
-    by_name,
     common_metrics,
     every_run,
     fields_of_runs,
-    read_name,
     recommenders_by_name,
     results_of,
     runs_from_fields,
-    samples_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.tables import Table, Tabular, format_interval, to_data_frame
+from pyg_recmetrics.results.verdicts import PairedDifference
+from pyg_recmetrics.tables import Table, Tabular, format_error, to_data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: The columns of a data frame of means.
-_COLUMNS = ["data_set", "recommender", "metric", "value", "low", "high", "num_users", "num_runs"]
+_COLUMNS = [
+    *("data_set", "recommender", "metric", "value", "low", "high", "num_users", "num_runs"),
+    *("deviation", "p_adjusted"),
+]
+
+#: What a dagger stands in where other seeds of a recommender are not known.
+_DAGGERS = {"": "", "*": " †", "(*)": " (†)"}
 
 
 class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
-    r"""Several recommenders on several data sets: a mapping of each data set to its results.
+    r"""The table of a paper: recommenders down, metrics across, for one data set or several.
 
-    The table has a row for each recommender and a column for each data set. :meth:`compare` says
-    on which data sets a recommender is better. :func:`~pyg_recmetrics.report` puts all of it on a
-    page.
+    Each cell is the mean over users. A recommender that was trained with several seeds has the
+    standard deviation over its runs in brackets. The best mean of a column is bold. A dagger
+    stands for a mean that is significantly better than the best of the others, user by user, as
+    :func:`compare` tests it; all daggers of a table hold together, by Holm's method. It is a
+    mapping of each data set to its results, and a single data set has the name `""`.
 
     A recommender need not have been run on every data set. All results of a data set are of one
     task, and all of the benchmark have one convention.
 
     Args:
-        results (dict): For each data set, its results by name. Each is an `EvaluationResult`, or
-            the `Runs` of a recommender, or a sequence of these.
+        results (dict): The results by name, or for each data set, its results by name. Each is an
+            `EvaluationResult`, or the `Runs` of a recommender, or a sequence of these.
+        metrics (sequence of str, optional): The metrics. (default: `None`, those that all have)
+        proposed (sequence of str, optional): The names of the recommenders that may have a
+            dagger. All others are baselines, and the best of these is what they are compared with.
+            (default: `None`, the best of each column, which is compared with the next)
+        deterministic (sequence of str, optional): The names of recommenders that no seed changes,
+            see :func:`compare`. (default: `()`)
+        level (float, optional): The level of confidence of all daggers together.
+            (default: `0.95`)
 
     Attributes:
         recommenders (tuple of str): The names of the recommenders, in the order in which data sets
             list them first.
-        metrics (tuple of Metric): The metrics that all results have. Methods take the first of them
-            if none is asked for, or any other that the rankings are deep enough for.
+        metrics (tuple of Metric): The metrics.
 
     Raises:
-        ImportError: If a recommender has several runs, and scipy is not installed.
-        TypeError: If `results` does not hold results by name for each data set.
-        ValueError: If there are fewer than two data sets, one of them has no results or those of
-            different tasks, or conventions or actions for users without truth differ.
+        ImportError: If scipy is not installed, and there are means to compare.
+        TypeError: If `results` does not hold results by name.
+        ValueError: If a data set has no results or those of different tasks, conventions or
+            actions for users without truth differ, results have no metric in common, or a name is
+            unknown.
 
     Example:
         >>> import torch
@@ -72,27 +93,26 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         ...     task = RankingTask(truth, num_users=num_users, num_items=3)
         ...     scores = {"first": [3.0, 2.0, 1.0], "last": [1.0, 2.0, 3.0]}
         ...     return {name: evaluate(torch.tensor(x), task, "mrr") for name, x in scores.items()}
-        >>> benchmark = Benchmark({"small": run(101), "large": run(200)})
-        >>> print(benchmark)
-        mrr             small           large
-        -------------------------------------
-        first  0.6139 ± .0562  0.6125 ± .0396
-        last   0.6073 ± .0559  0.6092 ± .0395
-        ±: 95% confidence interval of the mean over users
-        bold: the best mean of a data set, significantly better or not
-        >>> str(benchmark.metric()), len(benchmark.to_pandas())
-        ('mrr', 4)
+        >>> print(Benchmark({"small": run(101), "large": run(200)}))  # doctest: +ELLIPSIS
+        recommender  small mrr  large mrr
+        ---------------------------------
+        first           0.6139     0.6125
+        last            0.6073     0.6092
+        users: 101 on small, 200 on large
+        †: significantly better than the next in a column (paired t-test, ...
     """
 
-    def __init__(self, results: Mapping[str, Mapping[str, Runnable]]) -> None:
-        found = by_name(results, Mapping, "results by name")
-        if len(found) < 2:
-            raise ValueError(
-                f"'results' needs to hold at least two data sets (got {list(found)}); 'compare' "
-                f"and 'report' take the results of one"
-            )
-        read: dict[str, dict[str, Measured]] = {}
-        for data_set, of_one in found.items():
+    def __init__(
+        self,
+        results: Mapping[str, Any],
+        metrics: str | Metric | Iterable[str | Metric] | None = None,
+        *,
+        proposed: str | Iterable[Name] | None = None,
+        deterministic: str | Iterable[Name] = (),
+        level: float = 0.95,
+    ) -> None:
+        read = {}
+        for data_set, of_one in by_data_set(results).items():
             with on(data_set):
                 read[data_set] = recommenders_by_name(of_one)
                 check_same_task(every_run(read[data_set]))
@@ -109,160 +129,69 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for name, result in every_run(of_one).items()
         }
         _check_same_definitions(every)
-        self.metrics = common_metrics(list(every.values()))
+        common = common_metrics(list(every.values()))
+        if metrics is None and not common:
+            raise ValueError(
+                "'metrics' needs to be given if results have none in common (got None)"
+            )
+        self.metrics = common if metrics is None else parse_all(metrics)
+        names = self.recommenders
+        self.proposed = None if proposed is None else read_names(proposed, names, "proposed")
+        self.deterministic = read_names(deterministic, names)
+        self.level = check_level(level)
         self._freeze()
 
-    def table(self, metric: str | Metric | None = None, *, level: float = 0.95) -> Table:
-        """Returns the means of a metric: recommenders down, and data sets across.
+    @cached_property
+    def comparisons(self) -> Mapping[str, Comparison]:
+        """What daggers stand for: each proposed mean beside the best of the others."""
+        asked = {data_set: list(self._questions(of_one)) for data_set, of_one in self.items()}
+        asked = {data_set: questions for data_set, questions in asked.items() if questions}
+        if not asked:
+            return {}
+        return compare_on_each(self, asked, deterministic=self.deterministic, level=self.level)
 
-        Each mean has its interval, and the best of a data set is bold.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
-            level (float, optional): The level of the confidence intervals. (default: `0.95`)
-
-        Raises:
-            ValueError: If a result has no such metric, or `level` is not between 0 and 1.
-        """
-        metric, columns = self.metric(metric), []
-        for means in self._means(metric, level).values():
-            cells = {name: (mean.value, format_interval(*mean[:3])) for name, mean in means.items()}
-            columns.append(with_best(cells, self.recommenders, metric))
+    def table(self) -> Table:
+        """Returns the printed table."""
+        head, columns = ["recommender"], []
+        for data_set, of_one in self.items():
+            for metric in self.metrics:
+                head.append(f"{data_set} {metric}".strip())
+                cells = {}
+                for name, result in of_one.items():
+                    with on(", ".join(filter(None, (data_set, name)))):
+                        cells[name] = self._cell(data_set, name, result, metric)
+                columns.append(with_best(cells, self.recommenders, metric))
         rows = list(zip(self.recommenders, *columns, strict=True))
-        notes = notes_of_all({name: _notes_on(of, metric, level) for name, of in self.items()})
-        notes.append("bold: the best mean of a data set, significantly better or not")
-        return Table([str(metric), *self], rows, tuple(notes))
+        return Table(head, rows, tuple(self._notes()))
 
-    def to_pandas(
-        self, metric: str | Metric | None = None, *, level: float = 0.95
-    ) -> "pd.DataFrame":
-        """Returns a data frame with a row for every recommender on every data set.
+    def to_pandas(self) -> "pd.DataFrame":
+        """Returns a data frame with a row for every mean.
 
-        Its columns are `data_set`, `recommender`, `metric`, `value`, `low`, `high`, `num_users`
-        and `num_runs`.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
-            level (float, optional): The level of the confidence intervals. (default: `0.95`)
+        Its columns are `data_set`, `recommender`, `metric`, `value`, the ends of the confidence
+        interval of the mean, `num_users`, `num_runs`, the standard deviation over runs, and the
+        corrected p-value of what a dagger stands for.
 
         Raises:
             ImportError: If pandas is not installed.
-            ValueError: If a result has no such metric, or `level` is not between 0 and 1.
         """
-        metric = self.metric(metric)
         rows = [
-            (data_set, name, str(metric), *mean, len(self[data_set][name].runs))
-            for data_set, means in self._means(metric, level).items()
-            for name, mean in means.items()
+            (
+                *(data_set, name, str(metric)),
+                *mean_of(result, metric, self.level),
+                *(len(result.runs), _deviation(result, metric)),
+                getattr(self._row(data_set, name, metric), "p_adjusted", math.nan),
+            )
+            for data_set, of_one in self.items()
+            for name, result in of_one.items()
+            for metric in self.metrics
         ]
         return to_data_frame(rows, _COLUMNS)
 
-    def compare(
-        self,
-        metric: str | Metric | None = None,
-        *,
-        baseline: Name | None = None,
-        equivalence: float | str | None = None,
-        deterministic: str | Iterable[Name] = (),
-        level: float = 0.95,
-    ) -> BenchmarkComparison:
-        """Compares recommenders on every data set, user by user, as :func:`compare` does.
-
-        One correction by Holm's method covers all tests on all data sets, so that the number of
-        stars is one of data sets with confidence: the true number is no smaller. A pair is tested
-        on the data sets that have both, and a data set that lacks the baseline is left out.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`, the first of `metrics`)
-            baseline (str, optional): A recommender. Each of the others is compared with it, as `b`.
-                (default: `None`, all pairs, where `a` comes before `b`)
-            equivalence (float or str, optional): The smallest difference that matters, see
-                :func:`compare`. (default: `None`)
-            deterministic (sequence of str, optional): The names of recommenders that no seed
-                changes. A single run of them is all there can be. (default: `()`)
-            level (float, optional): The level of confidence. (default: `0.95`)
-
-        Raises:
-            ImportError: If scipy is not installed.
-            TypeError: If `deterministic` holds no names.
-            ValueError: If a result has no such metric, a name is unknown, no two recommenders share
-                a data set, or another argument is not what :func:`compare` takes.
-
-        Source: Dror et al., "Replicability analysis for natural language processing: testing
-        significance with multiple datasets" (2017).
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> def run(num_users):
-            ...     truth = torch.stack([torch.arange(num_users), torch.arange(num_users) % 3])
-            ...     task = RankingTask(truth, num_users=num_users, num_items=3)
-            ...     perfect = torch.nn.functional.one_hot(truth[1]).float()
-            ...     scores = {"perfect": perfect, "popular": torch.tensor([3.0, 2.0, 1.0])}
-            ...     return {name: evaluate(x, task, "mrr") for name, x in scores.items()}
-            >>> benchmark = Benchmark({"small": run(100), "large": run(200)})
-            >>> fixed = ["perfect", "popular"]
-            >>> print(*benchmark.compare(baseline="popular", deterministic=fixed).claims())
-            perfect is better than popular in mrr on small and large.
-        """
-        asked = self.metric(metric)
-        if baseline is not None:
-            baseline = read_name(baseline, "baseline", self.recommenders)
-        # The order of recommenders is that of their names in every data set.
-        compared = {
-            data_set: of_one
-            for data_set, of_one in self.items()
-            if len(of_one) > 1 and (baseline is None or baseline in of_one)
-        }
-        if not compared:
-            raise ValueError(
-                f"'results' needs to hold a data set with two recommenders to compare "
-                f"(got none for baseline={baseline!r})"
-            )
-        comparisons = compare_on_each(
-            compared,
-            asked,
-            baseline=baseline,
-            equivalence=equivalence,
-            deterministic=read_names(deterministic, self.recommenders),
-            level=level,
-        )
-        left_out = tuple(data_set for data_set in self if data_set not in compared)
-        return BenchmarkComparison(comparisons, asked, self.recommenders, left_out)
-
-    def metric(self, metric: str | Metric | None = None) -> Metric:
-        """Returns a metric as methods take it: the first that all results have if none is given.
-
-        Args:
-            metric (str or Metric, optional): The metric. (default: `None`)
-
-        Raises:
-            ValueError: If there is no such metric, or none is given and results have none in
-                common.
-        """
-        if metric is not None:
-            return parse(metric)
-        if not self.metrics:
-            raise ValueError("'metric' needs to be given if results have none in common (got None)")
-        return self.metrics[0]
-
-    def _means(self, metric: Metric, level: float) -> dict[str, dict[str, CohortMean]]:
-        """Returns the mean of every recommender on every data set."""
-        means: dict[str, dict[str, CohortMean]] = {data_set: {} for data_set in self}
-        for data_set, of_one in self.items():
-            for name, result in of_one.items():
-                with on(f"{data_set}, {name}"):
-                    means[data_set][name] = mean_of(result, metric, level)
-        return means
-
     def save(self, path: str | Path) -> None:
-        """Saves all results in one file, for :meth:`load`. What they share is stored once.
+        """Saves all results in one file, see :meth:`EvaluationResult.save`.
 
         Args:
-            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
-
-        Raises:
-            OSError: If the file cannot be written, such as `PermissionError`.
+            path (str or Path): The file. Its usual suffix is `.npz`.
         """
         data_sets = [
             {
@@ -278,27 +207,10 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     @classmethod
     def load(cls, path: str | Path) -> "Benchmark":
-        """Loads a saved benchmark, as :meth:`EvaluationResult.load` does.
+        """Loads the results that were saved, see :meth:`EvaluationResult.load`.
 
         Args:
             path (str or Path): The file.
-
-        Raises:
-            OSError: If the file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If `path` does not hold a saved benchmark, is damaged, or has an unsupported
-                format.
-
-        Example:
-            >>> import tempfile
-            >>> from pathlib import Path
-            >>> import torch
-            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> results = {"fixed": evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")}
-            >>> path = Path(tempfile.mkdtemp()) / "benchmark.npz"
-            >>> Benchmark({"A": results, "B": results}).save(path)
-            >>> Benchmark.load(path)
-            Benchmark(A, B; fixed)
         """
         return archive.read(path, cls._from_fields)
 
@@ -315,11 +227,64 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self)}; {', '.join(self.recommenders)})"
+        shown = filter(None, [", ".join(filter(None, self)), ", ".join(self.recommenders)])
+        return f"{type(self).__name__}({'; '.join(shown)})"
+
+    def _questions(self, of_one: Results) -> Iterator[Question]:
+        for metric in self.metrics:
+            order = best_first(of_one, metric)
+            proposed = order[:1] if self.proposed is None else self.proposed
+            others = [name for name in order if name not in proposed]
+            for name in proposed:
+                if others and name in order:
+                    yield metric, (name, others[0])
+
+    def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
+        rows = self.comparisons.get(data_set, ())
+        return next((row for row in rows if (row.metric, row.a) == (str(metric), name)), None)
+
+    def _cell(
+        self, data_set: str, name: str, result: Measured, metric: Metric
+    ) -> tuple[float, str]:
+        value, row = result.estimate_of(metric).value, self._row(data_set, name, metric)
+        if math.isnan(value):
+            return value, "-"
+        deviation = _deviation(result, metric)
+        spread = "" if math.isnan(deviation) else f" ({format_error(deviation)})"
+        is_better = row is not None and row.verdict == "better"
+        star = self.comparisons[data_set].star(row) if row is not None and is_better else ""
+        return value, f"{value:.4f}{spread}{_DAGGERS[star]}"
+
+    def _notes(self) -> Iterator[str]:
+        counts = {
+            data_set: max(run.user_counts.num_evaluated for run in every_run(of_one).values())
+            for data_set, of_one in self.items()
+        }
+        users = [f"{number:,}{f' on {name}' if name else ''}" for name, number in counts.items()]
+        yield f"{next(iter(next(iter(self.values())).values())).nouns.users}: {', '.join(users)}"
+        numbers: dict[int, list[str]] = {}
+        for name in self.recommenders:
+            for of_one in self.values():
+                if name in of_one and name not in numbers.get(number := len(of_one[name].runs), []):
+                    numbers.setdefault(number, []).append(name)
+        if several := [f"{x} of {', '.join(of)}" for x, of in numbers.items() if x > 1]:
+            yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
+        yield from notes_of_all(
+            {
+                data_set: notes_on_daggers(found.protocol, tuple(found), self.proposed is None)
+                for data_set, found in self.comparisons.items()
+            }
+        )
+
+
+def _deviation(result: Measured, metric: Metric) -> float:
+    """Returns the standard deviation of the means of several runs."""
+    values = result.estimate_of(metric).values
+    return float(values.std()) if len(values) > 1 else math.nan
 
 
 def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results mean different things by the name of a metric."""
+    """Raises if results of the same metrics mean different things by them."""
     (first_name, first), *others = results.items()
     for what in ("convention", "empty_target_action", "average_over"):
         for name, result in others:
@@ -328,15 +293,3 @@ def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
                     f"'results' needs to be measured alike on all data sets (got '{first_name}' "
                     f"and '{name}', which differ in {what})"
                 )
-
-
-def _notes_on(results: Results, metric: Metric, level: float) -> Iterator[str]:
-    """Yields what stands behind the numbers of a data set."""
-    first = next(iter(results.values())).runs[0]
-    yield note_on_intervals(level, first._person, first.nouns)
-    if note := describe_samples(samples_of(results), first.nouns, "count"):
-        yield note
-    if has_rows(first, metric) and (note := first._caution(metric)):
-        yield note
-    if counts := [f"{len(of.runs)} of {name}" for name, of in results.items() if len(of.runs) > 1]:
-        yield f"runs: {', '.join(counts)}; their ± allows for other runs, too"

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.result import Measured
+from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.tables import Best
 
 #: Means of equal numbers differ by no more than this share of them.
@@ -22,7 +25,16 @@ def on(data_set: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{data_set}: {error}") from error
+        raise type(error)(f"{data_set}: {error}" if data_set else str(error)) from error
+
+
+def by_data_set(results: Any) -> dict[str, Any]:
+    """Returns the results of each data set, of which one alone has no name."""
+    is_nested = isinstance(results, Mapping) and any(
+        isinstance(of_one, Mapping) and not isinstance(of_one, EvaluationResult)
+        for of_one in results.values()
+    )
+    return by_name(results, Mapping, "results by name") if is_nested else {"": results}
 
 
 def with_best(
@@ -40,15 +52,22 @@ def with_best(
         >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
         ['Best', 'Best', 'str']
     """
-    sign = 1 if is_higher_better(str(metric)) else -1
-    known = {
-        name: sign * float(f"{mean:.{_DIGITS}g}")
-        for name, (mean, _) in cells.items()
-        if not math.isnan(mean)
-    }
-    best = [name for name in known if len(known) > 1 and known[name] == max(known.values())]
+    known = {name: _rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
+    highest = max if is_higher_better(str(metric)) else min
+    best = [name for name in known if len(known) > 1 and known[name] == highest(known.values())]
     texts = {name: text for name, (_, text) in cells.items()}
     return [Best(texts[name]) if name in best else texts.get(name, "-") for name in names]
+
+
+def best_first(results: Results, metric: Metric) -> list[str]:
+    """Returns the names of recommenders, best first, without those that have no mean."""
+    means = {name: result.estimate_of(metric).value for name, result in results.items()}
+    known = {name: _rounded(mean) for name, mean in means.items() if not math.isnan(mean)}
+    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(str(metric)))
+
+
+def _rounded(mean: float) -> float:
+    return float(f"{mean:.{_DIGITS}g}")
 
 
 def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:

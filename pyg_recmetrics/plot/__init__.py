@@ -23,7 +23,7 @@ The functions need only matplotlib, which the extra `plot` installs.
 """
 
 from pyg_recmetrics.plot.forest import differences, means
-from pyg_recmetrics.plot.groups import distribution, long_tail, metric_by_degree, pareto
+from pyg_recmetrics.plot.groups import distribution, long_tail, metric_by_degree
 from pyg_recmetrics.plot.lines import history, metric_at_k, precision_recall_curve
 from pyg_recmetrics.plot.picture import Picture
 
@@ -36,7 +36,6 @@ __all__ = [
     "means",
     "metric_at_k",
     "metric_by_degree",
-    "pareto",
     "precision_recall_curve",
 ]
 __dir__ = __all__.copy  # what completion shows

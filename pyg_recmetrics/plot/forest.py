@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
+from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.plot.picture import (
     Picture,
@@ -20,6 +20,7 @@ from pyg_recmetrics.plot.picture import (
 )
 from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, NOTE_COLOR, style_of
 from pyg_recmetrics.results import Comparison
+from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.notes import lift_in_words
 from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
@@ -28,8 +29,8 @@ from pyg_recmetrics.tables import format_level, format_p
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-#: The height of a panel without rows, and of a row, in inches.
-_HEIGHT_OF_PANEL, _HEIGHT_OF_ROW = 0.6, 0.34
+#: The height of a panel without rows, and of a line of a row, in inches.
+_HEIGHT_OF_PANEL, _HEIGHT_OF_LINE = 0.9, 0.3
 
 
 class _Row(NamedTuple):
@@ -42,20 +43,26 @@ class _Row(NamedTuple):
         runs: Where single runs are.
         words: What stands beside it.
         bound: Half the width of the zone that is too small to matter.
-        is_filled: Whether the dot is filled.
+        look: How the dot is drawn, by the words of matplotlib.
     """
 
     value: float
     low: float
     high: float
+    look: Mapping[str, Any]
     runs: Sequence[float] = ()
     words: str = ""
     bound: float = 0
-    is_filled: bool = True
 
 
 #: What was not run, or has no interval, as a table shows it.
-_MISSING = _Row(math.nan, math.nan, math.nan, words="-")
+_MISSING = _Row(math.nan, math.nan, math.nan, {"color": "black"}, words="-")
+
+#: Differences have one mark, as those of recommenders would say that one of two is meant.
+_LOOK_OF_PAIR = {"color": "black", "marker": "d", "markersize": 5}
+
+#: What reaches this many times as far as the nearest difference is a number at the edge.
+_FAR = 3
 
 
 def means(
@@ -106,11 +113,11 @@ def means(
     for data_set, by_name in data_sets.items():
         for metric in asked:
             rows, counts = {}, []
-            for name, result in by_name.items():
+            for place, (name, result) in enumerate(by_name.items()):
                 mean = mean_of(result, metric, level)
                 runs = result.runs if len(result.runs) > 1 else ()
                 values = [run.estimate_of(metric).value for run in runs]
-                rows[name] = _Row(*mean[:3], values)
+                rows[name] = _Row(*mean[:3], style_of(place), values)
                 counts.append(mean.num_users)
             panels[f"{_title(data_set, metric)}, {users(counts, noun_of(by_name.values()))}"] = rows
     ticks = ", ticks are runs" if len(all_runs(every)) > len(every) else ""
@@ -118,20 +125,22 @@ def means(
 
 
 def differences(
-    comparison: Comparison | BenchmarkComparison,
+    comparison: Comparison | Mapping[str, Comparison],
     *,
     figure: "Figure | SubFigure | None" = None,
 ) -> Picture:
     r"""Plots the paired differences of a comparison, with their intervals: a forest plot.
 
-    Each metric has axes of its own, as has each data set. A dot is filled if its difference is
+    Each metric has axes of its own, as has each data set. A diamond is filled if its difference is
     significant. The grey zone is what is too small to matter, if the comparison knows: see
     `equivalence` of :func:`~pyg_recmetrics.compare`. Beside each interval, there are the lift in
-    per cent and the corrected p-value.
+    per cent and the corrected p-value. A difference that reaches more than three times as far as
+    the nearest is an arrow at the edge, beside its number.
 
     Args:
-        comparison (Comparison or BenchmarkComparison): What :func:`~pyg_recmetrics.compare` or
-            :meth:`Benchmark.compare` returned. What has no interval is left out.
+        comparison (Comparison or dict): What :func:`~pyg_recmetrics.compare` returned, or one for
+            each of several data sets, such as :attr:`Benchmark.comparisons`. What has no interval
+            is left out.
         figure (matplotlib.figure.Figure or SubFigure, optional): Where to draw. (default: `None`, a
             new figure)
 
@@ -140,8 +149,8 @@ def differences(
 
     Raises:
         ImportError: If matplotlib is not installed.
-        TypeError: If `comparison` is something else.
-        ValueError: If no difference has an interval.
+        TypeError: If `comparison` holds no comparisons.
+        ValueError: If there is no difference with an interval.
 
     Example:
         >>> import torch
@@ -151,28 +160,40 @@ def differences(
         >>> popular = evaluate(torch.tensor([3.0, 2.0, 1.0]), task, "recall@1")
         >>> perfect = evaluate(torch.nn.functional.one_hot(truth[1]).float(), task, "recall@1")
         >>> figure, axes = plot.differences(compare({"perfect": perfect, "popular": popular}))
-        >>> [label.get_text() for label in axes[0].get_yticklabels()]
-        ['perfect\n- popular']
+        >>> axes[0].get_title()
+        'recall@1 of perfect'
     """
-    if not isinstance(comparison, Comparison | BenchmarkComparison):
+    data_sets = {"": comparison} if isinstance(comparison, Comparison) else comparison
+    if not isinstance(data_sets, Mapping) or not all(
+        isinstance(found, Comparison) for found in data_sets.values()
+    ):
         raise TypeError(
             f"'comparison' needs to be what 'compare' returned (got {type(comparison).__name__})"
         )
-    data_sets = {"": comparison} if isinstance(comparison, Comparison) else comparison
     panels: dict[str, dict[str, _Row]] = {}
+    sides = {}
     for data_set, found in data_sets.items():
         for row in found:
             if math.isnan(row.low):
                 continue
             p = "" if math.isnan(row.p_adjusted) else f"p = {format_p(row.p_adjusted)}"
             words = f"{lift_in_words(row)}  {p} {found.star(row)}".replace("= <", "< ")
-            panels.setdefault(_title(data_set, row.metric), {})[f"{row.a}\n- {row.b}"] = _Row(
+            fill = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
+            title = _title(data_set, row.metric)
+            side = "right" if is_higher_better(row.metric) else "left"
+            name, first = f"minus {row.b}", row.a
+            if len({each.a for each in found}) == 1:
+                title = f"{title} of {row.a}"
+            else:
+                name, first = f"{row.a}\n{name}", "the first"
+            sides[title] = f"{side} of zero: {first} is better"
+            panels.setdefault(title, {})[name] = _Row(
                 row.difference,
                 row.low,
                 row.high,
+                _LOOK_OF_PAIR | fill,
                 words=words.strip(),
                 bound=found.bound(row) or 0,
-                is_filled=found.is_significant(row),
             )
     if not panels:
         raise ValueError("'comparison' needs to hold a difference with an interval (got none)")
@@ -180,7 +201,25 @@ def differences(
     zone = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
     level = format_level(protocol.level)
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
-    return _forest(panels, note, figure)
+    picture = _forest({title: _near(rows) for title, rows in panels.items()}, note, figure)
+    for axes, side in zip(picture.axes, sides.values(), strict=True):
+        axes.set_xlabel(side, fontsize="small", color=NOTE_COLOR)
+    return picture
+
+
+def _near(rows: Mapping[str, _Row]) -> dict[str, _Row]:
+    """Puts an arrow and a number where a difference is, if it is far from the nearest."""
+    reaches = [max(-row.low, row.high) for row in rows.values()]
+    limit = _FAR * min((reach for reach in reaches if reach > 0), default=math.inf)
+    shown = {}
+    for (name, row), reach in zip(rows.items(), reaches, strict=True):
+        if reach > limit:
+            edge = math.copysign(limit, row.value)
+            look = {**row.look, "marker": ">" if row.value > 0 else "<"}
+            words = f"{row.value:+.4g}  {row.words}"
+            row = _Row(edge, math.nan, math.nan, look, words=words, bound=row.bound)
+        shown[name] = row
+    return shown
 
 
 def _title(data_set: str, metric: str | Metric) -> str:
@@ -190,9 +229,10 @@ def _title(data_set: str, metric: str | Metric) -> str:
 def _forest(
     panels: Mapping[str, Mapping[str, _Row]], note: str, figure: "Figure | SubFigure | None"
 ) -> Picture:
-    """Draws panels below each other, all with the same rows."""
+    """Draws panels one below the other, and what they are above them."""
     names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
-    height = len(panels) * (_HEIGHT_OF_PANEL + _HEIGHT_OF_ROW * len(names))
+    num_lines = sum(1 + name.count("\n") for name in names)
+    height = len(panels) * (_HEIGHT_OF_PANEL + _HEIGHT_OF_LINE * num_lines)
     figure = new_figure(height) if figure is None else figure
     if not hasattr(figure, "subplots"):
         raise TypeError(f"'figure' needs to be a figure (got {type(figure).__name__})")
@@ -207,9 +247,7 @@ def _forest(
         axes.axvline(0, color="black", linewidth=0.8)
         for place, name in enumerate(names):
             row = rows.get(name, _MISSING)
-            look = style_of(place) | {"linestyle": "none"}
-            if not row.is_filled:
-                look["markerfacecolor"] = BACKGROUND
+            look = {**row.look, "linestyle": "none"}
             axes.barh(place, 2 * row.bound, 1, left=-row.bound, color=GREY, alpha=0.25)
             axes.hlines(place, row.low, row.high, color=look["color"], linewidth=LINE_WIDTH)
             axes.plot(row.runs, [place] * len(row.runs), "|", color=look["color"])

@@ -1,7 +1,6 @@
 """Pictures of how users, items and metrics differ."""
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -14,17 +13,15 @@ from pyg_recmetrics.plot.picture import (
     all_runs,
     axes_for,
     finish,
-    label_of,
     noun_of,
     span,
     users,
     with_looks,
 )
-from pyg_recmetrics.plot.style import BACKGROUND, GREY
-from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.plot.style import GREY
 from pyg_recmetrics.results.counts import those_who
-from pyg_recmetrics.results.result import common_popularity, exposure_of, mean_of
-from pyg_recmetrics.results.runs import Runnable, one_or_recommenders_by_name, recommenders_by_name
+from pyg_recmetrics.results.result import common_popularity, exposure_of
+from pyg_recmetrics.results.runs import one_or_recommenders_by_name
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
@@ -215,69 +212,3 @@ def _ends_of_groups(num_items: int) -> list[int]:
     num_steps = math.ceil(_GROUPS_PER_DECADE * math.log10(num_items))
     ends = torch.logspace(0, math.log10(num_items), num_steps + 1, dtype=torch.double)
     return [int(end) for end in ends.round().unique()]
-
-
-def pareto(
-    results: Mapping[str, Runnable],
-    metric: str | Metric,
-    against: str | Metric,
-    *,
-    level: float = 0.95,
-    ax: "Axes | None" = None,
-) -> Picture:
-    r"""Plots a metric against another, with the front of the best trade-offs.
-
-    A point is filled if no other recommender is at least as good in both, and better in one. The
-    grey line through these points is the Pareto front, below which a recommender has no reason. It
-    is one of means: intervals show how sure each of them is, and no test stands behind it.
-
-    Args:
-        results (dict): The results of recommenders by name, of one data set.
-        metric (str or Metric): What to draw upwards, such as `"ndcg@20"`.
-        against (str or Metric): What to draw to the right, such as `"coverage@20"`.
-        level (float, optional): The level of the confidence intervals. (default: `0.95`)
-        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
-
-    Returns:
-        The figure and its axes, as a :class:`Picture`.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-        TypeError: If `results` does not hold results by name.
-        ValueError: If a result has no such metric, or `level` is not between 0 and 1.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate, plot
-        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-        >>> scores = {"a": torch.eye(3)[[2, 0]], "b": torch.tensor([0.3, 0.2, 0.1])}
-        >>> results = {name: evaluate(x, task, ["mrr", "mean_rank"]) for name, x in scores.items()}
-        >>> figure, axes = plot.pareto(results, "mrr", "mean_rank")
-        >>> axes.get_xlabel(), axes.get_ylabel()
-        ('mean_rank (lower is better)', 'mrr')
-    """
-    found = recommenders_by_name(results)
-    x, y = (
-        {name: mean_of(result, asked, level) for name, result in found.items()}
-        for asked in (against, metric)
-    )
-    sign, sign_up = (1 if is_higher_better(str(parse(m))) else -1 for m in (against, metric))
-    places = {name: (sign * x[name].value, sign_up * y[name].value) for name in found}
-    front = [
-        name
-        for name, (right, up) in places.items()
-        if not any(a >= right and b >= up and (a, b) != (right, up) for a, b in places.values())
-    ]
-    axes = axes_for(ax)
-    for look, name in with_looks({name: name for name in found}):
-        across, up = x[name], y[name]
-        axes.hlines(up.value, across.low, across.high, color=look["color"], linewidth=0.8)
-        axes.vlines(across.value, up.low, up.high, color=look["color"], linewidth=0.8)
-        fill = {} if name in front else {"markerfacecolor": BACKGROUND}
-        axes.plot(across.value, up.value, **look | {"linestyle": "none"} | fill)
-    # On the way to the right, what is better first gets worse or later gets better.
-    steps = "steps-pre" if sign > 0 else "steps-post"
-    stairs = sorted((x[name].value, y[name].value) for name in front)
-    axes.plot(*zip(*stairs, strict=True), color=GREY, linewidth=1.2, drawstyle=steps, zorder=1)
-    note = f"filled: no other is better in both; means, {format_level(level)} confidence intervals"
-    return finish(axes, label_of(parse(against)), label_of(parse(metric)), note)

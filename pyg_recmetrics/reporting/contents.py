@@ -1,20 +1,22 @@
 """What a report is about: results by name, and the split that they are of."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from itertools import combinations
+from typing import Any, TypeAlias
 
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
+from pyg_recmetrics.benchmark import Benchmark
+from pyg_recmetrics.benchmark.means import best_first, by_data_set
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.plot.picture import Recommenders, all_runs
+from pyg_recmetrics.plot.picture import all_runs
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
-from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.result import Measured, mean_of
+from pyg_recmetrics.results.comparison import compare_on_each
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -23,11 +25,6 @@ from pyg_recmetrics.transforms.split_report import SplitReport, check_split
 
 #: The training, validation and test data, or what `check_split` says of them.
 Split: TypeAlias = Sequence[Data | HeteroData] | SplitReport
-
-_Compared = TypeVar("_Compared", Comparison, BenchmarkComparison)
-
-#: With more pairs than this, one recommender is compared with the others.
-_MANY_PAIRS = 6
 
 #: The cut-off of lists if no metric has one.
 _DEFAULT_K = 20
@@ -50,31 +47,6 @@ class Contents:
     comparison: Comparison | None = None
     metric: Metric | None = None
 
-    @classmethod
-    def of(
-        cls, results: Recommenders, split: Split | None = None, comparison: object = None
-    ) -> "Contents":
-        """Returns what a report is about, from what the caller has.
-
-        Args:
-            results (EvaluationResult, Runs, sequence or dict): The results.
-            split (tuple or SplitReport, optional): The parts of the split, or their checks.
-            comparison (Comparison, optional): The differences of the recommenders.
-                (default: `None`, those of :func:`compare` by default)
-
-        Raises:
-            ImportError: If a recommender has several runs, and scipy is not installed.
-            TypeError: If `results` is or holds something else, or `split` holds no data.
-            ValueError: If there is no result, they are of different tasks, `split` does not hold
-                three parts of one graph, neither its test nor its validation part holds the
-                ground truth of the results, or `comparison` is not of these results.
-        """
-        recommenders = one_or_recommenders_by_name(results)
-        check_same_task({name: result.runs[0] for name, result in recommenders.items()})
-        checked = None if split is None else _check_split(split, cls(recommenders).first)
-        found = _compared(recommenders, comparison, Comparison, lambda: compare(recommenders))
-        return cls(recommenders, checked, found)
-
     @property
     def first(self) -> EvaluationResult:
         """The first run of the first recommender."""
@@ -90,17 +62,15 @@ class Contents:
         """The metrics that all results have for every user."""
         return tuple(x for x in common_metrics(self.every) if str(x) in self.first.per_user)
 
-    @property
-    def ranking(self) -> list[str]:
-        """The recommenders by their mean of the main metric, the best first."""
-        metric = self.main_metric
-        means = {name: mean_of(x, metric).value for name, x in self.recommenders.items()}
-        return sorted(means, key=lambda name: means[name], reverse=is_higher_better(str(metric)))
-
     @cached_property
-    def main_comparison(self) -> Comparison | None:
-        """All differences, or those from the best recommender if there are too many."""
-        return self.comparison and _main(self.comparison, [self])
+    def best(self) -> Comparison | None:
+        """The differences of the best recommender from each other one in the main metric."""
+        if self.comparison is None or not self.metrics:
+            return None
+        with suppress(ValueError):  # if it was not compared
+            name = best_first(self.recommenders, self.main_metric)[0]
+            return self.comparison.select(self.main_metric, name)
+        return None
 
     @property
     def main_metric(self) -> Metric:
@@ -121,48 +91,57 @@ class Contents:
         return self.first.max_k or _DEFAULT_K
 
 
-def of_data_sets(
-    benchmark: Benchmark, comparison: object = None
-) -> tuple[dict[str, Contents], BenchmarkComparison | None]:
-    """Returns what a report on each data set is about, and the main differences on all of them.
+def read_contents(
+    results: Any, split: Split | None, comparison: Comparison | None
+) -> dict[str, Contents]:
+    """Returns what a report on each data set is about; one alone has no name.
 
     Raises:
-        TypeError: If `comparison` is something else than what :meth:`Benchmark.compare` returns.
-        ValueError: If `comparison` is not of these results.
+        ImportError: If a recommender has several runs, and scipy is not installed.
+        TypeError: If `results` is or holds something else, `split` holds no data, or `comparison`
+            is no comparison.
+        ValueError: If there is no result, they are of different tasks, `split` does not hold
+            three parts of one graph, neither its test nor its validation part holds the ground
+            truth of the results, `comparison` is not of these results, or there are several data
+            sets, of which each has a split and a comparison of its own.
     """
+    data_sets = results if isinstance(results, Benchmark) else by_data_set(results)
+    if len(data_sets) == 1 and "" in data_sets:
+        recommenders = one_or_recommenders_by_name(data_sets[""])
+        check_same_task({name: result.runs[0] for name, result in recommenders.items()})
+        checked = None if split is None else _check_split(split, Contents(recommenders).first)
+        return {"": Contents(recommenders, checked, _compared(recommenders, comparison))}
+    for name, given in (("split", split), ("comparison", comparison)):
+        if given is not None:
+            raise ValueError(f"'{name}' needs to be of one data set (got several data sets)")
+    benchmark = Benchmark(data_sets)
     common = set.intersection(*(set(Contents(x).metrics) for x in benchmark.values()))
     metric = next((metric for metric in benchmark.metrics if metric in common), None)
-    found = _compared(benchmark, comparison, BenchmarkComparison, lambda: benchmark.compare(metric))
-    metric = metric if found is None else found.metric
-    data_sets = {
-        data_set: Contents(results, None, None if found is None else found.get(data_set), metric)
-        for data_set, results in benchmark.items()
+    found: Mapping[str, Comparison] = {}
+    asked = {
+        data_set: [(metric, pair) for pair in combinations(of_one, 2)]
+        for data_set, of_one in benchmark.items()
+        if len(of_one) > 1 and metric is not None
     }
-    return data_sets, found and _main(found, data_sets.values())
+    if asked:
+        with suppress(ImportError):
+            found = compare_on_each(benchmark, asked)
+    return {
+        data_set: Contents(of_one, None, found.get(data_set), metric)
+        for data_set, of_one in benchmark.items()
+    }
 
 
-def _main(comparison: _Compared, data_sets: Iterable[Contents]) -> _Compared:
-    """Returns all differences, or those from what is best most often if there are too many."""
-    best = [contents.ranking[0] for contents in data_sets if contents.metrics]
-    each = [comparison] if isinstance(comparison, Comparison) else comparison.values()
-    pairs = {frozenset((row.a, row.b)) for rows in each for row in rows}
-    if len(pairs) <= _MANY_PAIRS or frozenset.intersection(*pairs) or not best:
-        return comparison
-    return comparison.select(name=max(best, key=best.count))
-
-
-def _compared(
-    results: Any, comparison: object, kind: type[_Compared], compare: Callable[[], _Compared]
-) -> _Compared | None:
+def _compared(results: Mapping[str, Measured], comparison: Comparison | None) -> Comparison | None:
     """Returns a comparison of results, which may be given; `None` if nothing can be compared."""
     if comparison is None:
         # There may be a single one, nothing in common, or no scipy.
         with suppress(ImportError, ValueError):
-            return compare()
+            return compare(results)
         return None
-    if not isinstance(comparison, kind):
+    if not isinstance(comparison, Comparison):
         raise TypeError(
-            f"'comparison' needs to be a '{kind.__name__}' (got {type(comparison).__name__})"
+            f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
         )
     comparison.check_results(results)
     return comparison

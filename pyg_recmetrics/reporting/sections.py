@@ -1,60 +1,51 @@
 """The sections of a report: what each shows of a data set, and when."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import starmap
 from typing import TypeAlias
 
 import torch
 
 from pyg_recmetrics import plot
-from pyg_recmetrics.benchmark import Benchmark, BenchmarkComparison
+from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.benchmark.means import notes_of_all, with_best
+from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import span, users
-from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.reporting.contents import Contents
-from pyg_recmetrics.reporting.parts import Grid, Page, Part, Remarks, drawing
-from pyg_recmetrics.results import Cohorts, Comparison, EvaluationResult, Runs, compare
+from pyg_recmetrics.reporting.parts import Drawing, Grid, Page, Part, Remarks, drawing
+from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
+from pyg_recmetrics.results.notes import claims_on_best
 from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
-from pyg_recmetrics.results.runs import common_metrics
 from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Table, format_interval
 
 #: How many of the items that are recommended most often are listed.
 _NUM_ITEMS = 10
 
+#: The share of a mean by which the order of ties may move it without a warning.
+_MUCH = 0.01
+
 #: Returns some parts of a section. Its errors say what they need.
 Maker: TypeAlias = Callable[[Contents], Iterator[Part]]
 
 
-def page_on(
-    data_sets: Mapping[str, Contents],
-    comparison: Comparison | BenchmarkComparison | None,
-    on_all: Iterable[Part] = (),
-) -> Page:
-    """Returns the page on data sets. A single one has no name.
-
-    Args:
-        data_sets (mapping): What the page is about.
-        comparison (Comparison or BenchmarkComparison, optional): What it claims.
-        on_all (iterable, optional): What it shows of all data sets together.
-    """
+def page_on(data_sets: Mapping[str, Contents]) -> Page:
+    """Returns the page: the answer, what makes it doubtful, a picture, and all else in folds."""
     page = Page()
-    page.add("Result", [_answer(data_sets, comparison), on_all])
-    for name, contents in data_sets.items():
-        page.add(name or "At a glance", [_forests(contents)])
+    forests = starmap(_forest, data_sets.items())
+    page.add("Result", [_answer(data_sets), _table(data_sets), *forests])
     for name, contents in data_sets.items():
         for heading, makers in SECTIONS.items():
-            parts = [make(contents) for make in makers]
-            if not name:
-                page.add(heading, parts, is_folded=heading in FOLDED)
-            elif heading != "Split":
-                page.add(f"{name}: {heading}", parts, is_folded=True)
+            if not name or heading != "Split":
+                parts = [make(contents) for make in makers]
+                page.add(f"{name}: {heading}" if name else heading, parts, is_folded=True)
     return page
 
 
 def summary(data_sets: Mapping[str, Contents]) -> str:
-    """Returns one sentence on what is evaluated."""
+    """Returns what all sections are about, in a sentence."""
     names = dict.fromkeys(name for x in data_sets.values() for name in x.recommenders)
     counted = []
     for name, contents in data_sets.items():
@@ -64,68 +55,82 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
     return f"{', '.join(filter(None, names)) or 'One recommender'}: {', '.join(counted)} evaluated."
 
 
-def _answer(
-    data_sets: Mapping[str, Contents], comparison: Comparison | BenchmarkComparison | None
-) -> Iterator[Part]:
-    """Who is better, and what makes it doubtful."""
-    if comparison is not None and (claims := comparison.claims()):
+def _answer(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
+    if claims := [sentence for name, x in data_sets.items() for sentence in _claims(x, name)]:
         yield Remarks(claims, "claims")
     if warnings := notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
-        yield Remarks(warnings, "warnings")
+        yield Remarks([_as_sentence(warning) for warning in warnings], "warnings")
     if any(x.split is not None and not x.split.has_leaks for x in data_sets.values()):
-        yield Remarks(["The split has no leaks."], "good")
+        yield Remarks(["The split has none of the leaks that were looked for."], "good")
 
 
-def on_all(
-    benchmark: Benchmark, comparison: BenchmarkComparison | None, data_sets: Mapping[str, Contents]
-) -> Iterator[Part]:
-    """The means and the differences on all data sets."""
-    (metric,) = {contents.main_metric for contents in data_sets.values()}
-    yield Grid(f"The mean {metric}.", benchmark.table(metric))
-    for other in benchmark.metrics:
-        if other != metric:
-            yield Grid(f"The mean {other}.", benchmark.table(other), fold=str(other))
-    found = comparison or benchmark.compare(metric)  # which says what it needs
-    table, claims = found.table(), found.claims()
-    caption = f"The difference of two recommenders in {metric}, user by user."
-    yield Grid(caption, replace(table, notes=tuple(x for x in table.notes if x not in claims)))
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
-def _forests(contents: Contents) -> Iterator[Part]:
-    """A forest of means and one of differences."""
+def _claims(contents: Contents, data_set: str) -> Iterator[str]:
+    """Yields which recommender is best, beside the next and beside all others."""
+    found = contents.best
+    if found is None:
+        return
+    on = f"on {data_set}, " if data_set else ""
+    trained = "" if found.covers_training(found[0]) else "as trained here, "
+    for claim in claims_on_best(found):
+        text = f"{on}{trained}{claim}"
+        yield f"{text}." if text.startswith(found[0].a) else _as_sentence(text)
+
+
+def _table(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
+    if "" not in data_sets:
+        table = Benchmark({name: x.recommenders for name, x in data_sets.items()}).table()
+        yield Grid("The mean of every metric on each data set. The best of each is bold.", table)
+
+
+def _forest(data_set: str, contents: Contents) -> Iterator[Part]:
+    found, on = contents.best, f"On {data_set}: " if data_set else ""
+    if found is not None and any(row.low <= row.high for row in found):
+        caption = (
+            f"{on}{found[0].a} minus each of the others in {found[0].metric}, user by user, so "
+            f"that what users have in common cancels out."
+        )
+        yield drawing(caption, partial(plot.differences, found))
+    elif not data_set:
+        yield _drawing_of_means(contents)
+
+
+def _drawing_of_means(contents: Contents) -> Drawing:
     caption = "The mean of every metric, with its confidence interval."
-    yield drawing(caption, partial(plot.means, contents.recommenders))
-    shown = contents.main_comparison
-    if shown is not None and any(row.low <= row.high for row in shown):
-        caption = "Paired differences: user by user, so that what users have in common cancels out."
-        yield drawing(caption, partial(plot.differences, shown))
+    return drawing(caption, partial(plot.means, contents.recommenders))
 
 
 def _warnings(contents: Contents) -> Iterator[str]:
-    """What may make the numbers of the page say less than they seem to."""
-    comparison, first, every = contents.comparison, contents.first, contents.every
-    if comparison is not None and (names := comparison.protocol.uncovered):
-        those = "Its" if len(names) == 1 else "Their"
-        yield f"One run of {', '.join(names)}. {those} other seeds may give other numbers."
-    if note := first._caution(*contents.metrics):
-        yield f"{note[0].upper()}{note[1:]}."
+    """Yields what a reader must know before anything else, in order of importance."""
     if contents.split is not None and contents.split.has_leaks:
-        yield "The split leaks: see its checks below."
-    if num_cold := max(map(_count_cold, every)):
-        yield f"{num_cold:,} relevant items of users have no training edge."
-    if num_tied := max(result.num_tied or 0 for result in every):
-        yield f"Up to {num_tied:,} relevant items have the same score as another candidate."
-    if num_short := max(_count_short(result, contents.k) for result in every):
-        yield f"Up to {num_short:,} users have fewer than {contents.k} recommended items."
+        yield "the split leaks: see its checks below"
+    metric = contents.main_metric if contents.metrics else None
+    of_each = {name: _cautions(x, metric) for name, x in contents.recommenders.items()}
+    yield from notes_of_all(of_each)
+    comparison = contents.comparison
+    if comparison is not None and comparison.protocol.caution:
+        yield f"of differences, {comparison.protocol.caution}"
+    if num_cold := max(map(_count_cold, contents.every)):
+        yield f"the items of {num_cold:,} test edges have no training edges"
+    if comparison is not None and (names := comparison.protocol.uncovered):
+        yield f"one run of {', '.join(names)}: another seed may give other numbers"
 
 
-def _count_short(result: EvaluationResult, k: int) -> int:
-    """Returns how many users with ground truth have a shorter list than `k`."""
-    ranked = result.ranked
-    if ranked.lists is None:
-        return result.user_counts.num_with_few_candidates or 0
-    is_short = ranked.lists.length(k) < k
-    return int((is_short & evaluated_mask(ranked) & (ranked.degree > 0)).sum())
+def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
+    """Returns what is doubtful about any run, once where runs differ in numbers alone."""
+    found: dict[str, str] = {}
+    for run in measured.runs:
+        for caution in run.cautions():
+            found.setdefault(re.sub(r"[\d.,]+", "", caution), caution)
+    if metric is not None and measured.num_tied:
+        low, high = measured.tie_range(metric)
+        if high - low > _MUCH * high:
+            ends = f"{low:.4f} to {high:.4f}"
+            found[""] = f"{metric} is {ends}, depending on the order of equal scores"
+    return list(found.values())
 
 
 def _count_cold(result: EvaluationResult) -> int:
@@ -149,6 +154,8 @@ def _means(contents: Contents) -> Iterator[Part]:
     notes = tuple(notes_of_all({name: _notes_on(result) for name, result in results.items()}))
     table = Table(["metric", *(name or "mean" for name in results)], rows, notes)
     yield Grid("The mean of every metric. The best of each is bold.", table)
+    if contents.best is not None:
+        yield _drawing_of_means(contents)
     for name, runs in results.items():
         if isinstance(runs, Runs):
             caption = f"How much {len(runs)} runs vary, and what more runs would change."
@@ -261,16 +268,6 @@ def _most_recommended(contents: Contents) -> Iterator[Part]:
     yield Grid(caption, Table(["item", "seen by", *names], rows))
 
 
-def _trade_offs(contents: Contents) -> Iterator[Part]:
-    """What accuracy costs in what else is measured of lists, if anything is."""
-    if len(contents.recommenders) < 2 or not contents.metrics:
-        return
-    metric = contents.main_metric
-    for other in (x for x in common_metrics(contents.every) if not x.needs_truth):
-        caption = f"{metric} against {other}, and the best trade-offs."
-        yield drawing(caption, partial(plot.pareto, contents.recommenders, metric, other))
-
-
 def _ties(contents: Contents) -> Iterator[Part]:
     """What the order of equal scores does to the means."""
     scored = {x: of for x, of in contents.recommenders.items() if of.num_tied is not None}
@@ -321,11 +318,7 @@ SECTIONS: dict[str, Sequence[Maker]] = {
     "Users": [_distribution, _by_degree, _numbers_by_degree],
     "Items": [_items],
     "Long tail": [_long_tail, _most_recommended],
-    "Trade-offs": [_trade_offs],
     "Ties": [_ties],
     "Recipe": [_recipe],
     "Split": [_split],
 }
-
-#: The sections that one has to unfold.
-FOLDED = ("Trade-offs", "Recipe", "Split")

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
-from typing import TYPE_CHECKING
+from itertools import combinations, product
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor
@@ -50,7 +50,7 @@ from pyg_recmetrics.results.runs import (
     samples_of,
 )
 from pyg_recmetrics.results.same_task import check_same_task
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p, to_data_frame
 
 if TYPE_CHECKING:
@@ -247,6 +247,11 @@ def is_higher_better(metric: str) -> bool:
     return parse(metric).definition.higher_is_better
 
 
+def _goodness(metric: str, mean: float) -> float:
+    """Returns a number that is higher for better means."""
+    return mean if is_higher_better(metric) else -mean
+
+
 def difference_of(
     metric: Metric, names: tuple[str, str], both: Sequence[Measured], alpha: float
 ) -> PairedDifference:
@@ -305,6 +310,10 @@ def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list
     for row in rows:
         by_pair.setdefault((row.a, row.b), []).append(row)
     return by_pair
+
+
+#: A metric, and the names of two recommenders that are compared in it.
+Question: TypeAlias = tuple[Metric, tuple[str, str]]
 
 
 class Comparison(Rows[PairedDifference]):
@@ -396,7 +405,9 @@ class Comparison(Rows[PairedDifference]):
 
         Args:
             metrics (str or sequence of str, optional): The metrics. (default: `None`, all)
-            name (str, optional): A recommender that is one of each pair. (default: `None`, any)
+            name (str, optional): A recommender that is `a` of each pair. Where it was `b`, the
+                difference is turned around. The others are in the order of their means, the best
+                first. (default: `None`, all pairs as they are)
 
         Raises:
             TypeError: If `metrics` is neither a string nor holds strings.
@@ -413,11 +424,15 @@ class Comparison(Rows[PairedDifference]):
             ['mrr']
         """
         kept = self._compared(metrics)
+        rows = [row for row in self if row.metric in kept]
         if name is not None:
             name = read_name(name, "name", list(self.protocol.num_runs))
-        rows = [
-            row for row in self if row.metric in kept and (name is None or name in (row.a, row.b))
-        ]
+            rows = [
+                self._turned(row) if row.b == name else row
+                for row in rows
+                if name in (row.a, row.b)
+            ]
+            rows.sort(key=lambda row: (kept.index(row.metric), -_goodness(row.metric, row.mean_b)))
         if not rows:
             raise ValueError(
                 f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
@@ -461,6 +476,16 @@ class Comparison(Rows[PairedDifference]):
         if not self.is_significant(difference):
             return ""
         return "*" if self.covers_training(difference) else "(*)"
+
+    def _turned(self, row: PairedDifference) -> PairedDifference:
+        names, metric = (row.b, row.a), parse(row.metric)
+        both = [self._recommenders[name] for name in names]
+        opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
+        return difference_of(metric, names, both, self.protocol.alpha)._replace(
+            p_value=row.p_value,
+            p_adjusted=row.p_adjusted,
+            verdict=opposite.get(row.verdict, row.verdict),
+        )
 
     def _compared(self, metrics: str | Metric | Iterable[str | Metric] | None) -> list[str]:
         """Returns the names of metrics, all of which were compared."""
@@ -585,49 +610,40 @@ def compare(
         _protocol(recommenders, equivalence, deterministic, level),
         primary=_primary(primary, asked, recommenders),
     )
-    tests = _Tests(recommenders, protocol, asked, _pairs(list(recommenders), baseline))
-    tests.run()
-    return _judge([tests])[0]
+    pairs = _pairs(list(recommenders), baseline)
+    return _judge([_Tests(recommenders, protocol, list(product(asked, pairs)))])[0]
 
 
 def compare_on_each(
-    results: Mapping[str, Mapping[str, Runnable]],
-    metric: Metric,
+    results: Mapping[str, Mapping[str, Measured]],
+    asked: Mapping[str, Sequence[Question]],
     *,
-    baseline: Name | None = None,
-    equivalence: float | str | None = None,
     deterministic: Iterable[Name] = (),
     level: float = 0.95,
 ) -> dict[str, Comparison]:
-    """Compares recommenders on each of several data sets, with one correction for all tests.
+    """Compares what is asked on each of several data sets, and corrects all p-values together.
 
     Args:
-        results (mapping): For each data set, two results or more by name.
-        metric (Metric): The metric to compare.
-        baseline (str, optional): See :func:`compare`. Every data set has it. (default: `None`)
-        equivalence (float or str, optional): See :func:`compare`. (default: `None`)
-        deterministic (sequence of str, optional): See :func:`compare`. Not every data set needs to
-            have all of them. (default: `()`)
-        level (float, optional): See :func:`compare`. (default: `0.95`)
-
-    Raises:
-        ImportError: If scipy is not installed.
-        ValueError: As :func:`compare` does.
+        results (dict): The recommenders by name, by data set.
+        asked (dict): For each data set, metrics and the names of two recommenders.
+        deterministic (sequence of str, optional): As in :func:`compare`. Names may be of
+            recommenders that are not on every data set. (default: `()`)
+        level (float, optional): The level of confidence of all of them together.
+            (default: `0.95`)
     """
     check_scipy("compare")
     tested = []
-    for of_one in results.values():
-        recommenders = _comparable(of_one)
+    for data_set, questions in asked.items():
+        recommenders = _comparable(results[data_set])
         known = [name for name in deterministic if str(name) in recommenders]
-        protocol = _protocol(recommenders, equivalence, known, level)
-        pairs = _pairs(list(recommenders), baseline)
-        tested.append(_Tests(recommenders, protocol, (metric,), pairs))
-        tested[-1].run()
-    return dict(zip(results, _judge(tested), strict=True))
+        tested.append(_Tests(recommenders, _protocol(recommenders, None, known, level), questions))
+    return dict(zip(asked, _judge(tested), strict=True))
 
 
-def read_names(names: str | Iterable[Name], known: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of recommenders that are `deterministic`, as results have them.
+def read_names(
+    names: str | Iterable[Name], known: Sequence[str], argument: str = "deterministic"
+) -> tuple[str, ...]:
+    """Returns the names of recommenders that an argument holds, as results have them.
 
     Raises:
         TypeError: If there are no names.
@@ -637,9 +653,9 @@ def read_names(names: str | Iterable[Name], known: Sequence[str]) -> tuple[str, 
         names = (names,)
     if not isinstance(names, Iterable):
         raise TypeError(
-            f"'deterministic' needs to hold names of recommenders (got {type(names).__name__})"
+            f"'{argument}' needs to hold names of recommenders (got {type(names).__name__})"
         )
-    return tuple(read_name(name, "deterministic", known) for name in names)
+    return tuple(read_name(name, argument, known) for name in names)
 
 
 def _comparable(results: Mapping[str, Runnable]) -> dict[str, Measured]:
@@ -683,13 +699,12 @@ def _protocol(
 
 @dataclass(frozen=True)
 class _Tests:
-    """The tests of some pairs of recommenders in some metrics, before they are corrected.
+    """The tests of pairs of recommenders, before they are corrected.
 
     Attributes:
         recommenders (mapping): The recommenders by name.
         protocol (Protocol): How they are tested.
-        metrics (sequence of Metric): The metrics.
-        pairs (sequence): The names of each pair.
+        asked (sequence): Metrics, each with the names of two recommenders.
         rows (list): The differences.
         of_equivalence (list): The p-value of the equivalence of each; `NaN` without one.
         bases (list): What the interval of each rests on.
@@ -698,43 +713,36 @@ class _Tests:
 
     recommenders: Mapping[str, Measured]
     protocol: Protocol
-    metrics: Sequence[Metric]
-    pairs: Sequence[tuple[str, str]]
+    asked: Sequence[Question]
     rows: list[PairedDifference] = field(default_factory=list)
     of_equivalence: list[float] = field(default_factory=list)
     bases: list[Basis] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def run(self) -> None:
-        """Tests each difference by itself."""
-        alpha = self.protocol.alpha
-        for metric, names, both in self._asked():
-            if not all(has_rows(each, metric) for each in both):
-                self._add(difference_of(metric, names, both, alpha))
-                continue
-            pair = Pair.of(metric, names, both)
-            self.bases.append(pair.basis)
-            has_test = pair.estimate.has_interval
-            if has_test and (note := caution_on_persons(pair.sample, self.protocol.nouns.drawn)):
-                self.warnings.append(note)
-            if not has_test or self.protocol.primary not in (None, metric):
-                self._add(pair.row(alpha))
-                continue
-            row = pair.row(alpha)._replace(p_value=pair.p_value)
-            self._add(row, self._p_of_equivalence(pair))
+    def __post_init__(self) -> None:
+        for metric, (a, b) in self.asked:
+            self._test(metric, (a, b), (self.recommenders[a], self.recommenders[b]))
 
-    def _asked(self) -> Iterator[tuple[Metric, tuple[str, str], tuple[Measured, Measured]]]:
-        for metric in self.metrics:
-            for a, b in self.pairs:
-                yield metric, (a, b), (self.recommenders[a], self.recommenders[b])
+    def _test(self, metric: Metric, names: tuple[str, str], both: Sequence[Measured]) -> None:
+        alpha = self.protocol.alpha
+        if not all(has_rows(each, metric) for each in both):
+            self._add(difference_of(metric, names, both, alpha))
+            return
+        pair = Pair.of(metric, names, both)
+        self.bases.append(pair.basis)
+        has_test = pair.estimate.has_interval
+        if has_test and (note := caution_on_persons(pair.sample, self.protocol.nouns.drawn)):
+            self.warnings.append(note)
+        if not has_test or self.protocol.primary not in (None, metric):
+            self._add(pair.row(alpha))
+            return
+        equivalence = self.protocol.equivalence
+        p_of_equivalence = math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
+        self._add(pair.row(alpha)._replace(p_value=pair.p_value), p_of_equivalence)
 
     def _add(self, row: PairedDifference, p_of_equivalence: float = math.nan) -> None:
         self.rows.append(row)
         self.of_equivalence.append(p_of_equivalence)
-
-    def _p_of_equivalence(self, pair: Pair) -> float:
-        equivalence = self.protocol.equivalence
-        return math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
 
 
 def _judge(tested: Sequence[_Tests]) -> list[Comparison]:

@@ -5,13 +5,20 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
-from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, describe_lack
+from pyg_recmetrics.ranked_edges import (
+    RankedEdges,
+    candidates_of,
+    count_irrelevant,
+    describe_lack,
+    evaluated_mask,
+)
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
@@ -26,6 +33,7 @@ from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, RacedPair, swapped
 from pyg_recmetrics.tables import format_interval, format_level, format_p
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.version import __version__
 
 #: For as many pairs as this, a printed table ends with a sentence on each.
@@ -83,6 +91,7 @@ def write_recipe(
     ranking: Ranking,
     sample: str | None = None,
     num_calls: int = 1,
+    protocol: Sequence[str] = (),
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
 
@@ -100,7 +109,59 @@ def write_recipe(
         f"({convention.source})"
         f"{f'; {note_on_calls(num_calls, users.nouns)}' if num_calls > 1 else ''}."
     )
+    if protocol:
+        text += f" Caution: {'; '.join(protocol)}."
     return textwrap.fill(text, width=_NUM_COLUMNS)
+
+
+#: From how many users on a mean is too good to go without a question, and above what.
+_MANY_USERS, _TOO_GOOD = 100, 0.99
+
+
+def notes_on_protocol(
+    task: RankingTask | None, ranked: RankedEdges, means: Mapping[Metric, float], nouns: Nouns
+) -> Iterator[str]:
+    """Says what is unusual about how users were evaluated, so that numbers do not compare.
+
+    Args:
+        task (RankingTask or None): The task.
+        ranked (RankedEdges): The ranking.
+        means (mapping): The means of metrics.
+        nouns (Nouns): What rows are.
+    """
+    has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
+    good = [str(metric) for metric in means if _is_too_good(metric, means[metric])]
+    if good and int(has_truth.sum()) >= _MANY_USERS:
+        yield f"{list_some(good)} above {_TOO_GOOD:g}: does the recommender know the truth?"
+    if task is None:
+        return
+    if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):
+        low, high = (int(x) for x in count_irrelevant(ranked)[has_truth].aminmax())
+        others = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        yield (
+            f"ranked among {others} other items and their own truth, not among all "
+            f"{task.num_items:,}: not comparable with a full ranking"
+        )
+    if not task.exclude_seen and task.seen.size(1):
+        num_seen = int(contains(task.seen, task.truth, task.num_items).sum())
+        if num_seen:
+            yield (
+                f"{num_seen:,} of {task.truth.size(1):,} relevant items are message-passing edges: "
+                f"a leak, unless this is the training part of a split"
+            )
+    if task.query is None and task.seen.size(1):
+        num_edges = torch.bincount(task.seen[0], minlength=task.num_users)[task.users_with_truth]
+        if num_cold := int((num_edges == 0).sum()):
+            yield (
+                f"{num_cold:,} of {counted(num_edges.numel(), nouns.users)} have no training edges"
+            )
+
+
+def _is_too_good(metric: Metric, mean: float) -> bool:
+    defined = metric.definition
+    is_share = defined.range == (0.0, 1.0) and defined.higher_is_better and defined.needs_truth
+    is_of_top = defined.depends_on_order and not defined.needs_all_ranks
+    return is_share and is_of_top and mean > _TOO_GOOD
 
 
 def note_on_calls(num_calls: int, nouns: Nouns) -> str:
@@ -472,6 +533,51 @@ def clauses(
         yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
 
 
+def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
+    """Yields a sentence on the best recommender and the next, and one on it and all others.
+
+    Args:
+        rows (sequence): The differences of the best from each of the others in one metric, in the
+            order of their means.
+    """
+    first, *others = rows
+    a, b, metric = first.a, first.b, first.metric
+    means = f"{metric} {first.mean_a:.4g} and {first.mean_b:.4g}"
+    if first.verdict == "better":
+        yield f"{a} is best: {metric} {first.mean_a:.4g}, {_ahead(first)} {b}"
+    elif first.verdict == "equivalent":
+        yield f"{a} is as good as {b}: {means} ({_between(first)})"
+    elif first.verdict is None:
+        yield f"{a} has the best mean: {means} of {b}, which were not tested"
+    else:
+        p = format_p(first.p_adjusted)
+        yield f"it is open whether {a} or {b} is best: {means} ({_between(first)}, p = {p})"
+    beaten = [row for row in others if row.verdict == "better"]
+    if beaten:
+        also = " also" if first.verdict == "better" else ""
+        sizes = (f"{row.b} ({lift_in_words(row, f'{row.difference:+.3g}')})" for row in beaten)
+        yield f"{a} is{also} better than {_listed(sizes)}"
+    if open_ := [row.b for row in others if row.verdict != "better"]:
+        yield f"whether {a} is better than {_listed(open_)} is open"
+
+
+def _ahead(row: PairedDifference) -> str:
+    side = "above" if row.difference > 0 else "below"
+    if math.isnan(row.lift_high - row.lift_low):
+        low, high = sorted((abs(row.low), abs(row.high)))
+        return f"{abs(row.difference):.3g} ({low:.3g} to {high:.3g}) {side}"
+    if row.lift >= _LARGEST_LIFT:
+        return f"{lift_in_words(row)} that of"
+    low, high = sorted((abs(row.lift_low), abs(row.lift_high)))
+    return f"{abs(row.lift):.1f}% ({low:.1f} to {high:.1f}) {side}"
+
+
+def _between(row: PairedDifference) -> str:
+    if math.isnan(row.lift_high - row.lift_low):
+        return f"{row.low:+.3g} to {row.high:+.3g}"
+    return f"{row.lift_low:+.1f}% to {row.lift_high:+.1f}%"
+
+
 def _with_size(row: PairedDifference, more: str = "") -> str:
     numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
     return f"{row.metric} ({', '.join(filter(None, numbers))})"
@@ -497,23 +603,30 @@ def notes_on_comparison(protocol: Protocol, rows: Sequence[PairedDifference]) ->
     yield from _on_what_is_missing(protocol, tested)
 
 
-def notes_on_data_set(protocol: Protocol, rows: Sequence[PairedDifference]) -> Iterator[str]:
-    """Says how differences on one of several data sets were tested, below a table of all."""
-    yield _on_intervals(protocol, rows)
+def notes_on_daggers(
+    protocol: Protocol, rows: Sequence[PairedDifference], are_of_best: bool
+) -> Iterator[str]:
+    """Says what the daggers in a table of means stand for."""
     tested = [row for row in rows if not math.isnan(row.p_value)]
     if tested:
+        other = "the next in a column" if are_of_best else "the best baseline"
         yield (
-            f"*: significant at {1 - protocol.level:.4g} by a paired t-test, "
-            f"{_on_correction(protocol)}; an interval is one of a single difference"
+            f"†: significantly better than {other} (paired t-test, {_on_correction(protocol)}, at "
+            f"most {1 - protocol.level:.4g})"
         )
-        yield from _on_equivalence(protocol)
-    yield from _on_what_is_missing(protocol, tested)
+    yield from _on_what_is_missing(protocol, tested, "†")
 
 
-def _on_what_is_missing(protocol: Protocol, tested: Sequence[PairedDifference]) -> Iterator[str]:
-    compared = {name for row in tested for name in (row.a, row.b)}
+def _on_what_is_missing(
+    protocol: Protocol, tested: Sequence[PairedDifference], sign: str = "*"
+) -> Iterator[str]:
+    starred = [row for row in tested if row.p_adjusted <= protocol.alpha]
+    compared = {name for row in starred for name in (row.a, row.b)}
     if single := [name for name in protocol.uncovered if name in compared]:
-        yield (f"(*): for these trained models; other seeds of {', '.join(single)} are not covered")
+        yield (
+            f"({sign}): for these trained models; other seeds of {', '.join(single)} are not "
+            f"covered"
+        )
     if FEW_RUNS in protocol.num_runs.values():
         yield note_on_few_runs()
     yield from protocol.remarks

@@ -87,6 +87,7 @@ from pyg_recmetrics.results.notes import (
     note_on_intervals,
     note_on_lists,
     note_on_sampling,
+    notes_on_protocol,
     summarize_users,
     write_recipe,
 )
@@ -1025,6 +1026,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             ),
             None if self.sampling is None else describe_sampling(self.sampling, self.nouns),
             self.num_calls,
+            self._protocol,
         )
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -1260,8 +1262,25 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             )
         if lack := self._lack_of_lists:
             yield lack
+        yield from self._protocol
         yield from self._notes_on_missing()
         yield from self._observations.notes()
+
+    def cautions(self) -> list[str]:
+        """Returns what makes the numbers doubtful, or not comparable with those of others.
+
+        These are intervals that may be too narrow, lists that lack items, and the protocol: sampled
+        candidates, ground truth that a model may have propagated over, users without training
+        edges, and means that are too good. The printed table has these lines, too.
+        """
+        caution = self._caution(*self.per_user) if self._is_complete else None
+        return [*filter(None, [caution, self._lack_of_lists]), *self._protocol]
+
+    @property
+    def _protocol(self) -> list[str]:
+        """What is unusual about how users were evaluated."""
+        means = {self.definitions[name]: self[name] for name in self.per_user}
+        return list(notes_on_protocol(self.task, self.ranked, means, self.nouns))
 
     @property
     def _lack_of_lists(self) -> str | None:
