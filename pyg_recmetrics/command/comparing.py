@@ -46,7 +46,7 @@ def gate(options: argparse.Namespace) -> int:
     if (options.margin is None) == (options.equivalence is None):
         raise ValueError("gate needs either --margin or --equivalence")
     level, size = _read_level(options), _read_size(options)
-    notes.remember_file("primary", "--metric")
+    notes.remember_file("metrics", "--metric")
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
     if same := {*paths[0]} & {*paths[1]}:
@@ -59,7 +59,6 @@ def gate(options: argparse.Namespace) -> int:
     comparison = compare_results(
         {n: [run for x in side for run in _load(x)] for n, side in zip(names, paths, strict=True)},
         metrics=[options.metric],
-        primary=options.metric,
         baseline=names[1],
         equivalence=options.equivalence,
         # An interval of both sides at 90% has the ends of those of one side at 95%.

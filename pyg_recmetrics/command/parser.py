@@ -62,7 +62,6 @@ _COLUMNS = (
 _COMPARISON = (
     _option("--baseline NAME", "compare all others with this one"),
     _option("--equivalence X", _EQUIVALENCE, type=_size),
-    _option("--primary NAME@K", "the only metric that is tested"),
     _option("--test TEST", "t-test or randomization"),
     _option("--seed N", "of random numbers: 0", type=int),
     _LEVEL,

@@ -83,6 +83,7 @@ def metric_by_degree(
     metric: str | Metric,
     *,
     bins: int = 5,
+    same_degree: bool = False,
     level: float = 0.95,
     ax: "Axes | None" = None,
 ) -> Picture:
@@ -96,6 +97,8 @@ def metric_by_degree(
         metric (str or Metric): The metric, such as `"ndcg@20"`.
         bins (int, optional): The number of groups, see :meth:`EvaluationResult.by_degree`.
             (default: `5`)
+        same_degree (bool, optional): Whether each value is compared with users who have as many
+            relevant items, see :meth:`EvaluationResult.by`. (default: `False`)
         level (float, optional): The level of the confidence intervals. (default: `0.95`)
         ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
 
@@ -123,7 +126,10 @@ def metric_by_degree(
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
         )
-    cohorts = {name: result.by_degree(bins, level=level) for name, result in by_name.items()}
+    cohorts = {
+        name: result.by_degree(bins, same_degree=same_degree, level=level)
+        for name, result in by_name.items()
+    }
     first = next(iter(cohorts.values()))
     if any(list(other) != list(first) for other in cohorts.values()):
         raise ValueError("'results' needs to be of users with the same training degrees")
@@ -140,9 +146,11 @@ def metric_by_degree(
     ticks = [f"{of}\nn = {span(n)}" for of, n in zip(first, zip(*sizes, strict=True), strict=True)]
     axes.set_xticks(range(len(ticks)), ticks, fontsize="small")
     axes.set_xlim(-0.5, len(ticks) - 0.5)
-    axes.set_ylim(bottom=0)
+    if not same_degree:
+        axes.set_ylim(bottom=0)
     who = users(map(sum, sizes), noun_of(by_name.values()))
     note = f"means over {who}, {format_level(level)} confidence intervals"
+    note = "; ".join([note, *first.remarks])
     return finish(axes, "training degree", str(metric), note)
 
 

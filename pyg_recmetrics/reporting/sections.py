@@ -203,8 +203,12 @@ def _by_degree(contents: Contents) -> Iterator[Part]:
     """How a metric depends on the number of training edges."""
     common_popularity(contents.every, "by_degree")
     metric = contents.main_metric
-    caption = f"The mean {metric} by the number of training edges."
-    yield drawing(caption, partial(plot.metric_by_degree, contents.recommenders, metric))
+    caption = (
+        f"The mean {metric} by the number of training edges, less that of users with as many "
+        f"relevant items."
+    )
+    draw = partial(plot.metric_by_degree, contents.recommenders, metric, same_degree=True)
+    yield drawing(caption, draw)
 
 
 def _numbers_by_degree(contents: Contents) -> Iterator[Part]:
@@ -240,7 +244,7 @@ def _side_by_side(contents: Contents, metric: str, by: Callable[[Measured], Coho
         ]
         for label in first
     ]
-    return Table(head, rows)
+    return Table(head, rows, first.remarks)
 
 
 def _long_tail(contents: Contents) -> Iterator[Part]:

@@ -13,6 +13,7 @@ from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
+from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, select_edges
 from pyg_recmetrics.results.counts import USERS, Nouns
@@ -35,6 +36,13 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 
 #: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
 _NUM_ESTIMATES = 128
+
+
+#: How many users a class of equal numbers of relevant items has, where there are as many.
+_FEWEST_OF_DEGREE = 20
+
+#: By which share of the mean number of relevant items groups may differ without a note.
+_ALIKE = 0.1
 
 
 class Gap(NamedTuple):
@@ -93,8 +101,8 @@ class Gaps(Rows[Gap]):
         (1, 'mrr')
     """
 
-    def __init__(self, gaps: Iterable[Gap], level: float) -> None:
-        self._rows, self.level = tuple(gaps), level
+    def __init__(self, gaps: Iterable[Gap], level: float, remarks: Iterable[str] = ()) -> None:
+        self._rows, self.level, self._remarks = tuple(gaps), level, tuple(remarks)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a row for every metric and pair of groups.
@@ -132,6 +140,7 @@ class Gaps(Rows[Gap]):
         notes = (
             f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
             "difference: a - b; ratio: a / b",
+            *self._remarks,
         )
         return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
 
@@ -169,18 +178,19 @@ class Intervals:
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
         level (float): The level of confidence.
         nouns (Nouns): What the rows are called.
-        sample (str or None): Which users stand for all, if some do.
+        remarks (tuple of str): What else a table says: which users stand for all, if some do, and
+            what groups differ in.
     """
 
     person: Tensor | None
     level: float
     nouns: Nouns = USERS
-    sample: str | None = None
+    remarks: tuple[str, ...] = ()
 
     def notes(self, num_runs: int) -> tuple[str, ...]:
         """Returns what a table says about them."""
         note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
-        return (note,) if self.sample is None else (note, self.sample)
+        return (note, *self.remarks)
 
     def caution(self, samples: Iterable[tuple[str, Sample]]) -> str | None:
         """Returns what makes the interval of some group too narrow; `None` if nothing does."""
@@ -241,11 +251,12 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
     :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree` and
     :meth:`EvaluationResult.recall_by_popularity` return them, and so do the methods of the same
-    names of :class:`Runs`. :meth:`EvaluationResult.by_item_group` returns them for a single run.
+    names of :class:`Runs`.
 
     Attributes:
         name (str): What the labels say about a cohort.
         level (float): The level of the intervals.
+        remarks (tuple of str): What groups differ in, and who stands for all.
 
     Example:
         >>> import torch
@@ -270,7 +281,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         self._estimate, self._samples = estimate, tuple(samples)
         self._intervals, self._num_runs = intervals, num_runs
         self.name = name
-        self.level = intervals.level
+        self.level, self.remarks = intervals.level, intervals.remarks
 
     def gaps(self, reference: Hashable | None = None) -> Gaps:
         r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
@@ -305,7 +316,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         """
         pairs = self._pairs(reference)
         found = (self._gaps(metric, pairs) for metric in self._metrics)
-        return Gaps(chain.from_iterable(found), self.level)
+        return Gaps(chain.from_iterable(found), self.level, self.remarks)
 
     def _gaps(self, metric: str, pairs: Iterable[Pair]) -> Iterator[Gap]:
         """Yields how far groups are apart in a metric."""
@@ -441,6 +452,47 @@ def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tens
     group = torch.full_like(degree, -1)
     group[is_counted] = torch.bucketize(counted, bounds)
     return group, range_labels(values, torch.bucketize(values, bounds))
+
+
+def beyond_degree(values: Tensor, degree: Tensor) -> Tensor:
+    """Returns the values less the mean of users with as many relevant items, in each run.
+
+    Numbers of relevant items that few users have are one class with their neighbours.
+
+    Args:
+        values (torch.Tensor): The values, of shape `[num_runs, num_users]`.
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+    """
+    is_counted = ~values.isnan().any(dim=0)
+    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
+    group, labels = group_by_degree(degree, is_counted, num_classes)
+    group, counted = group[is_counted], values[:, is_counted]
+    total = counted.new_zeros(len(values), len(labels)).index_add_(1, group, counted)
+    mean = total / torch.bincount(group, minlength=len(labels))
+    beyond = values.clone()
+    beyond[:, is_counted] = counted - mean[:, group]
+    return beyond
+
+
+def note_on_degrees(
+    group: Tensor, degree: Tensor, num_groups: int, metrics: Iterable[Metric], nouns: Nouns
+) -> str | None:
+    """Says how many relevant items users of each group have, if groups differ in it."""
+    is_in = (group >= 0) & (degree > 0)
+    of_group, degree = group[is_in], degree[is_in].double()
+    counts = torch.bincount(of_group, minlength=num_groups)
+    means = torch.bincount(of_group, degree, minlength=num_groups)[counts > 0] / counts[counts > 0]
+    depend = [str(x) for x in metrics if x.needs_truth and not x.definition.needs_all_ranks]
+    if not depend or means.numel() < 2:
+        return None
+    low, high = (float(mean) for mean in means.aminmax())
+    if high - low <= _ALIKE * float(degree.mean()):
+        return None
+    return (
+        f"groups have {low:.1f} to {high:.1f} relevant items a {nouns.user}, on which "
+        f"{list_some(depend)} depend{'s' if len(depend) == 1 else ''}: 'same_degree=True' compares "
+        f"{nouns.users} who have as many"
+    )
 
 
 def by_popularity(

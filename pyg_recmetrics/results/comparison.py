@@ -532,7 +532,6 @@ def compare(
     *,
     baseline: Name | None = None,
     equivalence: float | str | None = None,
-    primary: str | Metric | None = None,
     deterministic: str | Iterable[Name] = (),
     level: float = 0.95,
 ) -> Comparison:
@@ -561,8 +560,6 @@ def compare(
             share of the mean of `b`, such as `"2%"`. With it, a difference that is smaller than
             this with confidence is `"equivalent"`. So are results that are the same for every user,
             even beside a mean of zero, of which every share is zero. (default: `None`)
-        primary (str or Metric, optional): The only metric that is tested. The others are
-            described: they have intervals, and no p-values. (default: `None`, all are tested)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             such as the most popular items. A single run of them is all there can be.
             (default: `()`)
@@ -578,11 +575,11 @@ def compare(
     Raises:
         ImportError: If scipy is not installed.
         TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor
-            a string, `deterministic` holds no names, or `primary` is no single metric.
+            a string, or `deterministic` holds no names.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
-            or actions for users without truth, they have no metric in common, `baseline`,
-            `primary` or a name in `deterministic` is unknown, `equivalence` is neither a positive
-            number nor a percentage, or `level` is not between 0 and 1.
+            or actions for users without truth, they have no metric in common, `baseline` or a name
+            in `deterministic` is unknown, `equivalence` is neither a positive number nor a
+            percentage, or `level` is not between 0 and 1.
 
     Sources: Smucker, Allan and Carterette, "A comparison of statistical significance tests for
     information retrieval evaluation" (2007); Urbano, Lima and Hanjalic, "Statistical significance
@@ -606,10 +603,7 @@ def compare(
     check_scipy("compare")
     recommenders = _comparable(results)
     asked = _metrics(metrics, recommenders)
-    protocol = replace(
-        _protocol(recommenders, equivalence, deterministic, level),
-        primary=_primary(primary, asked, recommenders),
-    )
+    protocol = _protocol(recommenders, equivalence, deterministic, level)
     pairs = _pairs(list(recommenders), baseline)
     return _judge([_Tests(recommenders, protocol, list(product(asked, pairs)))])[0]
 
@@ -689,7 +683,6 @@ def _protocol(
     return Protocol(
         check_level(level),
         None if equivalence is None else Equivalence.of(equivalence),
-        primary=None,
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
@@ -733,7 +726,7 @@ class _Tests:
         has_test = pair.estimate.has_interval
         if has_test and (note := caution_on_persons(pair.sample, self.protocol.nouns.drawn)):
             self.warnings.append(note)
-        if not has_test or self.protocol.primary not in (None, metric):
+        if not has_test:
             self._add(pair.row(alpha))
             return
         equivalence = self.protocol.equivalence
@@ -805,30 +798,3 @@ def _metrics(
     if not (common := common_metrics(runs)):
         raise ValueError(f"'results' needs to have metrics in common (got {list(map(list, runs))})")
     return common
-
-
-def _primary(
-    primary: str | Metric | None,
-    metrics: Sequence[Metric],
-    recommenders: Mapping[str, Measured],
-) -> Metric | None:
-    if primary is None:
-        return None
-    both = recommenders.values()
-    tested = [metric for metric in metrics if all(has_rows(each, metric) for each in both)]
-    if not isinstance(primary, str | Metric):
-        raise TypeError(f"'primary' needs to be a single metric (got {type(primary).__name__})")
-    try:
-        metric = parse(primary)
-    except ValueError:
-        metric = None
-    if metric in metrics and metric not in tested:
-        raise ValueError(
-            f"'primary' needs to be a metric that every user has a value of (got '{metric}', which "
-            f"has one value for all users together)"
-        )
-    if metric not in tested:
-        raise ValueError(
-            f"'primary' needs to be one of {list(map(str, tested))} (got '{metric or primary}')"
-        )
-    return metric

@@ -648,8 +648,6 @@ def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
 
 def _on_tests(protocol: Protocol, tested: Sequence[PairedDifference]) -> Iterator[str]:
     if not tested:
-        if protocol.primary is not None:
-            yield f"p: only {protocol.primary} is tested"
         return
     yield (f"p: paired t-test, {_on_correction(protocol)}; *: at most {1 - protocol.level:.4g}")
     if protocol.num_tests > 1:

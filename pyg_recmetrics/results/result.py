@@ -6,6 +6,7 @@ import re
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
@@ -52,9 +53,11 @@ from pyg_recmetrics.results.cohorts import (
     Cohorts,
     Intervals,
     PartialRecall,
+    beyond_degree,
     by_groups,
     by_popularity,
     group_by_degree,
+    note_on_degrees,
 )
 from pyg_recmetrics.results.counts import Nouns, Observations, UserCounts
 from pyg_recmetrics.results.estimates import (
@@ -240,13 +243,18 @@ class Measured(Tabular):
             return self.values_of(metric)
         return self.estimate_of(metric).values
 
-    def by(self, groups: Any, *, level: float = 0.95) -> Cohorts:
+    def by(self, groups: Any, *, same_degree: bool = False, level: float = 0.95) -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
 
         Args:
             groups (torch.Tensor or sequence): A label for every user (or person, if means are over
                 persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
                 whose name is `None` are left out.
+            same_degree (bool, optional): Whether each value is compared with users who have as
+                many relevant items: it is then a difference from their mean, and zero for a
+                recommender that serves all users alike. Most metrics depend on the number of
+                relevant items, so groups that differ in it differ in their means whatever the
+                recommender does. (default: `False`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
         Returns:
@@ -255,8 +263,9 @@ class Measured(Tabular):
             for all users together are left out.
 
         Raises:
-            TypeError: If `groups` does not hold labels.
-            ValueError: If there is not one label for every user, or `level` is not between 0 and 1.
+            TypeError: If `groups` does not hold labels, or `same_degree` is not a boolean.
+            ValueError: If there is not one label for every user, `same_degree` is asked for values
+                that are not those of single users, or `level` is not between 0 and 1.
 
         Example:
             >>> import torch
@@ -276,9 +285,11 @@ class Measured(Tabular):
             0.5
         """
         group, labels = self.runs[0]._read_groups(groups)
-        return self._by_groups(group, labels, "group", level)
+        return self._by_groups(group, labels, "group", level, same_degree)
 
-    def by_degree(self, bins: int = 5, *, level: float = 0.95) -> Cohorts:
+    def by_degree(
+        self, bins: int = 5, *, same_degree: bool = False, level: float = 0.95
+    ) -> Cohorts:
         r"""Measures users with few and with many seen edges separately.
 
         The bounds are quantiles of the degree over the users who count. Users of the same degree
@@ -287,6 +298,7 @@ class Measured(Tabular):
 
         Args:
             bins (int, optional): The number of groups. (default: `5`)
+            same_degree (bool, optional): See :meth:`by`. (default: `False`)
             level (float, optional): See :meth:`by`. (default: `0.95`)
 
         Returns:
@@ -310,7 +322,7 @@ class Measured(Tabular):
         degree = first._degree
         is_counted = torch.stack([run._is_counted.to(degree.device) for run in self.runs])
         group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
-        return self._by_groups(group, labels, "training degree", level)
+        return self._by_groups(group, labels, "training degree", level, same_degree)
 
     def recall_by_popularity(self, k: int = 20, bins: int = 5, *, level: float = 0.95) -> Cohorts:
         r"""Measures the recall of popular and of other items separately.
@@ -367,21 +379,35 @@ class Measured(Tabular):
     def _intervals(self, level: float) -> Intervals:
         first = self.runs[0]
         level, nouns = check_level(level), self.nouns
-        return Intervals(first._person, level, nouns, self._note_on_sample())
+        sample = self._note_on_sample()
+        return Intervals(first._person, level, nouns, () if sample is None else (sample,))
 
     @abstractmethod
     def _note_on_sample(self) -> str | None:
         """Returns whose users stand for all of the task; `None` if nobody's do."""
 
-    def _by_groups(self, group: Tensor, labels: Sequence[Any], name: str, level: float) -> Cohorts:
-        intervals, device = self._intervals(level), self.runs[0].ranked.rank.device
+    def _by_groups(
+        self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
+    ) -> Cohorts:
+        first, intervals = self.runs[0], self._intervals(level)
+        device = first.ranked.rank.device
         of_runs = [run._values_of_groups(group, len(labels)) for run in self.runs]
         values: Mapping[str, Tensor] = {
             metric: torch.stack([of_run[metric].to(device) for of_run in of_runs])
             for metric in of_runs[0]
             if all(metric in of_run for of_run in of_runs)
         }
-        metrics = self.runs[0].definitions
+        metrics = {metric: first.definitions[metric] for metric in values}
+        if check_boolean(same_degree, "same_degree"):
+            check_has_rows(first.average_over, "same_degree")
+            check_averages(metrics.values())
+            values = {metric: beyond_degree(x, first.ranked.degree) for metric, x in values.items()}
+            remark = f"each value less the mean of {self.nouns.users} with as many relevant items"
+            intervals = replace(intervals, remarks=(*intervals.remarks, remark))
+        elif first.average_over == "user":
+            asked = group.to(device), first.ranked.degree, len(labels), metrics.values()
+            if note := note_on_degrees(*asked, self.nouns):
+                intervals = replace(intervals, remarks=(*intervals.remarks, note))
         return by_groups(values, metrics, group, labels, name, intervals)
 
 

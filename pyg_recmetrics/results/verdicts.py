@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from pyg_recmetrics.checks import check_number
-from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import Nouns
 from pyg_recmetrics.results.estimates import alpha_of
 
@@ -133,7 +132,6 @@ class Protocol:
     Attributes:
         level (float): The level of the intervals and of all tests together.
         equivalence (Equivalence or None): The smallest difference that matters.
-        primary (Metric or None): The only metric that was tested; `None` if all were.
         num_runs (mapping): The number of runs of each recommender.
         deterministic (tuple of str): The recommenders that have no other runs.
         nouns (Nouns): What was drawn, and what differences are means over.
@@ -158,7 +156,6 @@ class Protocol:
 
     level: float
     equivalence: Equivalence | None
-    primary: Metric | None
     num_runs: Mapping[str, int]
     deterministic: tuple[str, ...]
     nouns: Nouns
