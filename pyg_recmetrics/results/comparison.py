@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_level
+from pyg_recmetrics.checks import check_level, check_mapping, check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -533,6 +533,7 @@ def compare(
     baseline: Name | None = None,
     equivalence: float | str | None = None,
     deterministic: str | Iterable[Name] = (),
+    trials: Mapping[Name, int] | None = None,
     level: float = 0.95,
 ) -> Comparison:
     r"""Compares results of one task user by user, with intervals, tests and verdicts.
@@ -563,6 +564,9 @@ def compare(
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             such as the most popular items. A single run of them is all there can be.
             (default: `()`)
+        trials (dict, optional): In how many trials each recommender was tuned, by name, see
+            :meth:`EvaluationResult.with_trials`. The table says so, and whether budgets are
+            unequal. (default: `None`, as the results say)
         level (float, optional): The level of confidence. (default: `0.95`)
 
     Returns:
@@ -604,6 +608,8 @@ def compare(
     recommenders = _comparable(results)
     asked = _metrics(metrics, recommenders)
     protocol = _protocol(recommenders, equivalence, deterministic, level)
+    known = {**protocol.trials, **_read_trials(trials, recommenders)}
+    protocol = replace(protocol, trials=FrozenDict(known))
     pairs = _pairs(list(recommenders), baseline)
     return _judge([_Tests(recommenders, protocol, list(product(asked, pairs)))])[0]
 
@@ -686,8 +692,19 @@ def _protocol(
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
+        trials=FrozenDict({name: each.runs[0].num_trials for name, each in recommenders.items()}),
         remarks=tuple(filter(None, remarks)),
     )
+
+
+def _read_trials(
+    trials: Mapping[Name, int] | None, recommenders: Mapping[str, Measured]
+) -> dict[str, int]:
+    names = list(recommenders)
+    return {
+        read_name(name, "trials", names): check_positive_integer(number, "trials")
+        for name, number in check_mapping(trials or {}, "trials").items()
+    }
 
 
 @dataclass(frozen=True)

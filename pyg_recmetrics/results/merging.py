@@ -98,6 +98,7 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
         num_left_out=sum(part.user_counts.num_left_out for part in parts),
         average_over=first.average_over,
         num_calls=max(part.num_calls for part in parts),
+        num_trials=first.num_trials,
     )
 
 

@@ -90,13 +90,13 @@ def write_recipe(
     convention: Convention,
     ranking: Ranking,
     sample: str | None = None,
-    num_calls: int = 1,
+    selection: Sequence[str] = (),
     protocol: Sequence[str] = (),
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
 
-    `sample` says which users were ranked if they stand for all, and `num_calls` of how many calls
-    of an evaluator the result is the best.
+    `sample` says which users were ranked if they stand for all, `selection` how the recommender was
+    chosen, and `protocol` what is unusual.
     """
     definitions = list(definitions)
     text = (
@@ -107,7 +107,7 @@ def write_recipe(
         f"Ranking: {_items(ranking, users.nouns.user)}{_of_edges(users)}{_ties(ranking)}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})"
-        f"{f'; {note_on_calls(num_calls, users.nouns)}' if num_calls > 1 else ''}."
+        f"{''.join(f'; {note}' for note in selection)}."
     )
     if protocol:
         text += f" Caution: {'; '.join(protocol)}."
@@ -167,6 +167,20 @@ def _is_too_good(metric: Metric, mean: float) -> bool:
 def note_on_calls(num_calls: int, nouns: Nouns) -> str:
     """Returns what is said of the best of several calls: its mean is too good to be expected."""
     return f"the best of {num_calls:,} calls on these {nouns.users}"
+
+
+def note_on_trials(trials: Mapping[str, int | None]) -> str | None:
+    """Says how often each recommender was tuned; `None` if that is not known of any."""
+    known = {name: number for name, number in trials.items() if number is not None}
+    if not known:
+        return None
+    if len(trials) == 1:
+        return f"tuned in {counted(max(known.values()), 'trials')}"
+    numbers = [f"{number or 'an unknown number'} for {name}" for name, number in trials.items()]
+    text = f"trials of tuning: {', '.join(numbers)}"
+    if len({*trials.values()}) == 1:
+        return text
+    return f"{text}; unequal budgets favour {max(known, key=lambda name: known[name])}"
 
 
 def note_on_copies(num_results: int, num_runs: int, name: str = "") -> str | None:
@@ -629,6 +643,8 @@ def _on_what_is_missing(
         )
     if FEW_RUNS in protocol.num_runs.values():
         yield note_on_few_runs()
+    if trials := note_on_trials(protocol.trials):
+        yield trials
     yield from protocol.remarks
     if protocol.caution:
         yield protocol.caution

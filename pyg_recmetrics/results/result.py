@@ -90,6 +90,7 @@ from pyg_recmetrics.results.notes import (
     note_on_intervals,
     note_on_lists,
     note_on_sampling,
+    note_on_trials,
     notes_on_protocol,
     summarize_users,
     write_recipe,
@@ -495,6 +496,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             task. (default: `None`, they are all there are)
         num_calls (int, optional): Of how many calls of an :class:`Evaluator` it is the best.
             (default: `1`)
+        num_trials (int, optional): In how many trials the recommender was tuned, see
+            :meth:`with_trials`. (default: `None`, which is not known)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
@@ -544,6 +547,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         average_over: AverageOver = "user",
         sampling: Sampling | None = None,
         num_calls: int = 1,
+        num_trials: int | None = None,
     ) -> None:
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
@@ -565,6 +569,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         )
         self.sampling = sampling
         self.num_calls = check_positive_integer(num_calls, "num_calls")
+        if num_trials is not None:
+            check_positive_integer(num_trials, "num_trials")
+        self.num_trials = num_trials
         self.user_counts = UserCounts.of(
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self._nouns()
         )
@@ -925,6 +932,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "average_over": self.average_over,
             "sampling": self.sampling and self.sampling.to_dict(),
             "num_calls": self.num_calls,
+            "num_trials": self.num_trials,
         }
 
     @classmethod
@@ -972,15 +980,32 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
             num_calls=fields.get("num_calls", 1),
+            num_trials=fields.get("num_trials"),
         )
 
+    def with_trials(self, trials: int) -> "EvaluationResult":
+        """Returns this result, of a recommender that was tuned in some trials.
+
+        Tables and the recipe say so, and comparisons say if budgets are unequal.
+
+        Args:
+            trials (int): How many settings of hyperparameters were tried.
+
+        Raises:
+            ValueError: If `trials` is not a positive integer.
+        """
+        return self._printed_anew(num_trials=check_positive_integer(trials, "trials"))
+
     def _best_of(self, num_calls: int) -> "EvaluationResult":
-        """Returns the result, which says that it is the best of some calls of an evaluator."""
-        best = copy.copy(self)
-        settle(best, num_calls=num_calls)
+        """Returns this result as the best of some calls of an evaluator."""
+        return self._printed_anew(num_calls=num_calls)
+
+    def _printed_anew(self, **changes: int) -> "EvaluationResult":
+        changed = copy.copy(self)
+        settle(changed, **changes)
         for printed in ("_table", "_recipe"):
-            best.__dict__.pop(printed, None)
-        return best
+            changed.__dict__.pop(printed, None)
+        return changed
 
     def to_trec(self, run: str | Path, qrels: str | Path) -> None:
         """Writes the lists and the ground truth for trec_eval and other tools to check.
@@ -1051,7 +1076,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 self._lack_of_lists,
             ),
             None if self.sampling is None else describe_sampling(self.sampling, self.nouns),
-            self.num_calls,
+            self._selection,
             self._protocol,
         )
 
@@ -1279,8 +1304,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         )
         if self.sampling is not None:
             yield note_on_sampling(self.sampling, nouns)
-        if self.num_calls > 1:
-            yield note_on_calls(self.num_calls, nouns)
+        yield from self._selection
         if self.num_tied:
             yield (
                 f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the same "
@@ -1301,6 +1325,12 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         caution = self._caution(*self.per_user) if self._is_complete else None
         return [*filter(None, [caution, self._lack_of_lists]), *self._protocol]
+
+    @property
+    def _selection(self) -> list[str]:
+        """How the recommender was chosen, as far as that is known."""
+        calls = note_on_calls(self.num_calls, self.nouns) if self.num_calls > 1 else None
+        return [*filter(None, [calls, note_on_trials({"": self.num_trials})])]
 
     @property
     def _protocol(self) -> list[str]:

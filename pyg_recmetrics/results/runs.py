@@ -18,7 +18,6 @@ from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample, 
 from pyg_recmetrics.results.notes import (
     caution,
     describe_samples,
-    note_on_calls,
     note_on_copies,
     note_on_few_runs,
     note_on_intervals,
@@ -75,15 +74,16 @@ class Runs(Measured, Rows[EvaluationResult]):
     A mean over users and runs has two sources of variance: other users might have been evaluated,
     and the recommender might have been trained with other seeds. The table shows the mean with an
     interval that allows for both, how much the means of runs vary, and the standard error that
-    comes from each source. It says how wide the interval would be with more runs, and with all that
-    there could be. Cochran's quantile allows for few runs: 95% intervals hold in 92 to 97% of
-    cases, where the usual mean ± t over seeds holds in 14 to 95%.
+    comes from each source. Cochran's quantile allows for few runs: 95% intervals hold in 92 to
+    97% of cases, where the usual mean ± t over seeds holds in 14 to 95%.
 
     Results whose rankings are equal, such as one that was loaded twice, or those of a recommender
     without a seed, count as one run.
 
     Args:
         results (sequence of EvaluationResult): The results, at least two.
+        trials (int, optional): In how many trials the recommender was tuned, see
+            :meth:`EvaluationResult.with_trials`. (default: `None`, as the results say)
 
     Attributes:
         metrics (tuple of Metric): The metrics that all results have.
@@ -107,19 +107,20 @@ class Runs(Measured, Rows[EvaluationResult]):
         >>> models = [torch.rand(50, 20, generator=generator) for seed in range(3)]
         >>> runs = Runs([evaluate(model, task, "recall@5") for model in models])
         >>> print(runs)
-        metric              mean  sd of runs  se users  se runs  10 runs  all runs
-        --------------------------------------------------------------------------
-        recall@5  0.2733 ± .0596       .0577     .0296        -  ± .0326         -
+        metric              mean  sd of runs  se users  se runs
+        -------------------------------------------------------
+        recall@5  0.2733 ± .0596       .0577     .0296        -
         ±: 95% confidence interval of the mean for other users and other runs
         intervals may be too narrow: there are few users (50)
         3 runs; sd: standard deviation; se: standard error from users, and from runs
-        10 runs, all runs: the interval with that many runs, and with all there could be
         more runs would help most for recall@5
     """
 
-    def __init__(self, results: Iterable[EvaluationResult]) -> None:
+    def __init__(self, results: Iterable[EvaluationResult], *, trials: int | None = None) -> None:
         check_scipy("Runs")
         self._rows = _read_results(results)
+        if trials is not None:
+            self._rows = tuple(result.with_trials(trials) for result in self)
         if len(self) < 2:
             raise ValueError(f"'results' needs to hold at least two (got {len(self)})")
         check_same_task({f"run {i}": result for i, result in enumerate(self, start=1)})
@@ -301,8 +302,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         bases = [Basis.of(x, Sample.of(each, self[0]._person)) for x, each in drawn.items()]
         yield caution(bases, self.nouns.means, unit)
         yield note_on_copies(len(self), num_runs)
-        num_calls = max(run.num_calls for run in self.runs)
-        yield note_on_calls(num_calls, self.nouns) if num_calls > 1 else None
+        yield from dict.fromkeys(note for run in self.runs for note in run._selection)
         yield (
             f"{num_runs} run{'s' if num_runs > 1 else ''}; sd: standard deviation; se: standard "
             f"error from {unit}, and from runs"
