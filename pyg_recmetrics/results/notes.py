@@ -434,8 +434,8 @@ def describe_samples(
     first = next(iter(drawn.values()))
     sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in drawn.items()]
     return (
-        f"of {first.num_users:,} {nouns.users}, a 'margin' drew {list_some(sizes)}; those whom all "
-        f"have ranked {purpose}"
+        f"of {first.num_users:,} {nouns.users}, a 'margin' drew {list_some(sizes)}; only users "
+        f"ranked in every result {purpose}"
     )
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice, check_level
-from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.messages import counted, list_some, warn
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
@@ -112,7 +112,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         recall@5  0.2733 ± .0596       .0577     .0296        -
         ±: 95% confidence interval of the mean for other users and other runs
         intervals may be too narrow: there are few users (50)
-        3 runs; sd: standard deviation; se: standard error from users, and from runs
+        3 runs; sd: standard deviation of their means; se: standard error
+        se runs -: not told from zero by 3 runs
         more runs would help most for recall@5
     """
 
@@ -303,10 +304,9 @@ class Runs(Measured, Rows[EvaluationResult]):
         yield caution(bases, self.nouns.means, unit)
         yield note_on_copies(len(self), num_runs)
         yield from dict.fromkeys(note for run in self.runs for note in run._selection)
-        yield (
-            f"{num_runs} run{'s' if num_runs > 1 else ''}; sd: standard deviation; se: standard "
-            f"error from {unit}, and from runs"
-        )
+        yield f"{counted(num_runs, 'runs')}; sd: standard deviation of their means; se: standard error"
+        if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
+            yield f"se runs -: not told from zero by {num_runs} runs"
         yield note_on_few_runs() if num_runs == FEW_RUNS else None
         yield from notes_on_sources(estimates)
         yield self._note_on_sample()
