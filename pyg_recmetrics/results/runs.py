@@ -304,7 +304,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         yield caution(bases, self.nouns.means, unit)
         yield note_on_copies(len(self), num_runs)
         yield from dict.fromkeys(note for run in self.runs for note in run._selection)
-        yield f"{counted(num_runs, 'runs')}; sd: standard deviation of their means; se: standard error"
+        number = counted(num_runs, "runs")
+        yield f"{number}; sd: standard deviation of their means; se: standard error"
         if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
             yield f"se runs -: not told from zero by {num_runs} runs"
         yield note_on_few_runs() if num_runs == FEW_RUNS else None
