@@ -14,8 +14,6 @@ About one item in 10,000 lies between. For most of these, the score in single pr
 since the bound for the item at hand is tighter. The few others are compared by their exact scores.
 """
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import torch
@@ -64,44 +62,33 @@ def unpack_counts(packed: Tensor) -> Tensor:
 
 
 # Counting the 16-bit integers above thresholds, and finding those that are next to one.
-#
-# There are two ways, with one interface. :class:`CountByComparison` compares every integer with
-# every threshold of its row, as a processor compares dozens of them at once. :class:`Histogram`
-# takes as long as some thirty comparisons, however many thresholds there are.
 
-#: How many integers :class:`CountByComparison` looks at together, to find those next to a
+#: How many integers :class:`ThresholdCount` looks at together, to find those next to a
 #: threshold.
 STRETCH = 128
 
 #: How many comparisons are done at once, so that their flags stay in the caches.
 NUM_COMPARISONS_AT_ONCE = 2**21
 
-#: How many integers are put into buckets at once, for the same reason.
-NUM_KEYS_AT_ONCE = 2**18
-
 #: The largest integer that can be counted, and the lowest is its negative.
 LARGEST = 2**15 - 2
 
-#: The largest threshold. The integers in its bucket are not the largest ones.
+#: The largest threshold. What it is compared with is not clamped to the largest integer.
 LARGEST_THRESHOLD = 2**15 - 2**10
 
 #: How far a threshold reaches to both sides at most. It then touches few integers.
 LARGEST_MARGIN = 1.49
 
-#: A bucket holds the integers with the same first bits: so many of them, at least and at most. With
-#: fewer than seven, the bucket of the largest threshold would hold the largest integers, which all
-#: values beyond are clamped to.
-_MIN_BITS, _MAX_BITS = 8, 16
-
-#: The numbers of a row, with their margins, span less than this.
-_SPAN_OF_ROW = 2.0**17
-
 #: Takes the place of integers that must not be counted.
 MASKED = -(2**15)
 
 
-class ThresholdCount(ABC):
+class ThresholdCount:
     """Counts the values above thresholds, from their integer parts as far as these can tell.
+
+    It compares every integer with every threshold of its row, as a processor compares dozens of
+    them at once: it counts those above the low and the high end of each threshold, in short
+    stretches. It only looks into the stretches in which the two counts differ.
 
     Args:
         row (torch.Tensor): The row of each threshold, of shape `[num_thresholds]`, sorted.
@@ -110,7 +97,6 @@ class ThresholdCount(ABC):
             tell on which side it is, of shape `[num_rows]`.
         max_close (torch.Tensor): How many values of a row may be close to its thresholds, of shape
             `[num_rows]`. A row with more is given up.
-        num_keys (int): How many values of a row are counted at once.
         scratch (Scratch): The buffers to compute in.
 
     Attributes:
@@ -119,13 +105,7 @@ class ThresholdCount(ABC):
     """
 
     def __init__(
-        self,
-        row: Tensor,
-        threshold: Tensor,
-        margin: Tensor,
-        max_close: Tensor,
-        num_keys: int,
-        scratch: Scratch,
+        self, row: Tensor, threshold: Tensor, margin: Tensor, max_close: Tensor, scratch: Scratch
     ) -> None:
         self.row, self.threshold, self.max_close = row, threshold, max_close
         self.scratch = scratch
@@ -134,18 +114,17 @@ class ThresholdCount(ABC):
         self.entries = SortedRows(row, margin.numel())
         self.num_above = torch.zeros_like(row)
         self.num_close = torch.zeros_like(max_close)
-        self._prepare(num_keys)
-
-    @abstractmethod
-    def _prepare(self, num_keys: int) -> None:
-        """Prepares to count so many values at once."""
+        # No integer is above the empty slots, or next to them.
+        self.lows, self.highs = (
+            self.entries.side_by_side(values, LARGEST + 1)[:, :, None, None]
+            for values in (self.low, self.high)
+        )
 
     @property
     def is_given_up(self) -> Tensor:
         """Which rows are given up, of shape `[num_rows]`. Their counts are not valid."""
         return self.num_close > self.max_close
 
-    @abstractmethod
     def add(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         """Counts values by their integer parts, and finds those that are close to a threshold.
 
@@ -154,51 +133,8 @@ class ThresholdCount(ABC):
                 Their number is a multiple of :obj:`STRETCH`.
 
         Returns:
-            What the values are close to, and their columns, of shape `[num_found]` each.
+            The thresholds that values are close to, and their columns, of shape `[num_found]` each.
         """
-
-    @abstractmethod
-    def rows(self, found: Tensor) -> Tensor:
-        """Returns the rows of what values are close to."""
-
-    @abstractmethod
-    def decide(self, found: Tensor, value: Tensor, margin: Tensor) -> tuple[Tensor, Tensor]:
-        """Counts values that are close to a threshold.
-
-        Args:
-            found (torch.Tensor): What they are close to, of shape `[num_found]`.
-            value (torch.Tensor): The values, of shape `[num_found]`.
-            margin (torch.Tensor): How far each has to be from a threshold to tell on which side it
-                is, of shape `[num_found]`.
-
-        Returns:
-            Pairs that this does not tell: thresholds, and the indices of values.
-        """
-
-    def left(self, found: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
-        """Leaves out what was found in rows that are given up, and what belongs to it."""
-        is_given_up = self.is_given_up
-        if not is_given_up.any():
-            return found, *values
-        left = (~is_given_up[self.rows(found)]).nonzero().squeeze(1)
-        return tuple(x[left] for x in (found, *values))
-
-
-class CountByComparison(ThresholdCount):
-    """Compares every integer with every threshold of its row.
-
-    It counts the integers above the low and the high end of each threshold, in short stretches. It
-    only looks into the stretches in which the two counts differ.
-    """
-
-    def _prepare(self, num_keys: int) -> None:
-        # No integer is above the empty slots, or next to them.
-        self.lows, self.highs = (
-            self.entries.side_by_side(values, LARGEST + 1)[:, :, None, None]
-            for values in (self.low, self.high)
-        )
-
-    def add(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         num_stretches = keys.size(1) // STRETCH
         above, close = self._counts(keys.view(keys.size(0), 1, num_stretches, STRETCH))
         self.num_above += unpack_counts(above.sum(dim=2))[self.row, self.entries.slot]
@@ -234,75 +170,29 @@ class CountByComparison(ThresholdCount):
         close -= above
         return above, close
 
-    def rows(self, found: Tensor) -> Tensor:
-        return self.row[found]
+    def decide(self, found: Tensor, value: Tensor, margin: Tensor) -> Tensor:
+        """Counts values that are close to a threshold.
 
-    def decide(self, found: Tensor, value: Tensor, margin: Tensor) -> tuple[Tensor, Tensor]:
+        Args:
+            found (torch.Tensor): The thresholds that they are close to, of shape `[num_found]`.
+            value (torch.Tensor): The values, of shape `[num_found]`.
+            margin (torch.Tensor): How far each has to be from a threshold to tell on which side it
+                is, of shape `[num_found]`.
+
+        Returns:
+            The indices of values that this does not tell.
+        """
         difference = value - self.threshold[found]
         self.num_above += torch.bincount(found[difference > margin], minlength=self.row.numel())
-        index = (difference.abs_() <= margin).nonzero().squeeze(1)
-        return found[index], index
+        return (difference.abs_() <= margin).nonzero().squeeze(1)
 
-
-class Histogram(ThresholdCount):
-    """Counts integers in buckets, and only looks into those buckets that a threshold touches."""
-
-    def _prepare(self, num_keys: int) -> None:
-        # More buckets than integers would gain little.
-        self.num_bits = min(_MAX_BITS, max(_MIN_BITS, num_keys.bit_length()))
-        row = self.row
-        low, self.bucket = (self._buckets(x, torch.empty_like(row)) for x in (self.low, self.high))
-        shape = (self.num_close.numel(), 2**self.num_bits)
-        self.is_touched = torch.zeros(shape, dtype=torch.bool, device=row.device)
-        for step in range(math.ceil(2 * LARGEST_MARGIN) + 1):
-            self.is_touched[row, torch.minimum(low + step, self.bucket)] = True
-
-    def add(self, keys: Tensor) -> tuple[Tensor, Tensor]:
-        one = torch.ones(1, 1, dtype=torch.int32, device=keys.device)
-        count = self.scratch("histogram.count", self.is_touched.shape, one.dtype)
-        found = []
-        rows_at_once = max(1, at_once(NUM_KEYS_AT_ONCE, keys.device) // keys.size(1))
-        for start in range(0, keys.size(0), rows_at_once):
-            rows = slice(start, start + rows_at_once)
-            shape, is_touched = keys[rows].shape, self.is_touched[rows]
-            bucket = self._buckets(keys[rows], self.scratch("histogram.bucket", shape, torch.long))
-            count[rows].zero_().scatter_add_(1, bucket, one.expand(shape))
-            count[rows].masked_fill_(is_touched, 0).cumsum_(1)
-            row, column = _nonzero(is_touched.gather(1, bucket))
-            found.append((row + start, column))
-        num_apart = count[:, -1].long()
-        self.num_above += num_apart[self.row] - count[self.row, self.bucket]
-        self.num_close += keys.size(1) - num_apart
-        row, column = self.left(*(torch.cat(parts) for parts in zip(*found, strict=True)))
-        return row, column
-
-    def _buckets(self, keys: Tensor, out: Tensor) -> Tensor:
-        return out.copy_(keys >> (_MAX_BITS - self.num_bits)).add_(2 ** (self.num_bits - 1))
-
-    def rows(self, found: Tensor) -> Tensor:
-        return found
-
-    def decide(self, found: Tensor, value: Tensor, margin: Tensor) -> tuple[Tensor, Tensor]:
-        # All rows are searched at once: each has a range of numbers of its own.
-        threshold, order = (self.threshold + self.row * _SPAN_OF_ROW).sort()
-        value = value.double() + found * _SPAN_OF_ROW
-        first = torch.searchsorted(threshold, value - margin)
-        # In front of the first threshold of a row, there is one more place for a value.
-        ptr = self.entries.ptr
-        num_places = self.row.numel() + ptr.numel()
-        num_up_to = torch.bincount(first + found, minlength=num_places).cumsum(0)
-        place = torch.arange(self.row.numel(), device=self.row.device) + self.row
-        self.num_above[order] += num_up_to[ptr[1:][self.row] + self.row] - num_up_to[place]
-        above = value + margin
-        behind = torch.cat([threshold, threshold.new_tensor([torch.inf])])
-        index = (behind[first] <= above).nonzero().squeeze(1)
-        first = first[index]
-        num_close = torch.searchsorted(threshold, above[index], right=True) - first
-        self.num_close.scatter_add_(0, found[index], num_close)
-        _, index, first, num_close = self.left(found[index], index, first, num_close)
-        number = torch.arange(int(num_close.sum()), device=found.device)
-        number += (first - num_close.cumsum(0) + num_close).repeat_interleave(num_close)
-        return order[number], index.repeat_interleave(num_close)
+    def left(self, found: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        """Leaves out what was found in rows that are given up, and what belongs to it."""
+        is_given_up = self.is_given_up
+        if not is_given_up.any():
+            return found, *values
+        left = (~is_given_up[self.row[found]]).nonzero().squeeze(1)
+        return tuple(x[left] for x in (found, *values))
 
 
 def _nonzero(flags: Tensor) -> tuple[Tensor, Tensor]:
@@ -315,18 +205,12 @@ def _nonzero(flags: Tensor) -> tuple[Tensor, Tensor]:
     return row[found], group[found] * size + column
 
 
-#: If a user has more relevant items than this, histograms are faster than comparisons.
-MAX_COMPARISONS = 64
-
-#: How many scores are computed at once, so that they stay in the caches until they are counted.
-NUM_SCORES_IN_TILE = 2**21
+#: How many scores are computed at once, so that they stay in the caches until they are counted, if
+#: no user has more than so many relevant items.
+NUM_SCORES_IN_TILE, _FEW_RELEVANT = 2**21, 64
 
 #: How many users are taken at once. With more of them, the product gets no faster.
 MAX_ROWS = 1024
-
-#: The same where histograms are made. Each of them has to be over many items.
-NUM_SCORES_IN_HISTOGRAMS = 2**22
-MAX_ROWS_OF_HISTOGRAMS = 64
 
 #: How many items may be undecided for a user, which are compared by their exact scores: so many per
 #: relevant item, some more, and one of so many items. A user with more is left unsettled. These
@@ -352,8 +236,7 @@ class BoundedCount:
 
     def num_rows(self, depth: int) -> int:
         """Returns how many users are ranked at once, if they are ranked down to `depth`."""
-        max_rows = MAX_ROWS if depth <= MAX_COMPARISONS else MAX_ROWS_OF_HISTOGRAMS
-        return max(1, at_once(min(max_rows, NUM_RELEVANT // depth), self.items.factors.device))
+        return max(1, at_once(min(MAX_ROWS, NUM_RELEVANT // depth), self.items.factors.device))
 
     def ranks(
         self,
@@ -392,23 +275,25 @@ class BoundedCount:
         error_of_shift = _ROUNDING_OF_SHIFT * largest
         error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
         middle, scale = _middle_and_scale(score, row, error)
-        is_many = int(torch.bincount(row).max()) > MAX_COMPARISONS
-        max_scores = NUM_SCORES_IN_HISTOGRAMS if is_many else NUM_SCORES_IN_TILE
-        max_scores = at_once(max_scores, row.device)
+        count = ThresholdCount(
+            row,
+            (score - middle[row].double()) * scale[row],
+            error * scale,
+            _max_close(depth, norm.numel()),
+            scratch,
+        )
+        num_slots = max(_FEW_RELEVANT, count.lows.size(1))
+        max_scores = at_once(NUM_SCORES_IN_TILE, row.device) * _FEW_RELEVANT // num_slots
         num_columns = -(-norm.numel() // STRETCH) * STRETCH
         max_width = min(max_scores // one_of_few_from(depth.numel()), num_columns, MAX_FLAGS)
         width = max(1, max_width // STRETCH) * STRETCH
-        own = (score - middle[row].double()) * scale[row]
-        count = (Histogram if is_many else CountByComparison)(
-            row, own, error * scale, _max_close(depth, norm.numel()), width, scratch
-        )
         tiles = self._tiles(scaled, middle, scale, seen, width, scratch)
         close, other, value = _count(count, tiles)
-        at_row = count.rows(close)
+        at_row = row[close]
         margin = bound.of(norm[other], error_in_single(norm[other]), at_row)
         margin += error_of_shift[at_row]
-        ranked, index = count.decide(close, value, margin * scale[at_row])
-        pairs = ranked, row[ranked], self.items.item[other[index]]
+        index = count.decide(close, value, margin * scale[at_row])
+        pairs = close[index], at_row[index], self.items.item[other[index]]
         return self._ranks_among(pairs, user, item, score, count.num_above), count.is_given_up
 
     def _tiles(
@@ -483,7 +368,7 @@ def _count(
     found = []
     for first, scores, keys in tiles:
         close, column = count.add(keys)
-        found.append((close, column + first, scores[count.rows(close), column]))
+        found.append((close, column + first, scores[count.row[close], column]))
     return count.left(*map(torch.cat, zip(*found, strict=True)))
 
 
