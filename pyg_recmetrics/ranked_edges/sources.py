@@ -24,7 +24,6 @@ from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
-    ranks_among_rows,
     ranks_in_lists,
     ranks_within_rows,
     without_repeats,
@@ -41,12 +40,6 @@ _FEW_INDEXES = 2**10
 
 #: So many scores are compared at once, which stay in the cache.
 _NUM_SCORES = 2**16
-
-#: Fewer pairs are sorted sooner than they are searched.
-_FEW_PAIRS = 2**14
-
-#: If at most one pair of so many is relevant, searching may be faster.
-_FEW_RELEVANT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +136,7 @@ def rank_pairs(
     _warn_about_negative(target, "target")
     relevant = (target > 0).nonzero().squeeze(1)
     relevant = relevant[query[relevant].argsort(stable=True)]
-    ranks = _rank_relevant(query, preds, relevant, num_queries)
+    ranks = Ranks(*(known[relevant] for known in ranks_within_rows(query, preds)))
     ranks.leave_out(is_masked[relevant])
     if num_queries == 1 and relevant.numel() >= _MANY_RELEVANT:
         warn(
@@ -201,18 +194,6 @@ def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
     runs, run = indexes.unique_consecutive(return_inverse=True)
     queries, number = runs.unique(return_inverse=True)
     return number[run], queries.numel()
-
-
-def _rank_relevant(query: Tensor, preds: Tensor, relevant: Tensor, num_queries: int) -> Ranks:
-    """Ranks the relevant pairs within their query, by whichever way is faster."""
-    num_pairs, num_relevant = preds.numel(), relevant.numel()
-    if num_pairs >= _FEW_PAIRS and 0 < num_relevant <= num_pairs // _FEW_RELEVANT:
-        # Sorting all pairs takes a time that grows with the digits of their number, and searching
-        # one with those of the relevant pairs of its query, in steps that are twice as long.
-        max_degree = int(torch.bincount(query[relevant]).max())
-        if 2 * max_degree.bit_length() <= num_pairs.bit_length():
-            return ranks_among_rows(query, preds, relevant, num_queries)
-    return Ranks(*(known[relevant] for known in ranks_within_rows(query, preds)))
 
 
 def check_scored_pairs(

@@ -1,13 +1,11 @@
 """Where items stand among all others: their ranks, how many others tie with them, and lists."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once
+from pyg_recmetrics.kernels.devices import Scratch
 
 #: The rank of an edge whose item was not retrieved. It is larger than any k.
 NOT_RETRIEVED = torch.iinfo(torch.int64).max
@@ -117,10 +115,6 @@ def find_runs(*keys: Tensor) -> tuple[Tensor, Tensor]:
     return first, last - first + 1
 
 
-#: How many entries are compared at once, so that what is known of them stays in the cache.
-NUM_ENTRIES = 2**16
-
-
 class Ranks(NamedTuple):
     """Where some items stand among all candidates of their user, of shape `[num_ranked]` each.
 
@@ -175,89 +169,6 @@ def ranks_within_rows(row: Tensor, score: Tensor) -> Ranks:
     start_of_run, num_equal = find_runs(row, score)
     in_order = (1 + position - start_of_row, start_of_run - start_of_row, num_equal - 1)
     return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
-
-
-def ranks_among_rows(row: Tensor, score: Tensor, entry: Tensor, num_rows: int) -> Ranks:
-    """Ranks some of the entries that :func:`ranks_within_rows` ranks, without sorting the others.
-
-    Args:
-        row (torch.Tensor): The row of every entry, of shape `[num_entries]`.
-        score (torch.Tensor): Their scores, of shape `[num_entries]`.
-        entry (torch.Tensor): The entries to rank, in ascending order within their row, of shape
-            `[num_ranked]`, of which there is at least one.
-        num_rows (int): The number of rows.
-    """
-    order = score[entry].argsort(descending=True, stable=True)
-    order = order[row[entry[order]].argsort(stable=True)]
-    entry = entry[order]
-    ranked = _RankedEntries(row[entry], score[entry], entry, num_rows)
-    num_at_once = at_once(NUM_ENTRIES, row.device)
-    for first in range(0, row.numel(), num_at_once):
-        part = slice(first, first + num_at_once)
-        ranked.count(first, row[part], score[part])
-    in_order = ranked.ranks()
-    return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
-
-
-class _RankedEntries:
-    """Some entries in their order within each row, and how many others are above and tied.
-
-    Each of the others is searched among those of its row, and counted where it stands. Adding up
-    along a row then says how many are above each.
-
-    Args:
-        row (torch.Tensor): The rows, in ascending order, of shape `[num_ranked]`.
-        score (torch.Tensor): The scores, in descending order within a row.
-        entry (torch.Tensor): The numbers of the entries, in ascending order among equal scores.
-        num_rows (int): The number of rows.
-    """
-
-    def __init__(self, row: Tensor, score: Tensor, entry: Tensor, num_rows: int) -> None:
-        self.row, self.score, self.entry = row, score, entry
-        self.ptr = index2ptr(row, num_rows)
-        self.first, self.num_equal = find_runs(row, score)
-        # A row has one place more than entries: for what is below all of them.
-        self.num_at = self.ptr.new_zeros(row.numel() + num_rows)
-        self.num_tied = torch.zeros_like(entry)
-        self.num_before = torch.zeros_like(entry)
-        self.num_steps = int(self.ptr.diff().max()).bit_length()
-
-    def count(self, first: int, row: Tensor, score: Tensor) -> None:
-        """Counts entries of given rows and scores, those ranked among them, from a first one on."""
-        start, end = self.ptr[row], self.ptr[row + 1]
-        place = self._search(start, end, lambda at: self.score[at] >= score)
-        self.num_at.index_add_(0, place + row, torch.ones_like(place))
-        is_tied = (place > start) & (self.score[(place - 1).clamp_(min=0)] == score)
-        self._count_tied(place[is_tied] - 1, first + is_tied.nonzero().squeeze(1))
-
-    def _count_tied(self, last: Tensor, number: Tensor) -> None:
-        """Counts entries whose score is that of ranked ones, of which the last is given."""
-        self.num_tied.index_add_(0, last, torch.ones_like(last))
-        place = self._search(self.first[last], last + 1, lambda at: self.entry[at] <= number)
-        place = place[place <= last]
-        self.num_before.index_add_(0, place, torch.ones_like(place))
-
-    def _search(self, start: Tensor, end: Tensor, is_before: Callable[[Tensor], Tensor]) -> Tensor:
-        """Finds the end of those places from `start` to `end` that a condition holds for."""
-        place = start
-        for step in (2**power for power in reversed(range(self.num_steps))):
-            longer = place + step
-            is_inside = longer <= end
-            at = torch.where(is_inside, longer - 1, 0)
-            place = torch.where(is_inside & is_before(at), longer, place)
-        return place
-
-    def ranks(self) -> Ranks:
-        """Returns the ranks."""
-        position = torch.arange(self.row.numel(), device=self.row.device)
-        place = position + self.row
-        total = self.num_at.cumsum(0)
-        start = self.ptr[self.row] + self.row
-        num_above = total[place] - total[start] + self.num_at[start]
-        total = self.num_before.cumsum(0)
-        num_before = total - total[self.first] + self.num_before[self.first]
-        last = self.first + self.num_equal - 1
-        return Ranks(1 + num_above + num_before, num_above, self.num_tied[last] - 1)
 
 
 def ranks_in_top_scores(
