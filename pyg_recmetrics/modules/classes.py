@@ -102,7 +102,7 @@ def _signature(definition: Definition) -> inspect.Signature:
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
     needs_catalogue = bool(set(definition.needs) - {"items"})
     is_taken = {
-        "catalogue": needs_catalogue or any(each.needed for each in definition.parameters.values()),
+        "catalogue": needs_catalogue,
         "weighted": definition.depends_on_weight,
         "empty_target_action": definition.needs_truth,
         "keep_per_user": not isinstance(definition, AggregateDefinition),

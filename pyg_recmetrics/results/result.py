@@ -59,7 +59,7 @@ from pyg_recmetrics.results.cohorts import (
     group_by_degree,
     note_on_degrees,
 )
-from pyg_recmetrics.results.counts import Nouns, Observations, UserCounts
+from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
     AverageOver,
     Basis,
@@ -582,8 +582,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
-        self._observations = Observations(self.ranked, self.definitions)
-        self._observations.warn()
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -1299,7 +1297,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             yield lack
         yield from self._protocol
         yield from self._notes_on_missing()
-        yield from self._observations.notes()
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
