@@ -70,18 +70,15 @@ def assert_differences(axes, comparison, differences):
     assert len(axes.patches) == len(axes.texts)  # the zones
     limit = 3 * min(max(-row.low, row.high) for row in differences)
     for (ends, _, dot, words), row, zone in zip(rows(axes), differences, axes.patches, strict=True):
-        if max(-row.low, row.high) > limit:  # an arrow at the edge, beside its number
-            assert all(map(math.isnan, ends))
-            assert dot.get_xdata() == pytest.approx([math.copysign(limit, row.difference)])
-            number, words = words.split(maxsplit=1)
-            assert number == f"{row.difference:+.4g}"
-        else:
-            assert ends == pytest.approx((row.low, row.high))
-            assert dot.get_xdata() == pytest.approx([row.difference])
+        is_far = max(-row.low, row.high) > limit  # an arrow at the edge, beside its number
+        edge = math.copysign(limit, row.difference)
+        wanted = (math.nan, math.nan, edge) if is_far else (row.low, row.high, row.difference)
+        assert [*ends, *dot.get_xdata()] == pytest.approx(wanted, nan_ok=True)
         is_filled = not same_color(dot.get_markerfacecolor(), "white")
         assert is_filled == comparison.is_significant(row)
         p = f"p = {format_p(row.p_adjusted)}".replace("= <", "< ")
-        assert words.split() == f"{lift_in_words(row)} {p} {comparison.star(row)}".split()
+        number = f"{row.difference:+.4g} " if is_far else ""
+        assert words.split() == f"{number}{lift_in_words(row)} {p} {comparison.star(row)}".split()
         bound = comparison.bound(row) or 0
         assert (zone.get_x(), zone.get_width()) == pytest.approx((-bound, 2 * bound))
 
