@@ -2,9 +2,9 @@
 
     pip install . lightning && python examples/lightning_module.py
 
-The first way is an evaluator as a callback. It ranks all users after an epoch, and stops the
-training when the metrics no longer improve. The second way is metric classes with `self.log`. They
-measure the lists that `validation_step` makes for a mini-batch of users.
+The first way is an evaluator in `on_train_epoch_end`. It ranks all users after an epoch, and stops
+the training when the metrics no longer improve. The second way is metric classes with `self.log`.
+They measure the lists that `validation_step` makes for a mini-batch of users.
 """
 
 import argparse
@@ -25,10 +25,11 @@ K = 20  # the cut-off of the metrics, and the length of the lists
 
 
 class Recommender(pl.LightningModule):
-    def __init__(self, task: RankingTask) -> None:
+    def __init__(self, evaluator: Evaluator) -> None:
         super().__init__()
-        self.task = task
-        self.model = LightGCN(task.num_users + task.num_items, embedding_dim=64, num_layers=3)
+        self.evaluator, self.task = evaluator, evaluator.task
+        num_nodes = self.task.num_users + self.task.num_items
+        self.model = LightGCN(num_nodes, embedding_dim=64, num_layers=3)
         torch.nn.init.normal_(self.model.embedding.weight, std=0.1)
         self.recall, self.ndcg = Recall(k=K), NDCG(k=K)
 
@@ -42,6 +43,11 @@ class Recommender(pl.LightningModule):
         liked, drawn = self.model(self.task.edge_index, pairs).chunk(2)
         loss: Tensor = self.model.recommendation_loss(liked, drawn, node_id=pairs.unique())
         return loss
+
+    def on_train_epoch_end(self) -> None:
+        result = self.evaluator.to(self.device)(self.model)
+        self.log_dict(result.to_dict("_"))
+        self.trainer.should_stop |= self.evaluator.should_stop
 
     def on_validation_epoch_start(self) -> None:
         embedding = self.model.get_embedding(self.task.edge_index)
@@ -86,13 +92,12 @@ def main() -> tuple[Evaluator, dict[str, Tensor]]:
     evaluator = Evaluator(task, [f"ndcg@{K}", f"recall@{K}", "r_precision"], patience=5)
     trainer = pl.Trainer(
         max_epochs=args.epochs,
-        callbacks=[evaluator.as_callback(lambda module: module.model)],
         logger=False,
         enable_checkpointing=False,
         enable_model_summary=False,
     )
     trainer.fit(
-        Recommender(task),
+        Recommender(evaluator),
         DataLoader(TensorDataset(task.seen.t()), batch_size=8192, shuffle=True),
         DataLoader(TensorDataset(task.users), batch_size=256),
     )

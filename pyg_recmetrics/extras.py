@@ -5,13 +5,12 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def requires_extra(package: str, extra: str | None, needed_by: str) -> Iterator[None]:
+def requires_extra(package: str, extra: str, needed_by: str) -> Iterator[None]:
     """Turns a failed import inside into an error that says what to install.
 
     Args:
         package (str): The package that is imported.
-        extra (str or None): The extra of this package that installs it. `None` if
-            none does, as those who need it have it already.
+        extra (str): The extra of this package that installs it.
         needed_by (str): The function that needs it.
 
     Raises:
@@ -20,5 +19,5 @@ def requires_extra(package: str, extra: str | None, needed_by: str) -> Iterator[
     try:
         yield
     except ImportError as error:
-        wanted = package.lower() if extra is None else f"'pyg-recmetrics[{extra}]'"
-        raise ImportError(f"'{needed_by}' needs {package}: pip install {wanted}") from error
+        wanted = f"pip install 'pyg-recmetrics[{extra}]'"
+        raise ImportError(f"'{needed_by}' needs {package}: {wanted}") from error

@@ -24,7 +24,6 @@ from pyg_recmetrics import (
 )
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
-from tests.support.machines.missing_packages import hide_package
 
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
 
@@ -48,7 +47,8 @@ class TestEvaluate:
         assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (2, 2)
         assert result.user_counts.num_with_few_candidates == 1
         assert str(result).endswith(
-            "2 users evaluated, 2 without ground truth, 1 with fewer than 3 candidates"
+            "2 users evaluated, 2 without ground truth, 1 with fewer than 3 candidates\n"
+            "1 of 2 users have no training edges"
         )
 
     def test_the_default_metrics(self):
@@ -242,11 +242,6 @@ class TestEvaluator:
         assert moved.task.edge_weight.device.type == device.type
         assert len(evaluator.history) == 1
         assert evaluator.task.device.type == "cpu"
-
-    def test_lightning_is_asked_for_by_name(self, monkeypatch):
-        hide_package(monkeypatch, "lightning")
-        with pytest.raises(ImportError, match="pip install lightning"):
-            Evaluator(TASK).as_callback()
 
     @pytest.mark.parametrize("name", ["task", "metrics", "best", "should_stop", "history", "ties"])
     def test_what_was_prepared_cannot_be_replaced(self, name):

@@ -66,14 +66,6 @@ def test_other_errors_pass_through(error):
     assert raised.value is error
 
 
-def test_a_package_of_no_extra_is_named_itself():
-    with (
-        pytest.raises(ImportError, match=r"^'as_callback' needs Lightning: pip install lightning$"),
-        requires_extra("Lightning", None, "as_callback"),
-    ):
-        raise ImportError
-
-
 def test_nothing_happens_if_the_import_succeeds():
     with requires_extra("scipy", "statistics", "compare"):
         imported = re

@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -517,8 +516,6 @@ class TestSizes:
         for ties in ("random", "mean"):
             rank(SCORES, task, ties=ties, seed=of(3)).with_ties("random", seed=of(1))
         result = evaluate(SCORES, task, "recall@2", batch_size=of(2), keep_items=of(2), seed=of(1))
-        bootstrap = partial(result.confidence_interval, "recall@2", method="bootstrap")
-        assert bootstrap(seed=of(1), num_samples=of(50)) == bootstrap(seed=1, num_samples=50)
         split = transforms.PerUserSplit(num_val=of(1), num_test=of(2), seed=of(1))
         again = transforms.PerUserSplit(num_val=1, num_test=2, seed=1)
         graph = datasets.synthetic_interactions(of(20), of(30), mean_degree=5)

@@ -44,7 +44,7 @@ OF_SEVERAL_MODULES = {
     "fuzz": "random cases of everything",
     "large": "jobs of many parts that are killed",
     "layout": "this list",
-    "lightning": "the callback of an `Evaluator`",
+    "lightning": "an `Evaluator` and metric classes in a LightningModule",
     "lines": "the table of lines of code",
     "metrics/propensities": "one argument of several metrics",
     "notebooks": "notebooks/",

@@ -1,4 +1,4 @@
-"""An evaluator as a callback of Lightning, and metric classes in a LightningModule."""
+"""An evaluator and metric classes in a LightningModule."""
 
 import logging
 
@@ -7,6 +7,8 @@ import torch
 
 from pyg_recmetrics import Evaluator, evaluate, modules
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
+
+EDGES = torch.tensor([[0, 3], [3, 0]])
 
 
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec")  # in Lightning
@@ -34,7 +36,7 @@ class TestLightning:
         users = torch.utils.data.DataLoader(TASK.users, batch_size=2)
         trainer.fit(module, torch.utils.data.DataLoader(torch.zeros(4, 1)), users)
 
-    def module(self, pl):
+    def module(self, pl, evaluator):
         class Module(pl.LightningModule):
             """Its item scores are best after two epochs."""
 
@@ -50,6 +52,15 @@ class TestLightning:
                 better = self.current_epoch == 1
                 self.scores.data = GOOD_SCORES if better else BAD_SCORES
 
+            def on_train_epoch_end(self):
+                result = evaluator.to(self.device)(self)
+                self.log_dict(result.to_dict("_"))
+                self.trainer.should_stop |= evaluator.should_stop
+
+            def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
+                assert not self.training
+                return dst_index[self.scores.topk(k).indices].expand(len(src_index), -1)
+
             def validation_step(self, batch):
                 lists = self.scores.detach().topk(1).indices.expand(len(batch), -1)
                 row, item = TASK.truth
@@ -63,64 +74,25 @@ class TestLightning:
         return Module()
 
     def test_it_evaluates_logs_and_stops(self, pl):
-        evaluator = Evaluator(TASK, ["mrr@4", "recall@1"], patience=3)
-        trainer = self.trainer(
-            pl, [evaluator.as_callback(lambda module: module.scores.detach())], max_epochs=50
-        )
-        self.fit(trainer, self.module(pl))
+        evaluator = Evaluator(TASK, ["mrr@4", "recall@1"], edge_index=EDGES, patience=3)
+        trainer = self.trainer(pl, [], max_epochs=50)
+        self.fit(trainer, self.module(pl, evaluator))
         assert len(evaluator.history) == 5
         assert trainer.current_epoch == 5
         assert evaluator.history.best_index == 1
         assert evaluator.best.to_dict() == evaluate(GOOD_SCORES, TASK, evaluator.metrics)
         for name, mean in evaluator.history[-1].items():
-            assert float(trainer.callback_metrics[name]) == pytest.approx(mean)
+            logged = trainer.callback_metrics[name.replace("@", "_")]
+            assert float(logged) == pytest.approx(mean)
 
-    def test_other_callbacks_can_monitor_it(self, pl):
-        evaluator = Evaluator(TASK, ["mrr@4"])
-        stopping = pl.callbacks.EarlyStopping("mrr@4", mode="max", patience=2)
-        callback = evaluator.as_callback(lambda module: module.scores.detach())
-        trainer = self.trainer(pl, [callback, stopping], max_epochs=50)
-        self.fit(trainer, self.module(pl))
-        assert len(evaluator.history) == 4
-
-    def test_not_after_every_epoch(self, pl):
-        evaluator = Evaluator(TASK, ["mrr@4"])
-        callback = evaluator.as_callback(lambda module: module.scores.detach(), every_n_epochs=2)
-        trainer = self.trainer(pl, [callback], max_epochs=5)
-        self.fit(trainer, self.module(pl))
-        assert len(evaluator.history) == 2
-        with pytest.raises(ValueError, match="'every_n_epochs' needs to be a positive integer"):
-            evaluator.as_callback(every_n_epochs=0)
-        with pytest.raises(TypeError, match=r"'recommender' needs to be a function .*\(got str\)"):
-            evaluator.as_callback("model")
-
-    def test_names_without_signs_that_loggers_drop(self, pl):
-        evaluator = Evaluator(TASK, ["mrr@4", "ndcg(gain=exponential)@2"])
-        callback = evaluator.as_callback(lambda module: module.scores.detach(), sep="_")
+    def test_callbacks_can_monitor_it(self, pl):
+        evaluator = Evaluator(TASK, ["mrr@4", "ndcg(gain=exponential)@2"], edge_index=EDGES)
         stopping = pl.callbacks.EarlyStopping("ndcg_gain_exponential_2", mode="max", patience=2)
-        trainer = self.trainer(pl, [callback, stopping], max_epochs=50)
-        self.fit(trainer, self.module(pl))
+        self.fit(self.trainer(pl, [stopping], max_epochs=50), self.module(pl, evaluator))
         assert len(evaluator.history) == 4
-        for name, metric in (("mrr_4", "mrr@4"), (stopping.monitor, evaluator.metrics[1])):
-            mean = evaluator.history[-1][str(metric)]
-            assert float(trainer.callback_metrics[name]) == pytest.approx(mean)
-        with pytest.raises(ValueError, match="'sep' needs to be one of"):
-            evaluator.as_callback(sep="/")
-
-    def test_the_module_itself_is_evaluated_if_nothing_is_said(self, pl):
-        class Recommending(type(self.module(pl))):
-            def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
-                assert not self.training
-                return dst_index[self.scores.topk(k).indices].expand(len(src_index), -1)
-
-        evaluator = Evaluator(TASK, ["mrr@4"], edge_index=torch.tensor([[0, 3], [3, 0]]))
-        module = Recommending()
-        trainer = self.trainer(pl, [evaluator.as_callback()], max_epochs=2)
-        self.fit(trainer, module)
-        assert evaluator.history[1] == evaluate(GOOD_SCORES, TASK, ["mrr@4"])
 
     def test_metric_classes_are_logged_over_mini_batches(self, pl):
         trainer = self.trainer(pl, [], max_epochs=2)
-        self.fit(trainer, self.module(pl))
+        self.fit(trainer, self.module(pl, Evaluator(TASK, "mrr@4", edge_index=EDGES)))
         wanted = evaluate(GOOD_SCORES, TASK, "recall@1")["recall@1"]
         assert float(trainer.callback_metrics["val_recall"]) == pytest.approx(wanted)

@@ -62,8 +62,6 @@ _COLUMNS = (
 _COMPARISON = (
     _option("--baseline NAME", "compare all others with this one"),
     _option("--equivalence X", _EQUIVALENCE, type=_size),
-    _option("--test TEST", "t-test or randomization"),
-    _option("--seed N", "of random numbers: 0", type=int),
     _LEVEL,
     _DETERMINISTIC,
 )
@@ -112,7 +110,6 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option(_RESULTS, "results of recommenders; files of one NAME are its runs"),
             _option("--metrics NAME@K ..", "the metrics to compare"),
             *_COMPARISON,
-            _option("--simultaneous", "intervals that hold all together"),
             *_FORMS,
         ),
     ),

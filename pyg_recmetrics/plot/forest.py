@@ -172,6 +172,7 @@ def differences(
         )
     panels: dict[str, dict[str, _Row]] = {}
     sides = {}
+    firsts = {row.a for found in data_sets.values() for row in found}
     for data_set, found in data_sets.items():
         for row in found:
             if math.isnan(row.low):
@@ -182,7 +183,7 @@ def differences(
             title = _title(data_set, row.metric)
             side = "right" if is_higher_better(row.metric) else "left"
             name, first = f"minus {row.b}", row.a
-            if len({each.a for each in found}) == 1:
+            if len(firsts) == 1:
                 title = f"{title} of {row.a}"
             else:
                 name, first = f"{row.a}\n{name}", "the first"

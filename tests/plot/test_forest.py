@@ -41,6 +41,12 @@ def benchmark():
     return small_benchmark()
 
 
+@pytest.fixture(scope="module")
+def comparisons(benchmark):
+    options = {"metrics": "ndcg@3", "equivalence": "2%", "deterministic": DETERMINISTIC}
+    return {data_set: compare(by_name, **options) for data_set, by_name in benchmark.items()}
+
+
 def rows(axes):
     """The interval, the ticks of runs, the dot and the words of each row, from the top."""
     intervals = [x for x in axes.collections if isinstance(x, LineCollection)]
@@ -62,13 +68,17 @@ def assert_means(axes, by_name, metric):
 
 def assert_differences(axes, comparison, differences):
     assert len(axes.patches) == len(axes.texts)  # the zones
+    limit = 3 * min(max(-row.low, row.high) for row in differences)
     for (ends, _, dot, words), row, zone in zip(rows(axes), differences, axes.patches, strict=True):
-        assert ends == pytest.approx((row.low, row.high))
-        assert dot.get_xdata() == pytest.approx([row.difference])
+        is_far = max(-row.low, row.high) > limit  # an arrow at the edge, beside its number
+        edge = math.copysign(limit, row.difference)
+        wanted = (math.nan, math.nan, edge) if is_far else (row.low, row.high, row.difference)
+        assert [*ends, *dot.get_xdata()] == pytest.approx(wanted, nan_ok=True)
         is_filled = not same_color(dot.get_markerfacecolor(), "white")
         assert is_filled == comparison.is_significant(row)
         p = f"p = {format_p(row.p_adjusted)}".replace("= <", "< ")
-        assert words.split() == f"{lift_in_words(row)} {p} {comparison.star(row)}".split()
+        number = f"{row.difference:+.4g} " if is_far else ""
+        assert words.split() == f"{number}{lift_in_words(row)} {p} {comparison.star(row)}".split()
         bound = comparison.bound(row) or 0
         assert (zone.get_x(), zone.get_width()) == pytest.approx((-bound, 2 * bound))
 
@@ -85,14 +95,11 @@ def test_each_metric_has_axes_with_a_mean_of_each_recommender(results):
 
 
 @pytest.mark.parametrize("equivalence", [None, 0.02, "5%"])
-@pytest.mark.parametrize("simultaneous", [False, True])
-def test_each_difference_has_its_interval_and_what_is_too_small(results, equivalence, simultaneous):
-    options = {"equivalence": equivalence, "simultaneous": simultaneous, "metrics": METRICS[:2]}
-    comparison = compare(results, **options)
+def test_each_difference_has_its_interval_and_what_is_too_small(results, equivalence):
+    comparison = compare(results, equivalence=equivalence, metrics=METRICS[:2])
     figure, panels = plot.differences(comparison)
     for axes, metric in zip(panels, METRICS[:2], strict=True):
         assert_differences(axes, comparison, [row for row in comparison if row.metric == metric])
-    assert ("simultaneous" in figure.get_suptitle()) == simultaneous
     assert ("grey" in figure.get_suptitle()) == (equivalence is not None)
 
 
@@ -105,18 +112,16 @@ def test_each_data_set_has_axes_with_a_row_for_each_recommender(benchmark):
     assert [words for *_, words in rows(panels[2])] == ["", "-", ""]
 
 
-def test_each_data_set_has_axes_with_its_differences(benchmark):
-    comparison = benchmark.compare("ndcg@3", equivalence="2%", deterministic=DETERMINISTIC)
-    _, panels = plot.differences(comparison)
-    for axes, found in zip(panels[:2], comparison.values(), strict=False):
+def test_each_data_set_has_axes_with_its_differences(comparisons):
+    _, panels = plot.differences(comparisons)
+    for axes, found in zip(panels[:2], comparisons.values(), strict=False):
         assert_differences(axes, found, found)
     assert [words for *_, words in rows(panels[2])][::2] == ["-", "-"]
 
 
-def test_nothing_is_cut_and_no_text_lies_on_another(results, benchmark):
+def test_nothing_is_cut_and_no_text_lies_on_another(results, comparisons):
     long = {f"Matrix factorisation, {place} layers": results["Single"] for place in range(9)}
-    comparison = benchmark.compare("ndcg@3", equivalence="2%")
-    for figure, _ in (plot.means(long), plot.differences(comparison)):
+    for figure, _ in (plot.means(long), plot.differences(comparisons)):
         figure.draw_without_rendering()
         assert_apart(figure)
         assert_inside(figure)

@@ -22,7 +22,6 @@ from pyg_recmetrics import (
     evaluate,
     rank,
 )
-from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.results.cohorts import quantile_bins
 from tests.support.cases.random_tasks import random_scores, random_task
 
@@ -418,152 +417,26 @@ def test_a_ratio_of_sums_is_that_of_the_group(metric):
         assert of_both == pytest.approx((alone + other) / 2)
 
 
-NUM_USERS_OF_ITEM_GROUPS, NUM_ITEMS_OF_ITEM_GROUPS, K = 60, 14, 4
-METRICS_OF_ITEM_GROUPS = ["recall@2", "recall@4"]
-LABELS = ["small", "large", "large", None, "small", "none"]
-
-
-@pytest.fixture(scope="module")
-def labels():
-    return [LABELS[item % 6] for item in range(NUM_ITEMS_OF_ITEM_GROUPS)]
+NUM_USERS_OF_GAPS, K = 60, 4
 
 
 @pytest.fixture(scope="module")
 def task():
-    return random_task(
-        NUM_USERS_OF_ITEM_GROUPS, NUM_ITEMS_OF_ITEM_GROUPS, truth_share=0.15, seen_share=0.2
-    )
+    return random_task(NUM_USERS_OF_GAPS, 14, truth_share=0.15, seen_share=0.2)
 
 
 @pytest.fixture(scope="module")
-def result_of_item_groups(task):
-    return evaluate(random_scores(task, 1), task, METRICS_OF_ITEM_GROUPS, keep_items=K)
-
-
-def naive_parts(result, label, labels, users):
-    """The recall, the exposure and the relevance of a group of items, for some users."""
-    truth = [set() for _ in range(NUM_USERS_OF_ITEM_GROUPS)]
-    for user, item in result.task.truth.t().tolist():
-        truth[user].add(item)
-    recalls, exposures, relevances = [], [0.0, 0.0], [0, 0]
-    for user in users:
-        items = result.ranked.lists.to_matrix()[user].tolist()[:K]
-        own = {item for item in truth[user] if labels[item] == label}
-        if own:
-            recalls.append(len(own & set(items)) / len(own))
-        for place, item in enumerate(items):
-            if item >= 0:
-                exposure = 1 / math.log2(place + 2)
-                exposures[0] += exposure * (labels[item] == label)
-                exposures[1] += exposure
-        relevances[0] += len(own)
-        relevances[1] += len(truth[user])
-    share, deserved = exposures[0] / exposures[1], relevances[0] / relevances[1]
-    return {
-        f"recall@{K}": sum(recalls) / len(recalls) if recalls else math.nan,
-        f"exposure@{K}": share,
-        "relevance": deserved,
-        f"exposure@{K} / relevance": share / deserved if deserved else math.nan,
-    }
-
-
-class TestByItem:
-    def test_they_are_those_of_a_loop(self, result_of_item_groups, labels):
-        found = result_of_item_groups.by_item_group(labels, K)
-        assert list(found) == ["large", "none", "small"]
-        users = evaluated_mask(result_of_item_groups.ranked).nonzero().squeeze(1).tolist()
-        for label, means in found.items():
-            wanted = naive_parts(result_of_item_groups, label, labels, users)
-            values = {metric: mean.value for metric, mean in means.items()}
-            assert values == pytest.approx(wanted, nan_ok=True)
-
-    def test_intervals_are_close_to_those_of_a_jackknife(self, result_of_item_groups, labels):
-        found = result_of_item_groups.by_item_group(labels, K)["large"]
-        users = evaluated_mask(result_of_item_groups.ranked).nonzero().squeeze(1).tolist()
-        for metric, mean in found.items():
-            without = [
-                naive_parts(
-                    result_of_item_groups, "large", labels, [x for x in users if x != user]
-                )[metric]
-                for user in users
-            ]
-            center = sum(without) / len(without)
-            n = len(users)
-            variance = (n - 1) / n * sum((value - center) ** 2 for value in without)
-            quantile = stats.t.ppf(0.975, n - 1)
-            if "/" in metric:  # the interval of a ratio is one of its logarithm
-                width = math.log(mean.high / mean.low) / 2
-                assert width == pytest.approx(quantile * math.sqrt(variance) / mean.value, rel=0.05)
-                continue
-            margin = quantile * math.sqrt(variance)
-            assert (mean.high - mean.low) / 2 == pytest.approx(margin, rel=0.05)
-
-    def test_shares_of_all_groups_add_up(self, result_of_item_groups, labels):
-        every = [label or "rest" for label in labels]
-        means = result_of_item_groups.by_item_group(every, K).values()
-        for share in (f"exposure@{K}", "relevance"):
-            assert sum(mean[share].value for mean in means) == pytest.approx(1)
-        (whole,) = result_of_item_groups.by_item_group([1] * NUM_ITEMS_OF_ITEM_GROUPS, K).values()
-        assert whole[f"exposure@{K} / relevance"].value == 1
-        assert whole[f"recall@{K}"].value == pytest.approx(
-            result_of_item_groups.values_of(f"recall@{K}")[0].nanmean()
-        )
-
-    def test_labels_in_another_order_than_the_items_are_refused(
-        self, result_of_item_groups, labels
-    ):
-        series = pd.Series(labels)
-        ours = result_of_item_groups.by_item_group(labels, K)
-        assert str(result_of_item_groups.by_item_group(series, K)) == str(ours)
-        with pytest.raises(ValueError, match=r"'groups' .* in their order"):
-            result_of_item_groups.by_item_group(series.sort_values(), K)
-
-    def test_the_table(self, result_of_item_groups, labels):
-        head, _, *rows, note = str(
-            result_of_item_groups.by_item_group(labels, K, level=0.9)
-        ).splitlines()
-        assert head.split("  ")[0] == "items"
-        assert len(rows) == 3
-        assert note == "±: 90% confidence interval of the mean over users"
-
-    def test_persons_are_drawn_with_all_rows(self, task, labels):
-        person = torch.arange(NUM_USERS_OF_ITEM_GROUPS) // 3
-        scores = random_scores(task, 1)
-        rows = evaluate(scores, task, METRICS_OF_ITEM_GROUPS, keep_items=K)
-        persons = evaluate(scores, task.with_person(person), METRICS_OF_ITEM_GROUPS, keep_items=K)
-        one, other = rows.by_item_group(labels, K), persons.by_item_group(labels, K)
-        for label in one:
-            for metric, mean in one[label].items():
-                assert other[label][metric].value == pytest.approx(mean.value)
-                assert other[label][metric].low != mean.low
-        assert "for other persons" in str(other)
-
-    def test_it_is_the_same_on_every_device(self, device, task, result_of_item_groups, labels):
-        scores = random_scores(task, 1).to(device)
-        moved = evaluate(scores, task.to(device), METRICS_OF_ITEM_GROUPS, keep_items=K)
-        assert str(moved.by_item_group(labels, K)) == str(
-            result_of_item_groups.by_item_group(labels, K)
-        )
-
-    def test_what_is_wrong_is_named(self, task, result_of_item_groups, labels):
-        with pytest.raises(ValueError, match=r"shape \[14\], a label for every item \(got \[3\]"):
-            result_of_item_groups.by_item_group([0, 1, 2], K)
-        with pytest.raises(ValueError, match=f"'k' needs to be at most {K}"):
-            result_of_item_groups.by_item_group(labels, K + 1)
-        without = evaluate(random_scores(task, 1), task, "recall@4")
-        with pytest.raises(ValueError, match="keep_items"):
-            without.by_item_group(labels, K)
-        with pytest.raises(ValueError, match="'level' needs to be"):
-            result_of_item_groups.by_item_group(labels, K, level=2)
+def result_of_gaps(task):
+    return evaluate(random_scores(task, 1), task, ["recall@2", f"recall@{K}"])
 
 
 class TestGaps:
-    def test_of_users_in_groups_of_their_own(self, result_of_item_groups):
-        groups = [user % 3 for user in range(NUM_USERS_OF_ITEM_GROUPS)]
-        found = result_of_item_groups.by(groups)
+    def test_of_users_in_groups_of_their_own(self, result_of_gaps):
+        groups = [user % 3 for user in range(NUM_USERS_OF_GAPS)]
+        found = result_of_gaps.by(groups)
         gaps = [gap for gap in found.gaps() if gap.metric == "recall@2"]
         assert [(gap.a, gap.b) for gap in gaps] == list(combinations(range(3), 2))
-        values = result_of_item_groups.values_of("recall@2")[0]
+        values = result_of_gaps.values_of("recall@2")[0]
         for gap in gaps:
             parts = [values[torch.tensor(groups) == label] for label in (gap.a, gap.b)]
             parts = [part[~part.isnan()] for part in parts]
@@ -579,43 +452,54 @@ class TestGaps:
             assert gap.ratio / gap.ratio_low == pytest.approx(factor)
             assert gap.ratio_high / gap.ratio == pytest.approx(factor)
 
-    def test_of_items_that_share_their_users(self, result_of_item_groups, labels):
-        found = result_of_item_groups.by_item_group(labels, K)
-        by_pair = {(gap.metric, gap.a): gap for gap in found.gaps("small")}
-        gap = by_pair[f"exposure@{K}", "large"]
-        large, small = (found[label][f"exposure@{K}"] for label in ("large", "small"))
-        assert gap.difference == pytest.approx(large.value - small.value)
-        # More for one group is less for the other, so that errors add up.
-        apart = math.hypot(large.high - large.value, small.high - small.value)
-        assert gap.high - gap.difference > apart
+    def test_of_items_that_share_their_users(self, task, result_of_gaps):
+        """The errors of both are those of leaving out one user at a time."""
+        found = result_of_gaps.recall_by_popularity(K, 2)
+        (gap,) = found.gaps()
+        ranked, popularity = result_of_gaps.ranked, task.seen[1].bincount(minlength=14)
+        user, item = ranked.edge_label_index
+        is_popular = popularity[item] >= int(gap.b.split("-")[0])
+        recalls = torch.stack(
+            [
+                user[edges].bincount(ranked.rank[edges] <= K, NUM_USERS_OF_GAPS)
+                / user[edges].bincount(minlength=NUM_USERS_OF_GAPS)
+                for edges in (~is_popular, is_popular)
+            ]
+        )
+        others = [torch.arange(NUM_USERS_OF_GAPS) != one for one in range(NUM_USERS_OF_GAPS)]
+        first, second = torch.stack([recalls[:, rest].nanmean(dim=1) for rest in others], dim=1)
+        error = (NUM_USERS_OF_GAPS - 1) * (first - second).std(correction=0)
+        error /= math.sqrt(NUM_USERS_OF_GAPS - 1)
+        num_users = min(mean[f"recall@{K}"].num_users for mean in found.values())
+        margin = stats.t.ppf(0.975, num_users - 1) * float(error)
+        assert gap.difference == pytest.approx(float(recalls.nanmean(dim=1).diff()) * -1)
+        assert gap.high - gap.difference == pytest.approx(margin, rel=0.05)
 
-    def test_a_group_with_itself(self, result_of_item_groups, labels):
-        found = result_of_item_groups.by_item_group([1, 2] * (NUM_ITEMS_OF_ITEM_GROUPS // 2), K)
-        assert next(iter(found.gaps(1))).a == 2
-        assert len(result_of_item_groups.by([0] * NUM_USERS_OF_ITEM_GROUPS).gaps()) == 0
+    def test_a_group_with_itself(self, result_of_gaps):
+        halves = [user % 2 for user in range(NUM_USERS_OF_GAPS)]
+        assert next(iter(result_of_gaps.by(halves).gaps(0))).a == 1
+        assert len(result_of_gaps.by([0] * NUM_USERS_OF_GAPS).gaps()) == 0
 
-    def test_popularity_and_degree_have_gaps(self, result_of_item_groups):
+    def test_popularity_and_degree_have_gaps(self, result_of_gaps):
         pd = pytest.importorskip("pandas")
         for found in (
-            result_of_item_groups.by_degree(2),
-            result_of_item_groups.recall_by_popularity(2, 2),
+            result_of_gaps.by_degree(2),
+            result_of_gaps.recall_by_popularity(2, 2),
         ):
             frame = found.gaps().to_pandas()
             assert isinstance(frame, pd.DataFrame)
             assert frame.metric.is_unique
             assert frame.low[0] < frame.difference[0] < frame.high[0]
 
-    def test_the_table_and_the_sequence(self, result_of_item_groups):
-        gaps = result_of_item_groups.by(
-            [user % 3 for user in range(NUM_USERS_OF_ITEM_GROUPS)]
-        ).gaps()
+    def test_the_table_and_the_sequence(self, result_of_gaps):
+        gaps = result_of_gaps.by([user % 3 for user in range(NUM_USERS_OF_GAPS)]).gaps()
         assert repr(gaps) == "Gaps(6 gaps)"
         assert gaps[0] is gaps[:1][0]
         assert str(gaps).splitlines()[-1] == "difference: a - b; ratio: a / b"
 
-    def test_another_reference_is_named(self, result_of_item_groups):
+    def test_another_reference_is_named(self, result_of_gaps):
         with pytest.raises(ValueError, match=r"'reference' needs to be one of \[0, 1\] \(got 2\)"):
-            result_of_item_groups.by([user % 2 for user in range(NUM_USERS_OF_ITEM_GROUPS)]).gaps(2)
+            result_of_gaps.by([user % 2 for user in range(NUM_USERS_OF_GAPS)]).gaps(2)
 
     def test_there_is_no_ratio_to_zero(self):
         truth = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 1]])

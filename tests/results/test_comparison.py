@@ -64,9 +64,8 @@ def results(task):
 
 
 class TestNumbers:
-    @pytest.mark.parametrize("test", ["t-test", "randomization"])
-    def test_they_are_those_of_scipy_and_of_loops(self, results, test):
-        frame = compare(results, test=test, level=0.9).to_pandas()
+    def test_they_are_those_of_scipy_and_of_loops(self, results):
+        frame = compare(results, level=0.9).to_pandas()
         assert list(frame.columns) == COLUMNS
         pairs = list(combinations(results, 2))
         keys = [(metric, a, b) for metric in METRICS for a, b in pairs]
@@ -76,20 +75,7 @@ class TestNumbers:
             pairs = [(x, y) for x, y in zip(a, b, strict=True) if x == x and y == y]
             x, y = np.array(pairs).T
             t_test = stats.ttest_rel(x, y)
-            expected = {
-                "t-test": lambda t_test=t_test: t_test.pvalue,
-                "randomization": lambda x=x, y=y: (
-                    stats.permutation_test(
-                        (x, y),
-                        lambda x, y, axis: (x - y).mean(axis),
-                        permutation_type="samples",
-                        vectorized=True,
-                        rng=1,
-                    ).pvalue
-                ),
-            }[test]()
-            tolerance = 0.02 if test == "randomization" else 1e-12
-            assert row.p_value == pytest.approx(expected, abs=tolerance)
+            assert row.p_value == pytest.approx(t_test.pvalue, abs=1e-12)
             assert row.difference == pytest.approx(results[row.a][row.metric] - y.mean())
             assert (row.low, row.high) == pytest.approx(tuple(t_test.confidence_interval(0.9)))
             assert (row.mean_a, row.mean_b) == pytest.approx((x.mean(), y.mean()))
@@ -199,8 +185,6 @@ class TestNames:
             compare({"good": good, "other": {"recall@3": 0.5}})
         with pytest.raises(TypeError, match=r"'results' needs to hold .* \(got float\)"):
             compare({"good": good, "other": [good, 0.5]})
-        with pytest.raises(ValueError, match=r"'test' needs to be one of \['t-test', 'random"):
-            compare({"a": good, "b": good}, test="sign")
         with pytest.raises(ValueError, match="'level' needs to be"):
             compare({"a": good, "b": good}, level=95)
 
@@ -369,79 +353,6 @@ class TestStars:
         assert compare(numbered, deterministic=[1, 2]).protocol.uncovered == []
 
 
-class TestFamily:
-    def test_one_primary_metric_is_tested_and_others_are_described(self, results):
-        every, one = compare(results), compare(results, primary="ndcg@3")
-        for row, same in zip(every, one, strict=True):
-            assert (same.difference, same.low, same.high) == (row.difference, row.low, row.high)
-            if row.metric == "ndcg@3":
-                assert same.p_value == row.p_value
-                assert same.p_adjusted <= row.p_adjusted
-            else:
-                assert math.isnan(same.p_value)
-                assert same.verdict is None
-                assert not one.is_significant(same)
-        assert "adjusted for 3 tests of 1 metric by Holm's method" in str(one)
-        for wrong in ("mrr@3", "no metric", "ndcg"):
-            with pytest.raises(
-                ValueError, match=rf"'primary' needs to be one .* \(got '{wrong}'\)"
-            ):
-                compare(results, primary=wrong)
-        with pytest.raises(TypeError, match=r"'primary' needs to be a single metric \(got list\)"):
-            compare(results, primary=["ndcg@3"])
-
-    def test_a_primary_metric_is_one_of_single_users(self, task):
-        a, b = (evaluate(scores_of(task, 0.5, seed), task, ["mrr@3", "gini@3"]) for seed in (0, 1))
-        with pytest.raises(ValueError, match=r"user has a value of \(got 'gini@3', which has"):
-            compare({"a": a, "b": b}, primary="gini@3")
-
-    def test_simultaneous_intervals_agree_with_stars(self, results):
-        single, together = compare(results), compare(results, simultaneous=True)
-        for row, wider in zip(single, together, strict=True):
-            assert wider.high - wider.low > row.high - row.low
-            assert together.is_significant(wider) == (not wider.low <= 0 <= wider.high)
-            assert wider.p_value == row.p_value
-        assert any(map(together.is_significant, together))
-        assert "interval of all differences together" in str(together)
-        assert "'simultaneous=True' corrects it, too" in str(single)
-        with pytest.raises(ValueError, match="'t-test' for simultaneous intervals"):
-            compare(results, simultaneous=True, test="randomization")
-        with pytest.raises(TypeError, match="'simultaneous'"):
-            compare(results, simultaneous=1)
-
-    @pytest.mark.parametrize("num_users", [2, 3, 4, 5, 8])
-    def test_they_agree_with_few_users_at_every_level(self, num_users):
-        """With few users, many signs give the same t-statistics, and some users all agree."""
-        seen = set()
-        for seed in range(4):
-            task = random_task(num_users, 12, truth_share=0.3, seen_share=0.1)
-            skills = {"a": 0.6, "b": 0.2, "c": 0.0}
-            found = {
-                name: evaluate(scores_of(task, skill, 10 * seed + i), task, ["mrr", "recall@2"])
-                for i, (name, skill) in enumerate(skills.items())
-            }
-            for level in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95):
-                for asked in (None, "mrr"):
-                    comparison = compare(found, metrics=asked, level=level, simultaneous=True)
-                    for row in comparison:
-                        leaves_out = not row.low <= 0 <= row.high
-                        assert comparison.is_significant(row) == leaves_out
-                        seen.add(leaves_out)
-        assert seen == {True, False} or num_users == 2
-
-    def test_a_single_test_is_no_family(self, results):
-        pair = {name: results[name] for name in ("good", "fair")}
-        text = str(compare(pair, metrics="ndcg@3", simultaneous=True))
-        assert "a single test by random signs of users" in text
-        assert "together" not in text
-
-    def test_the_seed_decides_about_simultaneous_intervals(self, results):
-        state = torch.get_rng_state()
-        one, same, other = (compare(results, simultaneous=True, seed=seed) for seed in (1, 1, 2))
-        assert list(one) == list(same) != list(other)
-        assert torch.equal(torch.get_rng_state(), state)
-
-
 class TestSelect:
     def test_notes_say_how_many_tests_p_values_are_corrected_for(self, results):
         comparison = compare(results)
@@ -454,7 +365,7 @@ class TestSelect:
         ):
             assert len(selected) < 9
             assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(selected)
-            assert "'simultaneous=True' corrects it, too" in str(selected)
+            assert "intervals are not corrected for several tests" in str(selected)
 
     def test_a_string_is_one_metric(self, results):
         comparison = compare(results)
@@ -484,16 +395,10 @@ class TestSelect:
 class TestNothingToSay:
     def test_where_nothing_is_tested_there_is_no_note_on_tests(self, task):
         a, b = (evaluate(scores_of(task, 0.5, seed), task, ["coverage@3"]) for seed in (0, 1))
-        for options in ({}, {"simultaneous": True}):
-            text = str(compare({"a": a, "b": b}, equivalence=0.1, **options))
-            assert "tests" not in text
-            assert "(*)" not in text
-            assert "a - b: the difference; an interval and a test need values of two" in text
-
-    def test_what_is_described_has_no_note_on_tests(self, results):
-        selected = compare(results, primary="ndcg@3").select("recall@3")
-        assert "p: only ndcg@3 is tested" in str(selected)
-        assert "(*)" not in str(selected)
+        text = str(compare({"a": a, "b": b}, equivalence=0.1))
+        assert "tests" not in text
+        assert "(*)" not in text
+        assert "a - b: the difference; an interval and a test need values of two" in text
 
     def test_rounding_noise_is_no_difference(self):
         """Users swap their values, so that only rounding is left of the mean difference."""
@@ -573,7 +478,7 @@ def row(metric, verdict, difference=0.01, lift=5.0, p=0.01, a="A", b="B"):
 def say(*rows, uncovered=(), bound=None):
     equivalence = None if bound is None else Equivalence(bound, is_share=False)
     num_runs = dict.fromkeys("ABC", 2) | dict.fromkeys(uncovered, 1)
-    protocol = Protocol("t-test", 0.95, equivalence, None, False, num_runs, (), USERS)
+    protocol = Protocol(0.95, equivalence, num_runs, (), USERS, trials={})
     return Comparison(rows, protocol, {}).claims()
 
 
@@ -772,21 +677,18 @@ def test_equivalence_prints_as_it_was_given(value, text):
     assert str(Equivalence.of(value)) == text
 
 
-TESTED = PairedDifferenceOfProtocol("mrr", "A", "B", 0.1, 0.05, 0.15, p_value=0.01)
-DESCRIBED = PairedDifferenceOfProtocol("map", "A", "B", 0.1, 0.05, 0.15)
+TESTED = PairedDifferenceOfProtocol("mrr", "A", "B", 0.1, 0.05, 0.15, p_value=0.01, p_adjusted=0.01)
 OF_ALL = PairedDifferenceOfProtocol("coverage@3", "A", "B", 0.1)
 
 
 def make(**options):
     wanted = {
-        "test": "t-test",
         "level": 0.95,
         "equivalence": None,
-        "primary": None,
-        "simultaneous": False,
         "num_runs": {"A": 1, "B": 1, "C": 1},
         "deterministic": ("A", "B"),
         "nouns": USERS,
+        "trials": {},
         "num_tests": 1,
         "num_tested_metrics": 1,
     }
@@ -802,23 +704,20 @@ INTERVAL = "a - b: mean difference over users ± its 95% confidence interval, fo
 
 def test_a_single_test():
     assert notes() == [INTERVAL, "p: paired t-test, a single test; *: at most 0.05"]
-    assert notes(simultaneous=True, nouns=USERS._replace(drawn="persons")) == [
-        INTERVAL.replace("other users", "other persons"),
-        "p: paired t-test, a single test by random signs of persons; *: at most 0.05",
-    ]
+    assert notes(nouns=USERS._replace(drawn="persons"))[0] == INTERVAL.replace(
+        "other users", "other persons"
+    )
 
 
 def test_several_tests_are_counted_whether_they_are_shown_or_not():
     several = {"num_tests": 12, "num_tested_metrics": 2}
     assert notes(**several)[1:] == [
         "p: paired t-test, adjusted for 12 tests of 2 metrics by Holm's method; *: at most 0.05",
-        "an interval is one of a single difference; 'simultaneous=True' corrects it, too",
+        "intervals are not corrected for several tests",
     ]
-    assert notes(**several, simultaneous=True, level=0.9) == [
-        "a - b: mean difference over users ± its 90% confidence interval of all differences "
-        "together, for other users",
-        "p: paired t-test, adjusted for 12 tests of 2 metrics by the largest of all; *: at most "
-        "0.1",
+    assert notes(level=0.9) == [
+        INTERVAL.replace("95%", "90%"),
+        "p: paired t-test, a single test; *: at most 0.1",
     ]
     assert "12 tests of 1 metric by" in notes(num_tests=12, num_tested_metrics=1)[1]
 
@@ -828,16 +727,13 @@ def test_what_is_not_tested_needs_no_words_on_tests():
     assert notes(OF_ALL, **untested, deterministic=()) == [
         "a - b: the difference; an interval and a test need values of two users or more"
     ]
-    assert notes(DESCRIBED, primary=metrics.parse("mrr"), deterministic=()) == [
-        INTERVAL,
-        "p: only mrr is tested",
-    ]
 
 
-def test_stars_in_brackets_are_explained_where_they_may_stand():
+def test_stars_in_brackets_are_explained_where_they_stand():
     said = "(*): for these trained models; other seeds of A, B are not covered"
     assert notes(deterministic=())[-1] == said
     assert notes(deterministic=("B", "C"))[-1] == said.replace("A, B", "A")
+    assert "(*)" not in str(notes(TESTED._replace(p_adjusted=0.06), deterministic=()))
 
 
 def test_runs_and_equivalence_and_a_caution():
@@ -891,9 +787,9 @@ def results_of_same_numbers(task_of_same_numbers):
     "options",
     [
         {},
-        {"level": 0.8, "simultaneous": True},
+        {"level": 0.8},
         {"equivalence": "5%"},
-        {"baseline": "a", "primary": "ndcg@3", "deterministic": "b"},
+        {"baseline": "a", "deterministic": "b"},
         {"metrics": ["mrr@2", "r_precision"]},
     ],
 )

@@ -14,22 +14,18 @@ from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, 
 from pyg_recmetrics.results import estimates
 from pyg_recmetrics.results.estimates import (
     Basis,
-    LargestOfAll,
     Sample,
     alpha_of,
     difference_of_users,
     holm,
-    interval_of_mean,
     mean_of_runs,
     mean_of_users,
-    randomization_test,
     ratio_of_sums,
     t_quantile,
 )
 from pyg_recmetrics.results.notes import caution, caution_on_persons
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
-from tests.support.references.bootstrap import bca_quantiles
 from tests.support.references.variance_components import margin_over_runs
 
 pytest.importorskip("scipy")
@@ -372,33 +368,6 @@ def result(task):
 
 
 class TestIntervals:
-    def test_bootstrap_means_are_those_of_a_loop_over_the_same_draws(self, result):
-        values = result.values_of("ndcg@3")[0]
-        values = values[~values.isnan()]
-        generator = torch.Generator().manual_seed(7)
-        drawn = torch.randint(len(values), (50, len(values)), generator=generator).tolist()
-        means = [float(np.mean([values.tolist()[user] for user in row])) for row in drawn]
-        assert estimates.bootstrap_means(Sample(values), 50, seed=7).tolist() == pytest.approx(
-            means
-        )
-        found = result.confidence_interval("ndcg@3", 0.9, "bootstrap", num_samples=50, seed=7)
-        ends = bca_quantiles(values.numpy(), np.ones(len(values)), means, 0.9)
-        assert found == pytest.approx(tuple(np.quantile(means, ends)))
-
-    def test_chunks_make_no_difference(self, monkeypatch, result):
-        whole = result.confidence_interval("ndcg@3", method="bootstrap")
-        monkeypatch.setattr(estimates, "_NUM_DRAWS", 500)
-        assert result.confidence_interval("ndcg@3", method="bootstrap") == whole
-
-    def test_bootstrap_agrees_with_scipy(self, result):
-        values = result.values_of("recall@2")[0]
-        values = values[~values.isnan()].numpy()
-        theirs = stats.bootstrap(
-            (values,), np.mean, method="BCa", n_resamples=20000, rng=0
-        ).confidence_interval
-        ours = result.confidence_interval("recall@2", method="bootstrap", num_samples=20000)
-        assert ours == pytest.approx(tuple(theirs), abs=0.03 * (theirs.high - theirs.low))
-
     @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
     def test_the_t_interval_is_that_of_scipy(self, result, level):
         values = result.values_of("recall@2")[0]
@@ -406,68 +375,44 @@ class TestIntervals:
         expected = stats.t.interval(
             level, len(values) - 1, loc=values.mean(), scale=stats.sem(values)
         )
-        assert result.confidence_interval("recall@2", level, "t") == pytest.approx(expected)
+        assert result.confidence_interval("recall@2", level) == pytest.approx(expected)
 
     def test_it_is_the_same_on_every_device(self, device, task, result):
         moved = evaluate(random_scores(task, 1).to(device), task.to(device), METRICS_OF_INFERENCE)
-        for method in ("t", "bootstrap"):
-            expected = result.confidence_interval("ndcg@3", method=method)
-            found = moved.confidence_interval("ndcg@3", method=method)
-            assert found == pytest.approx(expected, rel=1e-12)
+        expected = result.confidence_interval("ndcg@3")
+        assert moved.confidence_interval("ndcg@3") == pytest.approx(expected, rel=1e-12)
 
-    def test_by_default_it_is_what_the_table_shows(self, result):
+    def test_it_is_what_the_table_shows(self, result):
         low, high = result.confidence_interval("r_precision")
         assert f"{result['r_precision']:.4f} ± {(high - low) / 2:.4f}".replace("± 0", "± ") in str(
             result
         )
 
-    def test_the_seed_decides_and_no_global_state_is_touched(self, result):
-        state = torch.get_rng_state()
-        interval = result.confidence_interval("ndcg@3", method="bootstrap")
-        assert torch.equal(torch.get_rng_state(), state)
-        torch.rand(1)
-        assert result.confidence_interval("ndcg@3", method="bootstrap") == interval
-        assert result.confidence_interval("ndcg@3", method="bootstrap", seed=1) != interval
-
     def test_it_holds_the_mean_as_often_as_promised(self):
         """Of intervals of 200 samples from a skewed distribution, nine in ten hold its mean."""
         samples = torch.distributions.Exponential(1.0)
         torch.manual_seed(0)
-        for method in ("bootstrap", "t"):
-            held = 0
-            for _ in range(200):
-                values = samples.sample((80,)).double()
-                low, high = estimates.interval_of_mean(Sample(values), 0.9, method, num_samples=300)
-                held += low <= 1 <= high
-            assert 0.82 <= held / 200 <= 0.95
+        held = 0
+        for _ in range(200):
+            low, high = Sample(samples.sample((80,)).double()).estimate.interval(0.9)
+            held += low <= 1 <= high
+        assert 0.82 <= held / 200 <= 0.95
 
     def test_a_single_user_has_no_interval(self):
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [1]]))
         result = EvaluationResult(ranked, ["recall@1"])
-        for method in ("bootstrap", "t"):
-            assert all(map(math.isnan, result.confidence_interval("recall@1", method=method)))
+        assert all(map(math.isnan, result.confidence_interval("recall@1")))
         assert "±" not in str(result)
-
-    def test_the_printed_table_has_the_t_interval(self, result):
-        low, high = result.confidence_interval("ndcg@3", method="t")
-        margin = f"{(high - low) / 2:.4f}"[1:]
-        assert f"{result['ndcg@3']:.4f} ± {margin}" in str(result)
 
     def test_what_is_wrong_is_named(self, result):
         for level in (0, 1, 95, "a", True):
             with pytest.raises(ValueError, match=r"'level' needs to be a number between 0 and 1"):
                 result.confidence_interval("ndcg@3", level)
-        with pytest.raises(ValueError, match=r"'method' needs to be one of \['t', 'bootstrap'"):
-            result.confidence_interval("ndcg@3", method="jackknife")
-        with pytest.raises(ValueError, match="'num_samples' needs to be a positive integer"):
-            result.confidence_interval("ndcg@3", num_samples=0)
 
 
-def p_value(difference, test="t-test", **options):
+def p_value(difference):
     sample = Sample(difference)
-    if test == "t-test":
-        return sample.estimate.uncertainty.p_value(sample.mean)
-    return estimates.randomization_test(sample, **options)
+    return sample.estimate.uncertainty.p_value(sample.mean)
 
 
 def t_interval(difference, level):
@@ -497,35 +442,14 @@ class TestPairedTests:
         a[1], b[1] = 0.25, 0.75
         difference = estimates.paired_difference(torch.tensor(a), torch.tensor(b))
         t_test = stats.ttest_rel(a, b)
-        assert p_value(difference, "t-test") == pytest.approx(t_test.pvalue)
+        assert p_value(difference) == pytest.approx(t_test.pvalue)
         interval = t_test.confidence_interval(0.9)
         assert t_interval(difference, 0.9) == pytest.approx(tuple(interval))
 
-    def test_randomization_tries_all_signs_of_a_few_users(self):
-        difference = torch.tensor([0.5, -0.25, 0.0, 1.0, 0.75, 0.25], dtype=torch.double)
-        signs = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1).T
-        means = (signs * difference.numpy()).mean(axis=1)
-        expected = np.mean(np.abs(means) >= float(difference.mean()) - 1e-12)
-        assert p_value(difference, "randomization") == pytest.approx(expected)
-
-    def test_randomization_draws_signs_of_many_users(self):
-        generator = torch.Generator().manual_seed(0)
-        difference = torch.randn(300, generator=generator, dtype=torch.double) + 0.12
-        p = p_value(difference, "randomization", num_samples=2000)
-        assert p == p_value(difference, "randomization", num_samples=2000)
-        assert p == pytest.approx(p_value(difference, "t-test"), abs=0.015)
-
-    @pytest.mark.parametrize("test", ["t-test", "randomization"])
-    def test_no_difference_and_nothing_but_a_difference(self, test):
+    def test_no_difference_and_nothing_but_a_difference(self):
         zero = torch.zeros(20, dtype=torch.double)
-        assert p_value(zero, test) == 1
-        assert p_value(zero + 1, test) < 1e-3
-
-    def test_randomization_of_one_user_who_differs(self):
-        """Both assignments of signs are as extreme."""
-        difference = torch.zeros(30, dtype=torch.double)
-        difference[7] = 0.5
-        assert p_value(difference, "randomization") == 1
+        assert p_value(zero) == 1
+        assert p_value(zero + 1) < 1e-3
 
     def test_rounding_is_no_difference(self):
         a = torch.tensor([0.3, 0.3, 0.0], dtype=torch.double)
@@ -575,99 +499,6 @@ class TestAlpha:
             assert thousandths / 1000 / num_tests * num_tests <= alpha_of(level)
         assert 6 * 0.05 > 0.3
         assert holm([0.05] * 6)[0] <= alpha_of(0.7)
-
-
-def draw_of_multiple_tests(num_users, num_tests, correlation, seed, difference=0.0):
-    """Differences of users that are correlated between tests, some of them undefined."""
-    generator = np.random.default_rng(seed)
-    common = generator.standard_normal((num_users, 1))
-    own = generator.standard_normal((num_users, num_tests))
-    values = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own + difference
-    values[generator.random(values.shape) < 0.1] = np.nan
-    return values
-
-
-def p_values(values):
-    return [float(stats.ttest_1samp(x[~np.isnan(x)], 0).pvalue) for x in values.T]
-
-
-class TestLargestOfAll:
-    def test_it_is_a_loop_over_the_same_signs(self):
-        values = draw_of_multiple_tests(30, 3, 0.5, seed=0)
-        found = LargestOfAll(torch.tensor(values), None, num_samples=40, seed=3)
-        generator = torch.Generator().manual_seed(3)
-        signs = 2 * torch.randint(2, (40, 30), generator=generator, dtype=torch.int8).numpy() - 1.0
-        smallest = [min(p_values(values * sign[:, None])) for sign in signs]
-        p = p_values(values)
-        wanted = [(1 + sum(x <= y for x in smallest)) / 41 for y in p]
-        assert found.adjust(p) == pytest.approx(wanted)
-        assert found.adjust([math.nan, 0.0])[1] == pytest.approx(1 / 41)
-
-    def test_rows_of_a_person_keep_one_sign(self):
-        """Each row twice, as rows of one person, is as if each row stood once."""
-        values = torch.tensor(draw_of_multiple_tests(25, 2, 0.3, seed=1))
-        once = LargestOfAll(values, None, num_samples=99, seed=0)
-        person = torch.arange(25).repeat(2)
-        twice = LargestOfAll(values.repeat(2, 1), person, num_samples=99, seed=0)
-        assert once.adjust([0.01, 0.2, 0.7]) == twice.adjust([0.01, 0.2, 0.7])
-        assert once.alpha_of_each(0.9) == pytest.approx(twice.alpha_of_each(0.9))
-
-    def test_chunks_make_no_difference(self, monkeypatch):
-        values = torch.tensor(draw_of_multiple_tests(40, 3, 0.5, seed=2))
-        whole = LargestOfAll(values, None, num_samples=64, seed=1).adjust([0.01, 0.1])
-        monkeypatch.setattr(estimates, "_NUM_SIGNS_AT_ONCE", 400)
-        assert LargestOfAll(values, None, num_samples=64, seed=1).adjust([0.01, 0.1]) == whole
-
-    @pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95, 0.99])
-    def test_intervals_agree_with_p_values(self, level):
-        found = LargestOfAll(
-            torch.tensor(draw_of_multiple_tests(50, 4, 0.5, seed=3)), None, 999, seed=0
-        )
-        alpha_of_each = found.alpha_of_each(level)
-        for p in [*np.geomspace(1e-4, 1, 200), *found._smallest.tolist()]:
-            # There are 1,000 possible values, one of which is that of the level.
-            is_significant = round(1000 * found.adjust([p])[0]) <= round(1000 * (1 - level))
-            assert (found.adjust([p])[0] <= alpha_of(level)) == is_significant
-            assert is_significant == (p < alpha_of_each)
-
-    @pytest.mark.parametrize(
-        "differences",
-        [[0.1, 0.2, 0.4], [0.3, 0.3, 0.3], [0.7, 0.1 + 0.2, 0.3], [0.5, 0.5 + 1e-6, 0.5 - 2e-6]],
-    )
-    def test_signs_that_change_nothing_are_as_large_as_what_was_found(self, differences):
-        """With three users, a quarter of all signs leave the t-statistic as it is."""
-        found = LargestOfAll(torch.tensor(differences, dtype=torch.double)[:, None], None, 2000, 0)
-        generator = torch.Generator().manual_seed(0)
-        signs = torch.randint(2, (2000, 3), generator=generator, dtype=torch.int8)
-        num_same = int(((signs == signs[:, :1]).all(dim=1)).sum())
-        assert 400 < num_same < 600
-        x = np.array(differences)
-        with np.errstate(divide="ignore"):
-            t = x.mean() / stats.sem(x) if np.ptp(x) > 1e-12 else np.inf
-        p = 2 * stats.t.sf(t, 2)
-        for rounded in (p, p * (1 + 1e-15), p * (1 - 1e-15)):
-            assert found.adjust([rounded])[0] == (1 + num_same) / 2001
-
-    def test_tests_that_are_one_need_no_correction_and_others_that_of_sidak(self):
-        same = torch.tensor(draw_of_multiple_tests(200, 1, 0.0, seed=4)).repeat(1, 5)
-        assert LargestOfAll(same, None, 4000, 0).adjust([0.05])[0] == pytest.approx(0.05, abs=0.012)
-        others = torch.tensor(draw_of_multiple_tests(200, 5, 0.0, seed=5))
-        sidak = 1 - 0.99**5
-        assert LargestOfAll(others, None, 4000, 0).adjust([0.01])[0] == pytest.approx(
-            sidak, abs=0.012
-        )
-
-    @pytest.mark.slow
-    def test_the_chance_of_any_false_star_is_that_of_one_test(self):
-        wrong = {"of all": 0, "Holm": 0}
-        for seed in range(600):
-            values = draw_of_multiple_tests(60, 10, 0.8, seed)
-            p = p_values(values)
-            of_all = LargestOfAll(torch.tensor(values), None, 399, seed).adjust(p)
-            wrong["of all"] += min(of_all) <= 0.05
-            wrong["Holm"] += min(holm(p)) <= 0.05
-        assert 0.03 <= wrong["of all"] / 600 <= 0.07
-        assert wrong["Holm"] < wrong["of all"]
 
 
 @pytest.mark.parametrize("level", [0.01, 0.5, 0.9, 0.95, 0.99, 0.9999])
@@ -724,10 +555,6 @@ class TestSample:
         values, person = draw_of_uncertainty(1, 40)[0], torch.arange(40)
         repeated = Sample(values.repeat(7), person.repeat(7))
         assert repeated.estimate.variance == pytest.approx(Sample(values).estimate.variance)
-        assert randomization_test(repeated) == randomization_test(Sample(values))
-        for method in ("t", "bootstrap"):
-            wanted = interval_of_mean(Sample(values), method=method, seed=3)
-            assert interval_of_mean(repeated, method=method, seed=3) == pytest.approx(wanted)
 
     def test_persons_are_those_of_statsmodels(self):
         statsmodels = pytest.importorskip("statsmodels.api")
@@ -880,36 +707,18 @@ class TestWhatIsPromised:
     def test_they_are_careful_where_few_runs_differ_a_lot(self, name):
         assert 0.94 <= share_held(CAREFUL[name]) <= 0.995
 
-    @pytest.mark.parametrize("num_rows", [1, 3])
-    def test_randomization_is_right_as_often_as_it_says(self, num_rows):
-        generator = torch.Generator().manual_seed(2)
-        person = torch.arange(60).repeat(num_rows) if num_rows > 1 else None
-        found = {0.0: 0, 0.4: 0}
-        for seed in range(500):
-            of_person = normal(60, generator=generator).repeat(num_rows)
-            rest = 0.5 * normal(60 * num_rows, generator=generator)
-            for shift in found:
-                sample = Sample(of_person + rest + shift, person)
-                found[shift] += randomization_test(sample, num_samples=400, seed=seed) <= 0.05
-        assert 0.03 <= found[0.0] / 500 <= 0.07
-        # The power of a t-test of 60 persons, which it nearly has.
-        unit = math.sqrt((1 + 0.25 / num_rows) / 60)
-        wanted = stats.norm.cdf(0.4 / unit - stats.t.isf(0.025, 59))
-        assert found[0.4] / 500 == pytest.approx(wanted, abs=0.08)
-
-    @pytest.mark.parametrize("method", ["bootstrap", "t"])
     @pytest.mark.parametrize("num_rows", [1, 4])
-    def test_intervals_of_means_hold_the_mean(self, method, num_rows):
+    def test_intervals_of_means_hold_the_mean(self, num_rows):
         generator = torch.Generator().manual_seed(1)
         held, num_persons = 0, 120
         person = torch.arange(num_persons).repeat(num_rows) if num_rows > 1 else None
-        for seed in range(500):
+        for _ in range(500):
             of_person = torch.empty(num_persons, dtype=torch.double).exponential_(
                 generator=generator
             )
             rest = normal(num_persons * num_rows, generator=generator)
             sample = Sample(of_person.repeat(num_rows) + rest, person)
-            low, high = interval_of_mean(sample, 0.95, method, num_samples=400, seed=seed)
+            low, high = sample.estimate.interval(0.95)
             held += low <= 1 <= high
         assert 0.92 <= held / 500 <= 0.98
 

@@ -5,9 +5,7 @@ is wrong by the root of two, or the wrong degrees of freedom, are outside of the
 """
 
 import math
-from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from statistics import NormalDist
 
 import pytest
@@ -16,7 +14,7 @@ import torch
 from pyg_recmetrics import Runs, compare
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results.comparison import Pair
-from pyg_recmetrics.results.estimates import LargestOfAll, mean_of_users
+from pyg_recmetrics.results.estimates import mean_of_users
 from pyg_recmetrics.results.verdicts import Equivalence
 from tests.support.cases.drawn_results import (
     SD_OF_INTERACTION,
@@ -37,9 +35,6 @@ coverage = pytest.importorskip("benchmarks.coverage")
 variance_components = pytest.importorskip("tests.support.references.variance_components")
 
 NUM_DRAWS, NUM_USERS = 1000, 1000
-
-#: How many random signs of users simultaneous intervals are made of.
-NUM_SIGNS = 999
 
 #: The standard deviations of the effect of a run. On LastFM, it is about .004.
 DEVIATIONS = (0.0, 0.002, 0.004, 0.02)
@@ -118,22 +113,6 @@ def errors_of_differences(num_runs, deviations, num_draws, num_users=300):
         yield abs(pair.difference) / pair.estimate.uncertainty.margin(0.95)
 
 
-def largest_errors(deviation, num_draws):
-    """The largest of the six differences of four recommenders, in halves of its interval."""
-    drawn = draw_recommenders((3,) * 4, (deviation,) * 4, num_draws)
-    for seed, values in enumerate(zip(*drawn, strict=True)):
-        # As in `difference_of_users`, but the runs of each are looked at once, and not three times.
-        of_each = [(runs.mean(dim=0), mean_of_users(runs, None)) for runs in values]
-        pairs = list(combinations(of_each, 2))
-        differences = torch.stack([a - b for (a, _), (b, _) in pairs])
-        level = 1 - LargestOfAll(differences.T, None, NUM_SIGNS, seed).alpha_of_each(0.95)
-        means = [mean_of_users(difference[None], None) for difference in differences]
-        yield max(
-            abs(mean.value) / replace(mean, recommenders=(a, b)).uncertainty.margin(level)
-            for mean, ((_, a), (_, b)) in zip(means, pairs, strict=True)
-        )
-
-
 def errors_of_equivalence(share, slope, num_draws):
     """How far the difference is from the bound where it truly is, in what makes it equivalent."""
     most = stats.t.isf(0.05, 999)
@@ -190,8 +169,6 @@ RATES = [
     (partial(errors_of_differences, (3, 1), (0.004, 0), num_users=1000), 0.044, 1500),
     (partial(errors_of_differences, (3, 1), (0.01, 0), num_users=1000), 0.045, 1500),
     (partial(errors_of_differences, (3, 1), (0.02, 0), num_users=1000), 0.048, 1500),
-    (partial(largest_errors, 0.005), 0.039, 1500),
-    (partial(largest_errors, 0.02), 0.039, 1500),
     (partial(errors_of_equivalence, 0.1, 0.25), 0.05, 1500),
     (partial(errors_of_equivalence, 0.5, 0.5), 0.05, 1500),
     *(
@@ -298,25 +275,6 @@ class TestMeans:
         result = DrawnResult(law(4000, num_users, generator=generator))
         held = held_rate(result.confidence_interval(name) for name in names_of(4000))
         assert least <= held <= most
-
-    @pytest.mark.parametrize(
-        ("num_users", "gain", "least", "most"),
-        [(20, 0.015, 0.84, 0.9), (50, 0.015, 0.9, 0.95), (500, -0.01, 0.92, 0.965)],
-    )
-    def test_the_bootstrap_holds_more_often_with_few_hits(self, num_users, gain, least, most):
-        result = DrawnResult(
-            skewed(NUM_DRAWS, num_users, generator=torch.Generator().manual_seed(num_users))
-        )
-        of_both = [
-            [
-                result.confidence_interval(name, method=method, num_samples=1000, seed=draw)
-                for draw, name in enumerate(names_of(NUM_DRAWS))
-            ]
-            for method in ("bootstrap", "t")
-        ]
-        bootstrap, t = map(held_rate, of_both)
-        assert least <= bootstrap <= most
-        assert bootstrap >= t + gain
 
     @pytest.mark.filterwarnings("ignore:intervals may be too narrow")
     @pytest.mark.parametrize(

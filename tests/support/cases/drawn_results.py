@@ -33,7 +33,7 @@ class DrawnResult(EvaluationResult):
         num_users = values.shape[1]
         # Each has a ranking of its own, as runs with equal rankings are one.
         self._number = next(_numbers)
-        self._drawn, self._drawn_person = values, person
+        self._drawn_values, self._drawn_person = values, person
         generator = torch.Generator().manual_seed(self._number)
         lists = torch.rand(num_users, 2, generator=generator).argsort()
         truth = torch.stack([torch.arange(num_users), torch.zeros(num_users, dtype=torch.long)])
@@ -44,7 +44,7 @@ class DrawnResult(EvaluationResult):
         return self._drawn_person
 
     def _contributions(self, metric):
-        return self._drawn[parse(metric).k - 1]
+        return self._drawn_values[parse(metric).k - 1]
 
 
 def names_of(num_draws):
