@@ -31,11 +31,11 @@ _MUCH = 0.01
 Maker: TypeAlias = Callable[[Contents], Iterator[Part]]
 
 
-def page_on(data_sets: Mapping[str, Contents]) -> Page:
+def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
     """Returns the page: the answer, what makes it doubtful, a picture, and all else in folds."""
     page = Page()
     forests = starmap(_forest, data_sets.items())
-    page.add("Result", [_answer(data_sets), _table(data_sets), *forests])
+    page.add("Result", [_answer(data_sets), _table(benchmark), *forests])
     for name, contents in data_sets.items():
         for heading, makers in SECTIONS.items():
             if not name or heading != "Split":
@@ -80,10 +80,10 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
         yield f"{text}." if text.startswith(found[0].a) else _as_sentence(text)
 
 
-def _table(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
-    if "" not in data_sets:
-        table = Benchmark({name: x.recommenders for name, x in data_sets.items()}).table()
-        yield Grid("The mean of every metric on each data set. The best of each is bold.", table)
+def _table(benchmark: Benchmark | None) -> Iterator[Part]:
+    if benchmark is not None:
+        caption = "The mean of every metric on each data set. The best of each is bold."
+        yield Grid(caption, benchmark.table())
 
 
 def _forest(data_set: str, contents: Contents) -> Iterator[Part]:
