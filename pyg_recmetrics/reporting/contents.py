@@ -57,6 +57,11 @@ class Contents:
         """All runs of all recommenders."""
         return all_runs(self.recommenders.values())
 
+    @property
+    def names(self) -> list[str]:
+        """The names of recommenders and of metrics."""
+        return [*self.recommenders, *map(str, self.metrics)]
+
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
