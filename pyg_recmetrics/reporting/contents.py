@@ -112,7 +112,8 @@ def read_contents(
             truth of the results, `comparison` is not of these results, or there are several data
             sets, of which each has a split and a comparison of its own.
     """
-    data_sets, options = by_data_set(results), {}
+    data_sets: Mapping[str, Any] = by_data_set(results)
+    options: dict[str, Any] = {}
     if isinstance(results, Benchmark):
         data_sets = results
         options = {"deterministic": results.deterministic, "level": results.level}

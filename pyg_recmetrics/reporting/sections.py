@@ -67,8 +67,8 @@ def _answer(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
 
 def _as_sentence(text: str, names: Iterable[str]) -> str:
     """Begins with a capital letter, unless it begins with a name."""
-    is_name = text.startswith(tuple(f"{name}{end}" for name in filter(None, names) for end in " :,"))
-    return f"{text}." if is_name else f"{text[0].upper()}{text[1:]}."
+    starts = tuple(f"{name}{end}" for name in filter(None, names) for end in " :,")
+    return f"{text}." if text.startswith(starts) else f"{text[0].upper()}{text[1:]}."
 
 
 def _claims(contents: Contents, data_set: str) -> Iterator[str]:
