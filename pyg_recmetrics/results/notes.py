@@ -111,7 +111,7 @@ def write_recipe(
     )
     if protocol:
         text += f" Caution: {'; '.join(protocol)}."
-    return textwrap.fill(text, width=_NUM_COLUMNS)
+    return textwrap.fill(text, width=_NUM_COLUMNS, break_on_hyphens=False)
 
 
 #: From how many users on a mean is too good to go without a question, and above what.

@@ -1,5 +1,8 @@
 """The paragraph that says what was measured."""
 
+import math
+import re
+
 import pytest
 import torch
 from hypothesis import given
@@ -11,12 +14,17 @@ from pyg_recmetrics import (
     RankingTask,
     Runs,
     compare,
+    datasets,
     evaluate,
     plot,
     rank,
+    report,
+    transforms,
 )
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.results.counts import UserCounts
+from pyg_recmetrics.results.notes import claims_on_best
+from pyg_recmetrics.results.verdicts import PairedDifference
 from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
 from tests.support.cases.strategies import cases
 
@@ -217,3 +225,111 @@ def test_users_without_truth_are_an_error_only_if_they_are_evaluated(ranked):
         UserCounts.of(select_users(ranked, torch.tensor([True, False, True])), 3, 0, "error")
     counts = UserCounts.of(select_users(ranked, torch.tensor([True, True, False])), 3, 1, "error")
     assert (counts.num_evaluated, counts.num_without_truth) == (2, 0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    interactions = datasets.synthetic_interactions(num_users=1000, num_items=400)
+    return transforms.PerUserSplit(num_test=0.2)(interactions)[2]
+
+
+class TestProtocol:
+    """What is unusual about an evaluation is said wherever its numbers are shown."""
+
+    def check(self, scores, task, line, folder):
+        result = evaluate(scores, task, ["ndcg@20", "recall@20"])
+        page = report({"a": result}, folder / "page.html").read_text()
+        shown = [str(result), result.recipe(), *result.cautions(), page]
+        assert len(result.cautions()) == (line is not None)
+        for text in shown:
+            if line is None:
+                assert "Caution" not in text
+            else:
+                assert re.search(line, " ".join(text.split()))
+
+    def test_an_ordinary_evaluation_has_nothing_unusual(self, data, tmp_path):
+        self.check(torch.rand(400), data, None, tmp_path)
+
+    def test_sampled_candidates(self, data, tmp_path):
+        sampled = transforms.SampledCandidates(num_negatives=99)(data)
+        self.check(torch.rand(400), sampled, "ranked among 99 other items .* all 400", tmp_path)
+
+    def test_truth_among_message_passing_edges(self, data, tmp_path):
+        task = RankingTask.from_data(data)
+        options = {"num_users": 1000, "num_items": 400, "exclude_seen": False}
+        seen = torch.cat([task.seen, task.truth[:, ::2]], dim=1)
+        number = f"{len(range(0, task.truth.size(1), 2)):,} of {task.truth.size(1):,} relevant"
+        leaky = RankingTask(task.truth, seen=seen, **options)
+        self.check(torch.rand(400), leaky, f"{number} items are message-passing edges", tmp_path)
+        sound = RankingTask(task.truth, seen=task.seen, **options)
+        self.check(torch.rand(400), sound, None, tmp_path)
+
+    def test_users_without_training_edges(self, data, tmp_path):
+        task = RankingTask.from_data(data)
+        task = RankingTask(
+            task.truth, num_users=1000, num_items=400, seen=task.seen[:, task.seen[0] >= 300]
+        )
+        self.check(torch.rand(400), task, "300 of 1,000 users have no training edges", tmp_path)
+
+    def test_a_recommender_that_is_the_truth(self, data, tmp_path):
+        task = RankingTask.from_data(data)
+        scores = torch.rand(1000, 400) / 2
+        scores[tuple(task.truth)] += 1
+        self.check(scores, task, "ndcg@20 above 0.99: the recommender may know", tmp_path)
+
+
+def difference(b, verdict, mean_b, metric="ndcg@20"):
+    """The difference of the best, whose mean is .3, from another."""
+    gap, ends = 0.3 - mean_b, {}
+    if verdict is not None:
+        lift = 100 * gap / mean_b
+        ends = {"lift": lift, "lift_low": lift - 2, "lift_high": lift + 2, "p_adjusted": 0.25}
+        ends |= {"low": gap - 0.05, "high": gap + 0.05}
+    means = {"mean_a": 0.3, "mean_b": mean_b}
+    return PairedDifference(metric, "best", b, gap, verdict=verdict, **means, **ends)
+
+
+@pytest.mark.parametrize(
+    ("first", "claim"),
+    [
+        (difference("x", "better", 0.2), "best is best: ndcg@20 0.3, 50.0% (48.0 to 52.0) above x"),
+        (
+            difference("x", "better", 0.4, "mean_rank"),
+            "best is best: mean_rank 0.3, 25.0% (23.0 to 27.0) below x",
+        ),
+        (difference("x", "better", 0.05), "best is best: ndcg@20 0.3, 6.0 x that of x"),
+        (
+            difference("x", "better", 0.2)._replace(lift_low=math.nan),
+            "best is best: ndcg@20 0.3, 0.1 (0.05 to 0.15) above x",
+        ),
+        (
+            difference("x", "equivalent", 0.25),
+            "best is as good as x: ndcg@20 0.3 and 0.25 (+18.0% to +22.0%)",
+        ),
+        (
+            difference("x", "inconclusive", 0.25),
+            "it is open whether best or x is best: ndcg@20 0.3 and 0.25 (+18.0% to +22.0%, "
+            "p = 0.25)",
+        ),
+        (
+            difference("x", None, 0.25),
+            "best has the best mean: ndcg@20 0.3 and 0.25 of x, which were not tested",
+        ),
+    ],
+)
+def test_the_first_sentence_is_on_the_best_and_the_next(first, claim):
+    assert list(claims_on_best([first])) == [claim]
+
+
+def test_the_best_is_beside_all_others():
+    rows = [
+        difference("x", "better", 0.25),
+        difference("y", "inconclusive", 0.24),
+        difference("z", "better", 0.2),
+        difference("w", None, 0.1),
+        difference("v", "better", 0.05),
+    ]
+    _, beaten, open_ = claims_on_best(rows)
+    assert beaten == "best is also better than z (+50.0%) and v (6.0 x)"
+    assert open_ == "whether best is better than y and w is open"
+    assert list(claims_on_best(rows[1:]))[1].startswith("best is better than z")
