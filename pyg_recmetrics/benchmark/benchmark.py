@@ -124,7 +124,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             }
         )
         every = {
-            f"{data_set}, {name}": result
+            ", ".join(filter(None, (data_set, name))): result
             for data_set, of_one in self.items()
             for name, result in every_run(of_one).items()
         }
@@ -188,7 +188,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         return to_data_frame(rows, _COLUMNS)
 
     def save(self, path: str | Path) -> None:
-        """Saves all results in one file, see :meth:`EvaluationResult.save`.
+        """Saves all results and options in one file, see :meth:`EvaluationResult.save`.
 
         Args:
             path (str or Path): The file. Its usual suffix is `.npz`.
@@ -203,7 +203,13 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             }
             for data_set, of_one in self.items()
         ]
-        archive.write(path, {"data_sets": numbered(data_sets)})
+        options = {
+            "metrics": list(map(str, self.metrics)),
+            "proposed": None if self.proposed is None else list(self.proposed),
+            "deterministic": list(self.deterministic),
+            "level": self.level,
+        }
+        archive.write(path, {"data_sets": numbered(data_sets), "options": options})
 
     @classmethod
     def load(cls, path: str | Path) -> "Benchmark":
@@ -223,7 +229,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                     for recommender in data_set["recommenders"].values()
                 }
                 for data_set in fields["data_sets"].values()
-            }
+            },
+            **fields.get("options", {}),  # which files of 0.3.0 do not have
         )
 
     def __repr__(self) -> str:

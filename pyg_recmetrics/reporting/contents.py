@@ -57,6 +57,11 @@ class Contents:
         """All runs of all recommenders."""
         return all_runs(self.recommenders.values())
 
+    @property
+    def names(self) -> list[str]:
+        """The names of recommenders and of metrics."""
+        return [*self.recommenders, *map(str, self.metrics)]
+
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that all results have for every user."""
@@ -93,8 +98,10 @@ class Contents:
 
 def read_contents(
     results: Any, split: Split | None, comparison: Comparison | None
-) -> dict[str, Contents]:
-    """Returns what a report on each data set is about; one alone has no name.
+) -> tuple[dict[str, Contents], Benchmark | None]:
+    """Returns what a report on each data set is about, and the table of several.
+
+    One data set alone has no name.
 
     Raises:
         ImportError: If a recommender has several runs, and scipy is not installed.
@@ -105,16 +112,21 @@ def read_contents(
             truth of the results, `comparison` is not of these results, or there are several data
             sets, of which each has a split and a comparison of its own.
     """
-    data_sets = results if isinstance(results, Benchmark) else by_data_set(results)
+    data_sets: Mapping[str, Any] = by_data_set(results)
+    options: dict[str, Any] = {}
+    if isinstance(results, Benchmark):
+        data_sets = results
+        options = {"deterministic": results.deterministic, "level": results.level}
     if len(data_sets) == 1 and "" in data_sets:
         recommenders = one_or_recommenders_by_name(data_sets[""])
         check_same_task({name: result.runs[0] for name, result in recommenders.items()})
         checked = None if split is None else _check_split(split, Contents(recommenders).first)
-        return {"": Contents(recommenders, checked, _compared(recommenders, comparison))}
+        compared = _compared(recommenders, comparison, options)
+        return {"": Contents(recommenders, checked, compared)}, None
     for name, given in (("split", split), ("comparison", comparison)):
         if given is not None:
             raise ValueError(f"'{name}' needs to be of one data set (got several data sets)")
-    benchmark = Benchmark(data_sets)
+    benchmark = results if isinstance(results, Benchmark) else Benchmark(data_sets)
     common = set.intersection(*(set(Contents(x).metrics) for x in benchmark.values()))
     metric = next((metric for metric in benchmark.metrics if metric in common), None)
     found: Mapping[str, Comparison] = {}
@@ -125,19 +137,22 @@ def read_contents(
     }
     if asked:
         with suppress(ImportError):
-            found = compare_on_each(benchmark, asked)
-    return {
+            found = compare_on_each(benchmark, asked, **options)
+    contents = {
         data_set: Contents(of_one, None, found.get(data_set), metric)
         for data_set, of_one in benchmark.items()
     }
+    return contents, benchmark
 
 
-def _compared(results: Mapping[str, Measured], comparison: Comparison | None) -> Comparison | None:
+def _compared(
+    results: Mapping[str, Measured], comparison: Comparison | None, options: Mapping[str, Any]
+) -> Comparison | None:
     """Returns a comparison of results, which may be given; `None` if nothing can be compared."""
     if comparison is None:
         # There may be a single one, nothing in common, or no scipy.
         with suppress(ImportError, ValueError):
-            return compare(results)
+            return compare(results, **options)
         return None
     if not isinstance(comparison, Comparison):
         raise TypeError(

@@ -80,7 +80,8 @@ def report(
         >>> page.read_text()[:15]
         '<!doctype html>'
     """
-    path, data_sets = Path(path), read_contents(results, split, comparison)
+    path = Path(path)
+    data_sets, benchmark = read_contents(results, split, comparison)
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
@@ -88,7 +89,7 @@ def report(
     text = environment.from_string(template).render(
         title=title,
         summary=summary(data_sets),
-        page=page_on(data_sets),
+        page=page_on(data_sets, benchmark),
         style=style,
         dark_colors=DARK_COLORS,
         version=__version__,

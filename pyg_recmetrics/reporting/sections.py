@@ -1,7 +1,7 @@
 """The sections of a report: what each shows of a data set, and when."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
 from typing import TypeAlias
@@ -31,11 +31,11 @@ _MUCH = 0.01
 Maker: TypeAlias = Callable[[Contents], Iterator[Part]]
 
 
-def page_on(data_sets: Mapping[str, Contents]) -> Page:
+def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
     """Returns the page: the answer, what makes it doubtful, a picture, and all else in folds."""
     page = Page()
     forests = starmap(_forest, data_sets.items())
-    page.add("Result", [_answer(data_sets), _table(data_sets), *forests])
+    page.add("Result", [_answer(data_sets), _table(benchmark), *forests])
     for name, contents in data_sets.items():
         for heading, makers in SECTIONS.items():
             if not name or heading != "Split":
@@ -59,13 +59,16 @@ def _answer(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
     if claims := [sentence for name, x in data_sets.items() for sentence in _claims(x, name)]:
         yield Remarks(claims, "claims")
     if warnings := notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
-        yield Remarks([_as_sentence(warning) for warning in warnings], "warnings")
+        names = [name for key, x in data_sets.items() for name in (key, *x.names)]
+        yield Remarks([_as_sentence(warning, names) for warning in warnings], "warnings")
     if any(x.split is not None and not x.split.has_leaks for x in data_sets.values()):
         yield Remarks(["The split has none of the leaks that were looked for."], "good")
 
 
-def _as_sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+def _as_sentence(text: str, names: Iterable[str]) -> str:
+    """Begins with a capital letter, unless it begins with a name."""
+    starts = tuple(f"{name}{end}" for name in filter(None, names) for end in " :,")
+    return f"{text}." if text.startswith(starts) else f"{text[0].upper()}{text[1:]}."
 
 
 def _claims(contents: Contents, data_set: str) -> Iterator[str]:
@@ -76,14 +79,13 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
     on = f"on {data_set}, " if data_set else ""
     trained = "" if found.covers_training(found[0]) else "as trained here, "
     for claim in claims_on_best(found):
-        text = f"{on}{trained}{claim}"
-        yield f"{text}." if text.startswith(found[0].a) else _as_sentence(text)
+        yield _as_sentence(f"{on}{trained}{claim}", contents.names)
 
 
-def _table(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
-    if "" not in data_sets:
-        table = Benchmark({name: x.recommenders for name, x in data_sets.items()}).table()
-        yield Grid("The mean of every metric on each data set. The best of each is bold.", table)
+def _table(benchmark: Benchmark | None) -> Iterator[Part]:
+    if benchmark is not None:
+        caption = "The mean of every metric on each data set. The best of each is bold."
+        yield Grid(caption, benchmark.table())
 
 
 def _forest(data_set: str, contents: Contents) -> Iterator[Part]:

@@ -55,7 +55,8 @@ class Gap(NamedTuple):
         difference: The value of `a` minus that of `b`.
         low: The lower end of its confidence interval.
         high: The upper end.
-        ratio: The value of `a` over that of `b`; `NaN` if that is zero.
+        ratio: The value of `a` over that of `b`; `NaN` if that is zero, and for differences from
+            users with as many relevant items.
         ratio_low: The lower end of its confidence interval.
         ratio_high: The upper end.
 
@@ -180,12 +181,15 @@ class Intervals:
         nouns (Nouns): What the rows are called.
         remarks (tuple of str): What else a table says: which users stand for all, if some do, and
             what groups differ in.
+        are_differences (bool): Whether values are differences, which may be negative for any
+            metric and have no ratio.
     """
 
     person: Tensor | None
     level: float
     nouns: Nouns = USERS
     remarks: tuple[str, ...] = ()
+    are_differences: bool = False
 
     def notes(self, num_runs: int) -> tuple[str, ...]:
         """Returns what a table says about them."""
@@ -211,7 +215,9 @@ class Intervals:
         """
         sample = self.counted(values)
         margin = self.estimate(values).margin(self.level)
-        interval = Interval(sample.mean - margin, sample.mean + margin).of_metric(metric, values)
+        interval = Interval(sample.mean - margin, sample.mean + margin)
+        if not self.are_differences:
+            interval = interval.of_metric(metric, values)
         return CohortMean(sample.mean, *interval, sample.num_rows)
 
     def estimate(self, values: Tensor) -> Estimate:
@@ -326,9 +332,12 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             return self._estimate(label, metric)
 
         for a, b in pairs:
-            difference, ratio = estimate(a).minus(estimate(b)), estimate(a).over(estimate(b))
-            ends = difference.interval(self.level), ratio.interval(self.level)
-            yield Gap(metric, a, b, difference.value, *ends[0], ratio.value, *ends[1])
+            difference = estimate(a).minus(estimate(b))
+            of_ratio = (math.nan, math.nan, math.nan)
+            if not self._intervals.are_differences:
+                ratio = estimate(a).over(estimate(b))
+                of_ratio = (ratio.value, *ratio.interval(self.level))
+            yield Gap(metric, a, b, difference.value, *difference.interval(self.level), *of_ratio)
 
     def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
         labels = list(self)
@@ -464,14 +473,40 @@ def beyond_degree(values: Tensor, degree: Tensor) -> Tensor:
         degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
     """
     is_counted = ~values.isnan().any(dim=0)
-    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
-    group, labels = group_by_degree(degree, is_counted, num_classes)
+    group, labels = _classes_of_degree(degree, is_counted)
     group, counted = group[is_counted], values[:, is_counted]
     total = counted.new_zeros(len(values), len(labels)).index_add_(1, group, counted)
     mean = total / torch.bincount(group, minlength=len(labels))
     beyond = values.clone()
     beyond[:, is_counted] = counted - mean[:, group]
     return beyond
+
+
+def _classes_of_degree(degree: Tensor, is_counted: Tensor) -> tuple[Tensor, list[Hashable]]:
+    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
+    return group_by_degree(degree, is_counted, num_classes)
+
+
+def note_on_same_degree(group: Tensor, degree: Tensor, num_groups: int, nouns: Nouns) -> str:
+    """Says what values are compared with, and how much of differences that hides.
+
+    Groups that share no number of relevant items are compared with nobody but themselves. The part
+    of their differences that is lost is the square of Cramér's V of groups and classes.
+    """
+    note = f"each value less the mean of {nouns.users} with as many relevant items"
+    is_in = (group >= 0) & (degree > 0)
+    of_class, labels = _classes_of_degree(degree, is_in)
+    cell = of_class[is_in] * num_groups + group[is_in]
+    counts = torch.bincount(cell, minlength=len(labels) * num_groups).double()
+    counts = counts.view(len(labels), num_groups)
+    counts = counts[:, counts.sum(dim=0) > 0]
+    if counts.size(1) < 2:
+        return note
+    own = counts.square() / counts.sum(dim=1, keepdim=True) / counts.sum(dim=0)
+    hidden = (float(own.sum()) - 1) / (counts.size(1) - 1)
+    if hidden < _ALIKE:
+        return note
+    return f"{note}, which hides about {hidden:.0%} of the differences of these groups"
 
 
 def note_on_degrees(

@@ -111,7 +111,7 @@ def write_recipe(
     )
     if protocol:
         text += f" Caution: {'; '.join(protocol)}."
-    return textwrap.fill(text, width=_NUM_COLUMNS)
+    return textwrap.fill(text, width=_NUM_COLUMNS, break_on_hyphens=False)
 
 
 #: From how many users on a mean is too good to go without a question, and above what.
@@ -132,7 +132,7 @@ def notes_on_protocol(
     has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
     good = [str(metric) for metric in means if _is_too_good(metric, means[metric])]
     if good and int(has_truth.sum()) >= _MANY_USERS:
-        yield f"{list_some(good)} above {_TOO_GOOD:g}: does the recommender know the truth?"
+        yield f"{list_some(good)} above {_TOO_GOOD:g}: the recommender may know the truth"
     if task is None:
         return
     if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):

@@ -57,6 +57,7 @@ from pyg_recmetrics.results.cohorts import (
     by_popularity,
     group_by_degree,
     note_on_degrees,
+    note_on_same_degree,
 )
 from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
@@ -254,7 +255,8 @@ class Measured(Tabular):
                 many relevant items: it is then a difference from their mean, and zero for a
                 recommender that serves all users alike. Most metrics depend on the number of
                 relevant items, so groups that differ in it differ in their means whatever the
-                recommender does. (default: `False`)
+                recommender does. The fewer numbers groups have in common, the less is seen of how
+                they differ, and the table says how much. (default: `False`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
         Returns:
@@ -390,7 +392,7 @@ class Measured(Tabular):
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
     ) -> Cohorts:
         first, intervals = self.runs[0], self._intervals(level)
-        device = first.ranked.rank.device
+        degree, device = first.ranked.degree, first.ranked.rank.device
         of_runs = [run._values_of_groups(group, len(labels)) for run in self.runs]
         values: Mapping[str, Tensor] = {
             metric: torch.stack([of_run[metric].to(device) for of_run in of_runs])
@@ -400,12 +402,14 @@ class Measured(Tabular):
         metrics = {metric: first.definitions[metric] for metric in values}
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
-            check_averages(metrics.values())
-            values = {metric: beyond_degree(x, first.ranked.degree) for metric, x in values.items()}
-            remark = f"each value less the mean of {self.nouns.users} with as many relevant items"
-            intervals = replace(intervals, remarks=(*intervals.remarks, remark))
+            if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
+                raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
+            values = {metric: beyond_degree(x, degree) for metric, x in values.items()}
+            remark = note_on_same_degree(group.to(device), degree, len(labels), self.nouns)
+            remarks = (*intervals.remarks, remark)
+            intervals = replace(intervals, remarks=remarks, are_differences=True)
         elif first.average_over == "user":
-            asked = group.to(device), first.ranked.degree, len(labels), metrics.values()
+            asked = group.to(device), degree, len(labels), metrics.values()
             if note := note_on_degrees(*asked, self.nouns):
                 intervals = replace(intervals, remarks=(*intervals.remarks, note))
         return by_groups(values, metrics, group, labels, name, intervals)

@@ -1,11 +1,17 @@
-"""Benchmark: what it takes, holds and saves."""
+"""Benchmark: what it takes, holds, tests and saves."""
+
+import math
+import statistics
+from itertools import product
 
 import pytest
 import torch
 
-from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, evaluate
+from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, compare, evaluate
+from pyg_recmetrics.results.estimates import holm
+from pyg_recmetrics.tables import Best
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.small_benchmark import METRICS, SHAPES, all_results
+from tests.support.cases.small_benchmark import DETERMINISTIC, METRICS, SHAPES, all_results
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package
 
@@ -23,6 +29,12 @@ class TestMapping:
         assert list(map(str, benchmark.metrics)) == METRICS
         assert repr(benchmark) == "Benchmark(Small, Wide, Long; Good, Fair, None)"
 
+    def test_one_data_set_alone_has_no_name(self):
+        found = Benchmark({"x": GOOD, "y": [BAD]}, "mrr")
+        assert list(found) == [""]
+        assert repr(found) == "Benchmark(x, y)"
+        assert found.table().head == ("recommender", "mrr")
+
     def test_sequences_are_runs(self, benchmark):
         assert str(Benchmark(all_results())) == str(benchmark)
 
@@ -30,51 +42,164 @@ class TestMapping:
         found = Benchmark({"A": {"x": GOOD, "y": BAD}, "B": {"y": BAD, "z": GOOD, "x": GOOD}})
         assert found.recommenders == ("x", "y", "z")
         assert list(found["B"]) == ["x", "y", "z"]
-        assert found.compare("mrr").pairs == [("x", "y"), ("x", "z"), ("y", "z")]
 
     def test_names_may_be_numbers(self):
-        found = Benchmark({1: {64: GOOD, 128: BAD}, 2: {64: GOOD}})
+        found = Benchmark(
+            {1: {64: GOOD, 128: BAD}, 2: {64: GOOD}}, proposed=[64], deterministic=[128]
+        )
         assert list(found) == ["1", "2"]
-        assert found.compare("mrr", baseline=64).pairs == [("128", "64")]
+        assert (found.proposed, found.deterministic) == (("64",), ("128",))
 
     def test_it_cannot_be_changed(self, benchmark):
         with pytest.raises(AttributeError, match="cannot be set"):
             benchmark.metrics = ()
 
-    def test_the_first_metric_that_all_have_is_taken(self):
+    def test_metrics_are_those_that_all_have_or_others_that_can_be_measured(self):
         other = evaluate(GOOD_SCORES, TASK, ["recall@2", "ndcg@2"])
-        found = Benchmark({"A": {"x": GOOD}, "B": {"x": other}})
-        assert list(map(str, found.metrics)) == ["recall@2"]
-        assert found.table().head[0] == "recall@2"
-        # The other is measured where it was not asked for.
-        assert found.to_pandas("ndcg@2").value.notna().all()
-        none = Benchmark({"A": {"x": GOOD}, "B": {"x": evaluate(GOOD_SCORES, TASK, "ndcg@2")}})
-        with pytest.raises(ValueError, match="'metric' needs to be given"):
-            none.table()
+        results = {"A": {"x": GOOD}, "B": {"x": other}}
+        assert list(map(str, Benchmark(results).metrics)) == ["recall@2"]
+        assert Benchmark(results, "ndcg@2").to_pandas().value.notna().all()
+        with pytest.raises(ValueError, match="'metrics' needs to be given"):
+            Benchmark({"A": {"x": GOOD}, "B": {"x": evaluate(GOOD_SCORES, TASK, "ndcg@2")}})
+        with pytest.raises(ValueError, match=r"^A, x: 'k' needs to be at most"):
+            Benchmark(results, "ndcg@4").table()
 
     def test_what_all_tables_are_it_is_too(self, benchmark):
         assert str(benchmark) == str(benchmark.table())
         assert benchmark.to_latex() == benchmark.table().to_latex()
-        assert benchmark.to_markdown() == benchmark.table("ndcg@3").to_markdown()
+        assert benchmark.to_markdown() == benchmark.table().to_markdown()
+
+
+def places(benchmark, metric, of_one, proposed):
+    """The proposed recommenders, each with the best of the others, by a loop."""
+    means = {name: result.estimate_of(metric).value for name, result in of_one.items()}
+    order = sorted(means, key=means.get, reverse=True)
+    for name in order[:1] if proposed is None else proposed:
+        others = [x for x in order if x not in (order[:1] if proposed is None else proposed)]
+        if name in order:
+            yield name, others[0]
+
+
+class TestDaggers:
+    """Each is a comparison with the best of the others, and one correction covers all of them."""
+
+    @pytest.mark.parametrize("proposed", [None, ["Good"], ["Good", "Fair"]])
+    @pytest.mark.parametrize("deterministic", [(), DETERMINISTIC])
+    def test_they_are_those_of_comparisons(self, benchmark, proposed, deterministic):
+        found = Benchmark(benchmark, proposed=proposed, deterministic=deterministic)
+        tested = []
+        for metric, data_set in product(METRICS, SHAPES):
+            of_one = benchmark[data_set]
+            for name, other in places(benchmark, metric, of_one, proposed):
+                both = {name: of_one[name], other: of_one[other]}
+                known = [x for x in deterministic if x in both]
+                single = compare(both, metric, deterministic=known)
+                tested.append((data_set, name, single, holm([single[0].p_value])[0]))
+        adjusted = holm([p for *_, p in tested])
+        cells = cells_of(found)
+        of_row = {(x.data_set, x.recommender, x.metric): x for x in found.to_pandas().itertuples()}
+        signs = set()
+        for (data_set, name, single, _), p in zip(tested, adjusted, strict=True):
+            (row,) = single
+            sign = ""
+            if p <= 0.05 and row.difference > 0:
+                sign = " †" if single.covers_training(row) else " (†)"
+            cell = cells.pop((data_set, name, row.metric))
+            assert cell.removesuffix(sign)[-1] != "†"
+            assert cell.endswith(sign)
+            p_of_row = of_row[data_set, name, row.metric].p_adjusted
+            assert p_of_row == pytest.approx(p, nan_ok=True)
+            signs.add(sign)
+        assert not any("†" in cell for cell in cells.values())
+        assert "" in signs
+        assert (" (†)" in signs) == (not deterministic) == ("(†): for" in str(found))
+        assert (" †" in signs) == (bool(deterministic) or proposed != ["Good", "Fair"])
+
+    def test_there_are_none_without_another(self):
+        found = Benchmark({"A": {"x": GOOD}, "B": {"x": GOOD}})
+        assert (found.comparisons, found.table().notes) == ({}, ("users: 2 on A, 2 on B",))
+        every = Benchmark({"x": GOOD, "y": BAD}, proposed=["x", "y"])
+        assert (every.comparisons, every.table().notes) == ({}, ("users: 2",))
+
+    def test_worse_is_no_dagger(self, benchmark):
+        found = Benchmark(benchmark, "ndcg@3", proposed="None")
+        assert {row.verdict for each in found.comparisons.values() for row in each} >= {"worse"}
+        assert not any("†" in cell for cell in cells_of(found).values())
+
+
+def cells_of(benchmark):
+    """Each cell by its data set, recommender and metric."""
+    table = benchmark.table()
+    keys = [(data_set, str(metric)) for data_set in benchmark for metric in benchmark.metrics]
+    return {
+        (data_set, name, metric): cell
+        for name, *cells in table.rows
+        for (data_set, metric), cell in zip(keys, cells, strict=True)
+    }
+
+
+class TestMeans:
+    def test_every_mean_is_that_of_its_result_with_its_interval(self, benchmark):
+        found, cells = Benchmark(benchmark, level=0.9), cells_of(benchmark)
+        frame = found.to_pandas()
+        assert len(frame) == 8 * len(METRICS)
+        for row in frame.itertuples():
+            result = benchmark[row.data_set][row.recommender]
+            values = [run[row.metric] for run in result.runs]
+            interval = math.nan, math.nan
+            if len(values) > 1:
+                interval = result.mean(row.metric, 0.9)[1:3]
+            elif row.metric in result.per_user:
+                interval = result.confidence_interval(row.metric, 0.9)
+            mean = statistics.mean(values)
+            deviation = statistics.stdev(values) if len(values) > 1 else math.nan
+            expected = mean, *interval, deviation
+            got = row.value, row.low, row.high, row.deviation
+            assert got == pytest.approx(expected, nan_ok=True)
+            assert row.num_runs == len(values)
+            cell = cells[row.data_set, row.recommender, row.metric]
+            spread = "" if len(values) == 1 else f" ({deviation:.4f})".replace("0.", ".")
+            assert cell.split(" †")[0].split(" (†)")[0] == f"{mean:.4f}{spread}"
+        assert cells["Long", "Fair", "ndcg@3"] == "-"
+
+    def test_the_best_of_each_column_is_bold_equal_ones_together(self, benchmark):
+        bold = {
+            key for key, x in cells_of(Benchmark(benchmark, "ndcg@3")).items() if type(x) is Best
+        }
+        assert bold == {(data_set, "Good", "ndcg@3") for data_set in SHAPES}
+        metrics = ["mrr", "mean_rank"]  # of which the latter is lower for the better
+        good, bad = (evaluate(scores, TASK, metrics) for scores in (GOOD_SCORES, BAD_SCORES))
+        found = Benchmark({"A": {"x": good, "y": good, "z": bad}, "B": {"x": good}})
+        bold = {key[:2] for key, cell in cells_of(found).items() if type(cell) is Best}
+        assert bold == {("A", "x"), ("A", "y")}
+
+    def test_notes_say_who_stands_behind_it(self, benchmark):
+        notes = benchmark.table().notes
+        assert notes[0] == "users: 114 on Small, 141 on Wide, 286 on Long"
+        assert notes[1] == "in brackets: the standard deviation over runs, 3 of Good; 2 of Fair"
+        few = Benchmark({"x": GOOD, "y": BAD}).table().notes
+        assert any("there are few users (2)" in note for note in few)
 
 
 class TestErrors:
     def test_what_is_wrong_is_named_with_its_data_set(self):
-        with pytest.raises(TypeError, match="'results' needs to be results by name"):
-            Benchmark(3)
+        for results in (3, GOOD, [GOOD]):
+            with pytest.raises(TypeError, match="'results' needs to be results by name"):
+                Benchmark(results)
         with pytest.raises(TypeError, match=r"'results' needs to hold results by name \(got int"):
             Benchmark({"A": 3, "B": {"x": GOOD}})
-        with pytest.raises(TypeError, match=r"^A: 'results' needs to be results by name"):
-            Benchmark({"A": GOOD, "B": GOOD})
         with pytest.raises(TypeError, match=r"^B: 'results' needs to hold 'EvaluationResult' or"):
             Benchmark({"A": {"x": GOOD}, "B": {"x": 3}})
-        with pytest.raises(ValueError, match=r"at least two data sets \(got \['A'\]\); 'compare'"):
-            Benchmark({"A": {"x": GOOD}})
         with pytest.raises(ValueError, match=r"^A: 'results' needs to hold at least one"):
             Benchmark({"A": {}, "B": {"x": GOOD}})
         other = evaluate(torch.rand(3), RankingTask([[0], [1]], num_users=1, num_items=3), "mrr")
         with pytest.raises(ValueError, match=r"^A: 'results' needs to be of the same task"):
             Benchmark({"A": {"x": GOOD, "y": other}, "B": {"x": GOOD}})
+        for argument in ("proposed", "deterministic"):
+            with pytest.raises(ValueError, match=f"'{argument}' needs to be one of .*got 'z'"):
+                Benchmark({"x": GOOD}, **{argument: "z"})
+        with pytest.raises(ValueError, match="'level' needs to be"):
+            Benchmark({"x": GOOD}, level=3)
 
     @pytest.mark.parametrize(
         ("options", "what"),
@@ -87,12 +212,14 @@ class TestErrors:
         other = evaluate(GOOD_SCORES, TASK, ["mrr", "recall@2"], **options)
         with pytest.raises(ValueError, match=rf"'A, x' and 'B, x', which differ in {what}"):
             Benchmark({"A": {"x": GOOD}, "B": {"x": other}})
+        with pytest.raises(ValueError, match=f"'x' and 'y', which differ in {what}"):
+            Benchmark({"x": GOOD, "y": other})
 
-    def test_what_needs_scipy_says_so(self, benchmark, monkeypatch):
+    def test_what_needs_scipy_says_so(self, monkeypatch):
         hide_package(monkeypatch, "scipy")
         with pytest.raises(ImportError, match=r"pip install.*statistics"):
-            benchmark.compare("ndcg@3")
-        assert "Good" in str(Benchmark({"A": {"Good": GOOD}, "B": {"Good": GOOD}}))
+            print(Benchmark({"x": GOOD, "y": BAD}))
+        assert "Good" in str(Benchmark({"Good": GOOD}))
 
 
 class TestKinds:
@@ -104,9 +231,8 @@ class TestKinds:
         drawn = evaluate(torch.arange(7.0), task, "recall@2", margin=0.05)
         whole = evaluate(-torch.arange(7.0), task, "recall@2")
         found = Benchmark({"A": {"x": drawn, "y": whole}, "B": {"x": GOOD, "y": BAD}})
-        note = f"A: of 9,000 users, a 'margin' drew {drawn.sampling.num_ranked:,} for x; those whom"
-        for table in (found.table(), found.compare("recall@2").table()):
-            assert any(text.startswith(note) for text in table.notes)
+        note = f"A: of 9,000 users, a 'margin' drew {drawn.sampling.num_ranked:,} for x"
+        assert any(text.startswith(note) for text in found.table().notes)
         (row, _) = (x for x in found.to_pandas().itertuples() if x.data_set == "A")
         assert row.num_users == drawn.sampling.num_ranked
 
@@ -125,7 +251,7 @@ class TestKinds:
             for data_set, options in sets.items()
         }
         found = Benchmark(results)
-        for data_set, of_one in found.compare("recall@3").items():
+        for data_set, of_one in found.comparisons.items():
             assert of_one.protocol.nouns.drawn == "persons", data_set
         frame = found.to_pandas()
         for row in frame.itertuples():
@@ -135,12 +261,13 @@ class TestKinds:
 
 class TestFiles:
     def test_what_is_loaded_is_what_was_saved(self, benchmark, tmp_path):
-        benchmark.save(tmp_path / "all.npz")
-        found = Benchmark.load(tmp_path / "all.npz")
-        assert list(found) == list(benchmark)
-        assert found.recommenders == benchmark.recommenders
-        assert str(found) == str(benchmark)
-        assert str(found.compare("recall@3")) == str(benchmark.compare("recall@3"))
+        asked = {"proposed": "Fair", "deterministic": DETERMINISTIC, "level": 0.9}
+        for options in ({}, {"metrics": "recall@2", **asked}):
+            saved = Benchmark(benchmark, **options)
+            saved.save(tmp_path / "all.npz")
+            found = Benchmark.load(tmp_path / "all.npz")
+            assert (list(found), found.recommenders) == (list(benchmark), benchmark.recommenders)
+            assert str(found) == str(saved)
         for data_set, results in benchmark.items():
             for name, result in results.items():
                 assert type(found[data_set][name]) is type(result)

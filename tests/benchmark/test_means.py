@@ -1,78 +1,40 @@
-"""The table of means on data sets."""
+"""What tables of several recommenders or data sets have in common."""
 
 import math
 
 import pytest
 
-from pyg_recmetrics import Benchmark, Runs, evaluate
-from pyg_recmetrics.benchmark.means import notes_of_all
+from pyg_recmetrics.benchmark.means import best_first, by_data_set, notes_of_all, with_best
+from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.tables import Best
-from tests.support.cases.small_benchmark import METRICS, SKILLS
-from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
+from tests.support.cases.small_benchmark import all_results
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_mean_is_that_of_its_result_with_its_interval(benchmark, metric):
-    frame = benchmark.to_pandas(metric, level=0.9)
-    assert len(frame) == 8
-    for row in frame.itertuples():
-        result = benchmark[row.data_set][row.recommender]
-        assert row.num_runs == len(result.runs) == SKILLS[row.recommender][1]
-        if isinstance(result, Runs):
-            expected = result.mean(metric, 0.9)[:3]
-        elif metric in result.per_user:
-            expected = (result[metric], *result.confidence_interval(metric, 0.9))
-        else:
-            expected = (result[metric], math.nan, math.nan)
-        assert (row.value, row.low, row.high) == pytest.approx(expected, nan_ok=True)
-
-
-def test_the_best_of_each_data_set_is_bold(benchmark):
-    table = benchmark.table("ndcg@3")
-    assert table.head == ("ndcg@3", "Small", "Wide", "Long")
-    cells = {
-        (row[0], head): cell
-        for row in table.rows
-        for head, cell in zip(table.head, row, strict=True)
-    }
-    assert cells["Fair", "Long"] == "-"
-    bold = {key for key, cell in cells.items() if isinstance(cell, Best)}
-    assert bold == {("Good", data_set) for data_set in ("Small", "Wide", "Long")}
-    result = benchmark["Wide"]["Good"].mean("ndcg@3")
-    assert cells["Good", "Wide"].startswith(f"{result.value:.4f} ± ")
-
-
-def test_notes_stand_once_and_name_their_data_sets(benchmark):
+def test_notes_stand_once_and_name_their_data_sets():
     notes = {"A": ["all", "two"], "B": ["all", "one"], "C": ["all", "two"]}
     assert notes_of_all(notes) == ["all", "A, C: two", "B: one"]
     assert notes_of_all({"A": [], "B": []}) == []
-    shown = benchmark.table("ndcg@3").notes
-    assert "bold: the best mean of a data set, significantly better or not" in shown
-    runs = "runs: 3 of Good, 2 of Fair; their ± allows for other runs, too"
-    assert f"Small, Wide: {runs}" in shown
 
 
-def test_equal_means_are_bold_together_and_a_single_one_is_not():
-    metrics = ["mrr", "mean_rank"]
-    good, bad = (evaluate(scores, TASK, metrics) for scores in (GOOD_SCORES, BAD_SCORES))
-    found = Benchmark({"A": {"x": good, "y": good, "z": bad}, "B": {"x": good}})
-    rows = found.table("mrr").rows
-    bold = {(row[0], place) for row in rows for place, x in enumerate(row) if isinstance(x, Best)}
-    assert bold == {("x", 1), ("y", 1)}
-    # Lower is better.
-    rows = found.table("mean_rank").rows
-    bold = {(row[0], place) for row in rows for place, x in enumerate(row) if isinstance(x, Best)}
-    assert bold == {("x", 1), ("y", 1)}
+def test_results_of_data_sets_are_told_from_those_of_one():
+    of_all = all_results()
+    assert list(by_data_set(of_all)) == list(of_all)
+    assert by_data_set(of_all["Small"]) == {"": of_all["Small"]}
+    result = of_all["Small"]["None"][0]
+    for results in ({"a": result}, result, [result], {}):
+        assert by_data_set(results) == {"": results}
 
 
-def test_few_users_are_said():
-    result = evaluate(GOOD_SCORES, TASK, "mrr")
-    notes = Benchmark({"A": {"x": result}, "B": {"x": result}}).table().notes
-    assert any("there are few users (2)" in note for note in notes)
+@pytest.mark.parametrize(("metric", "wanted"), [("mrr", "xy"), ("mean_rank", "z")])
+def test_the_best_are_those_whose_means_differ_by_rounding(metric, wanted):
+    cells = {"x": (0.3, ".3"), "y": (0.1 + 0.2, ".3"), "z": (0.2, ".2"), "n": (math.nan, "-")}
+    found = dict(zip("nxyzw", with_best(cells, "nxyzw", metric), strict=True))
+    assert found == {name: text for name, (_, text) in cells.items()} | {"w": "-"}
+    assert {name for name, cell in found.items() if isinstance(cell, Best)} == set(wanted)
 
 
-def test_a_metric_that_a_result_lacks_is_named_with_its_data_set(benchmark):
-    with pytest.raises(ValueError, match=r"^Small, Good: 'k' needs to be at most"):
-        benchmark.table("ndcg@4")
-    # Others are measured from the rankings.
-    assert benchmark.table("precision@2").head[0] == "precision@2"
+def test_the_best_first(benchmark):
+    for of_one in benchmark.values():
+        for metric in ("ndcg@3", "recall@2"):
+            order = best_first(of_one, parse(metric))
+            assert order == [name for name in ("Good", "Fair", "None") if name in of_one]

@@ -103,6 +103,20 @@ def test_each_difference_has_its_interval_and_what_is_too_small(results, equival
     assert ("grey" in figure.get_suptitle()) == (equivalence is not None)
 
 
+def test_a_line_says_on_which_side_who_is_better(results):
+    comparison = compare(results, METRICS[:2])
+    _, (recall, rank) = plot.differences(comparison.select(name="Single"))
+    assert recall.get_title() == "recall@3 of Single"
+    names = [x.get_text() for x in recall.get_yticklabels()]
+    assert names == ["minus Runs", r"minus _odd \$name"]
+    assert recall.get_xlabel() == "right of zero: Single is better"
+    assert rank.get_xlabel() == "left of zero: Single is better"
+    _, (recall, rank) = plot.differences(comparison)
+    assert recall.get_yticklabels()[0].get_text() == "Runs\nminus Single"
+    sides = "right of zero: the first is better", "left of zero: the first is better"
+    assert (recall.get_xlabel(), rank.get_xlabel()) == sides
+
+
 def test_each_data_set_has_axes_with_a_row_for_each_recommender(benchmark):
     _, panels = plot.means(benchmark, "recall@3", level=0.9)
     titles = [axes.get_title().split(",")[0] for axes in panels]

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 import torch
 
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
-from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.contents import read_contents
 from pyg_recmetrics.reporting.parts import Page as Parts
 from pyg_recmetrics.reporting.sections import SECTIONS
 from tests.support.cases.small_benchmark import small_benchmark
@@ -98,8 +98,13 @@ def made(tmp_path):
     return make
 
 
+def contents_of(results, split=None, comparison=None):
+    """What a page on one data set is about."""
+    return read_contents(results, split, comparison)[0][""]
+
+
 def section_of(section, results, split=None):
-    contents, page = Contents.of(results, split), Parts()
+    contents, page = contents_of(results, split), Parts()
     page.add(section, [make(contents) for make in SECTIONS[section]])
     return page.sections, page.missing
 

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, Runs, compare, datasets, evaluate, transforms
-from pyg_recmetrics.reporting.contents import Contents, of_data_sets
-from tests.support.cases.small_task import GOOD_SCORES, TASK
+from pyg_recmetrics.reporting.contents import read_contents
+from tests.reporting.conftest import contents_of
+from tests.support.cases.small_benchmark import DETERMINISTIC
+from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 
 
 def test_one_recommender_has_no_name(popular, runs):
@@ -17,7 +19,7 @@ def test_one_recommender_has_no_name(popular, runs):
         (popular, [popular]),
         ([popular], [popular]),
     ):
-        contents = Contents.of(given, None)
+        contents = contents_of(given)
         assert list(contents.recommenders) == [""]
         assert list(contents.recommenders[""].runs) == contents.every == every
         assert contents.first is every[0]
@@ -25,28 +27,28 @@ def test_one_recommender_has_no_name(popular, runs):
 
 def test_metrics_are_those_of_users_that_all_results_have(task, popular):
     other = evaluate(torch.rand(60), task, ["mrr", "coverage@10", "recall@10"])
-    contents = Contents.of({"a": popular, "b": other}, None)
+    contents = contents_of({"a": popular, "b": other})
     assert list(map(str, contents.metrics)) == ["recall@10"]
     assert str(contents.main_metric) == "recall@10"
 
 
 def test_checks_of_a_split_may_be_given(popular, split):
     checked = transforms.check_split(*split)
-    assert Contents.of(popular, checked).split is checked
-    assert Contents.of(popular, split).split == checked
+    assert contents_of(popular, checked).split is checked
+    assert contents_of(popular, split).split == checked
 
 
 def test_another_split_is_refused(popular, split):
     data = datasets.synthetic_interactions(num_users=300, num_items=40, mean_degree=9)
     with pytest.raises(ValueError, match="'split' does not match the results: neither its test"):
-        Contents.of(popular, transforms.PerUserSplit(seed=7)(data))
-    assert Contents.of(popular, (split[0], split[2], split[0])).split is not None
+        contents_of(popular, transforms.PerUserSplit(seed=7)(data))
+    assert contents_of(popular, (split[0], split[2], split[0])).split is not None
 
 
 def test_homogeneous_data_need_not_say_who_is_a_user(split):
     parts = [part.to_homogeneous() for part in split]
     result = evaluate(torch.rand(60), parts[2], "recall@5", num_users=120)
-    assert not Contents.of(result, parts).split.has_leaks
+    assert not contents_of(result, parts).split.has_leaks
 
 
 @pytest.mark.parametrize(
@@ -68,38 +70,74 @@ def test_homogeneous_data_need_not_say_who_is_a_user(split):
 )
 def test_odd_arguments_are_named(results, parts, error, message, popular):
     with pytest.raises(error, match=re.escape(message)):
-        Contents.of(popular if results is None else results, parts)
+        contents_of(popular if results is None else results, parts)
 
 
 def test_results_are_of_the_same_task(popular, split):
     other = evaluate(torch.rand(60), split[1], "recall@5")
     with pytest.raises(ValueError, match="needs to be of the same task"):
-        Contents.of({"a": popular, "b": other}, None)
+        contents_of({"a": popular, "b": other})
+
+
+def test_a_comparison_of_other_results_is_named(runs, popular):
+    results = {"Random": runs, "Popular": popular}
+    for other, what in (
+        ({"A": runs, "B": popular}, r"\['Random', 'Popular'\] .* differs in A, B, Popular, Random"),
+        ({"Random": runs[0], "Popular": popular}, "differs in Random"),
+        ({**results, "One": runs[0]}, r"of \['Random', 'Popular', 'One'\], .* differs in One"),
+    ):
+        with pytest.raises(ValueError, match=f"'comparison' needs to be of the results .*{what}"):
+            contents_of(results, None, compare(other))
+    with pytest.raises(TypeError, match=r"'comparison' needs to be a 'Comparison' \(got dict\)"):
+        contents_of(results, None, {})
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", "mean_rank"])
+def test_the_best_is_beside_each_of_the_others_in_the_order_of_means(task, metric):
+    generator = torch.Generator().manual_seed(0)
+    scores = [torch.rand(120, 60, generator=generator) for _ in range(5)]
+    scores[3][tuple(task.truth)] += 1
+    results = {f"r{i}": evaluate(x, task, metric) for i, x in enumerate(scores)}
+    best = contents_of(results).best
+    order = sorted(results, key=lambda name: results[name][metric], reverse=metric != "mean_rank")
+    assert [row.a for row in best] == ["r3"] * 4
+    assert [row.b for row in best] == order[1:]
+    assert contents_of(results, None, compare(results, baseline="r3")).best[0].b == order[1]
+    assert contents_of({"r3": results["r3"]}).best is None
 
 
 class TestDataSets:
     """Contents of a report on several data sets."""
 
-    def test_a_comparison_says_which_metric(self, small_benchmark):
-        comparison = small_benchmark.compare("recall@3", baseline="None")
-        contents, on_all = of_data_sets(small_benchmark, comparison)
-        assert on_all is comparison
-        assert list(contents) == list(small_benchmark)
-        for data_set, of_one in contents.items():
-            assert str(of_one.main_metric) == "recall@3"
-            assert of_one.comparison is comparison[data_set]
+    def test_pairs_of_one_metric_are_corrected_together(self, small_benchmark):
+        for results in (small_benchmark, dict(small_benchmark)):
+            contents, benchmark = read_contents(results, None, None)
+            assert list(contents) == list(benchmark) == list(small_benchmark)
+            assert {str(x.main_metric) for x in contents.values()} == {"ndcg@3"}
+            protocols = [x.comparison.protocol for x in contents.values()]
+            assert {(x.num_tests, x.num_data_sets) for x in protocols} == {(7, 3)}
 
-    def test_the_metric_is_the_first_that_every_user_has(self, small_benchmark):
-        contents, _ = of_data_sets(small_benchmark, None)
-        assert {str(x.main_metric) for x in contents.values()} == {"ndcg@3"}
-        result = evaluate(GOOD_SCORES, TASK, ["coverage@2", "mrr"], keep_items=True)
-        contents, comparison = of_data_sets(Benchmark({key: {"x": result} for key in "AB"}), None)
+    def test_options_of_a_benchmark_are_kept(self, small_benchmark):
+        options = {"deterministic": DETERMINISTIC, "proposed": "Fair", "level": 0.9}
+        given = Benchmark(small_benchmark, "recall@3", **options)
+        contents, benchmark = read_contents(given, None, None)
+        alone, _ = read_contents(Benchmark(small_benchmark["Small"], **options), None, None)
+        assert benchmark is given
+        assert {str(x.main_metric) for x in contents.values()} == {"recall@3"}
+        for found in (*contents.values(), alone[""]):
+            protocol = found.comparison.protocol
+            assert (protocol.level, protocol.deterministic) == (0.9, ("None",))
+
+    def test_the_metric_is_the_first_that_every_user_has(self):
+        good, bad = (
+            evaluate(scores, TASK, ["coverage@2", "mrr"], keep_items=True)
+            for scores in (GOOD_SCORES, BAD_SCORES)
+        )
+        contents, _ = read_contents({"A": {"x": good}, "B": {"x": good, "y": bad}}, None, None)
         assert {str(x.main_metric) for x in contents.values()} == {"mrr"}
-        assert comparison is None
+        assert (contents["A"].comparison, contents["B"].best[0].b) == (None, "y")
 
-    def test_a_comparison_is_of_the_results(self, small_benchmark):
-        other = Benchmark({**small_benchmark, "Small": small_benchmark["Wide"]})
-        with pytest.raises(ValueError, match=r"^Small: .* differs in Good, Fair, None"):
-            of_data_sets(small_benchmark, other.compare("ndcg@3"))
-        with pytest.raises(TypeError, match="'comparison' needs to be a 'BenchmarkComparison'"):
-            of_data_sets(small_benchmark, compare(small_benchmark["Small"]))
+    def test_what_is_of_one_data_set_is_refused(self, small_benchmark, split):
+        for given in ((split, None), (None, compare(small_benchmark["Small"]))):
+            with pytest.raises(ValueError, match=r"needs to be of one data set \(got several"):
+                read_contents(small_benchmark, *given)

@@ -1,31 +1,35 @@
 """The sections of a report, each by itself."""
 
+from unittest.mock import patch
+
 import pytest
 import torch
 
 from pyg_recmetrics import (
-    EvaluationResult,
-    RankedEdges,
     RankingTask,
     Runs,
     compare,
     evaluate,
     transforms,
 )
-from pyg_recmetrics.reporting.contents import Contents
+from pyg_recmetrics.reporting.contents import read_contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Remarks
-from pyg_recmetrics.reporting.sections import page_on, summary
+from pyg_recmetrics.reporting.sections import SECTIONS, page_on, summary
 from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.notes import note_on_bounds
 from pyg_recmetrics.results.result import exposure_of
 from pyg_recmetrics.tables import format_interval
+from tests.reporting.conftest import contents_of
 from tests.support.machines.missing_packages import hide_package
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Items", "Long tail", "Ties"]
 
 
-def opening(contents):
-    return page_on({"": contents}, contents.main_comparison).sections[0][1]
+def remarks(results, kind, split=None, comparison=None):
+    """The claims, the warnings or what is good at the top of a page."""
+    with patch.dict(SECTIONS, clear=True):  # as pictures take time
+        parts = page_on(*read_contents(results, split, comparison)).sections[0][1]
+    return [text for x in parts if isinstance(x, Remarks) and x.kind == kind for text in x.texts]
 
 
 def test_how_much_runs_vary(parts, runs):
@@ -61,13 +65,13 @@ def test_a_sample_has_the_bounds_that_it_is_printed_with(parts, samples):
     assert cells_of(means.table) == cells_of(few.table())
     assert means.table.notes == few.table().notes
     number = f"{few.sampling.num_ranked:,}"
-    assert summary({"": Contents.of(few)}) == (f"One recommender: {number} users evaluated.")
+    assert summary({"": contents_of(few)}) == (f"One recommender: {number} users evaluated.")
 
 
 def test_users_of_samples_are_not_those_of_the_first(parts, samples):
     few, more = (f"{samples[name].sampling.num_ranked:,}" for name in ("few", "more"))
     both = {name: samples[name] for name in ("few", "more")}
-    assert summary({"": Contents.of(both)}) == (f"few, more: {few} to {more} users evaluated.")
+    assert summary({"": contents_of(both)}) == (f"few, more: {few} to {more} users evaluated.")
     notes = parts("Means", both)[0].table.notes
     assert notes[0] == note_on_bounds(samples["few"].sampling, USERS)
     assert {f"few: {few} users evaluated", f"more: {more} users evaluated"} <= set(notes)
@@ -188,96 +192,70 @@ def test_rows_are_called_by_their_names(parts):
     assert distribution.caption == "How ndcg@2 is distributed over edges."
 
 
-def remarks(results, kind, split=None, comparison=None):
-    parts = opening(Contents.of(results, split, comparison))
-    return [text for x in parts if isinstance(x, Remarks) and x.kind == kind for text in x.texts]
-
-
-def test_claims_are_those_of_the_comparison(runs, popular):
+def test_the_page_says_first_what_is_best(runs, popular, split, task):
     results = {"Random": runs, "Popular": popular}
-    assert remarks(results, "claims") == list(compare(results).claims())
-    options = {"equivalence": "50%", "deterministic": "Popular", "primary": "ndcg@10"}
-    comparison = compare(results, **options)
-    assert remarks(results, "claims", comparison=comparison) == list(comparison.claims())
-    assert "ndcg@10" in comparison.claims()[0]
-    assert "recall@10" not in comparison.claims()[0]
+    (claim,) = remarks(results, "claims")
+    assert claim.startswith("As trained here, Popular is best: ndcg@10 ")
+    options = {"equivalence": 0.9, "deterministic": "Popular"}
+    (claim,) = remarks(results, "claims", comparison=compare(results, **options))
+    assert claim.startswith("Popular is as good as Random: ndcg@10 ")
+    popularity = task.seen[1].bincount(minlength=60) + torch.rand(60) / 9
+    of_rank = {
+        x: evaluate(sign * popularity, task, "mean_rank") for x, sign in (("c", -1), ("d", 1))
+    }
+    (claim,) = remarks(of_rank, "claims")
+    assert claim.startswith("As trained here, d is best: mean_rank ")
+    assert claim.endswith(" below c.")
+    assert remarks(popular, "claims") == []
+    claims = remarks({"One": results, "Two": {"x": popular}, "Three": results}, "claims")
+    assert [text.split(",")[0] for text in claims] == ["On One", "On Three"]
 
 
-def test_a_comparison_of_other_results_is_named(runs, popular):
-    comparison = compare({"Random": runs, "Popular": popular})
-    with pytest.raises(ValueError, match=r"'comparison' needs to be of the results \['A', 'B'\]"):
-        Contents.of({"A": runs, "B": popular}, None, comparison)
-    with pytest.raises(ValueError, match="'comparison' needs to be of the results"):
-        Contents.of({"Random": runs[0], "Popular": popular}, None, comparison)
-    of_more = compare({"Random": runs, "Popular": popular, "One": runs[0]})
-    with pytest.raises(ValueError, match=r"of \['Random', 'Popular', 'One'\], .*in One"):
-        Contents.of({"Random": runs, "Popular": popular}, None, of_more)
-    of_others = compare({"Random": runs, "Popular": runs[0]})
-    with pytest.raises(ValueError, match=r"which differs in Popular\)"):
-        Contents.of({"Random": runs, "Popular": popular}, None, of_others)
-    with pytest.raises(TypeError, match=r"'comparison' needs to be a 'Comparison' \(got dict\)"):
-        Contents.of({"Random": runs, "Popular": popular}, None, {})
+@pytest.mark.filterwarnings("ignore:.* gives too few items")
+@pytest.mark.parametrize("names", [("a", "full"), ("full", "a")])
+def test_warnings_name_whom_they_mean(task, names):
+    """Short lists of one, ties of another, in any order of names."""
+    lists = torch.rand(task.num_users, task.num_items).argsort()[:, :20]
+    lists[:, 4:] = -1
+    results = {
+        "a": evaluate(lists, task, "ndcg@10"),
+        "full": evaluate(torch.rand(task.num_items), task, "ndcg@10"),
+    }
+    found = remarks({name: results[name] for name in names}, "warnings")
+    about_lists = [text for text in found if "fewer than 10 items" in text]
+    assert [text.split(":")[0] for text in about_lists] == ["a"]
+    assert f"One run of {', '.join(names)}: another seed may give other numbers." in found
+    both = {name: evaluate(lists, task, "ndcg@10") for name in names}
+    (about_both,) = (text for text in remarks(both, "warnings") if "ewer than 10 items" in text)
+    assert about_both.startswith("Fewer than 10 items")
 
 
+@pytest.mark.usefixtures("expect_ties")
 def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     results = {"Random": runs, "Popular": popular}
-    assert "One run of Popular. Its other seeds may give other numbers." in remarks(
-        results, "warnings"
-    )
+    one_run = "One run of Popular: another seed may give other numbers."
+    assert one_run in remarks(results, "warnings")
     comparison = compare(results, deterministic="Popular")
-    assert not any("run" in x for x in remarks(results, "warnings", comparison=comparison))
-    with pytest.warns(UserWarning, match="depending on the order of ties"):
-        constant = evaluate(torch.ones(task.num_items), task, "ndcg@10")
-    assert f"Up to {constant.num_tied:,} relevant items have the same score" in " ".join(
-        remarks(constant, "warnings")
-    )
-    cold = set(task.truth[1].tolist()) - set(task.seen[1].tolist())
-    num_cold = sum(item in cold for item in task.truth[1].tolist())
-    said = [x for x in remarks(constant, "warnings") if "no training edge" in x]
-    assert said == ([f"{num_cold} relevant items of users have no training edge."] if cold else [])
-
-
-def test_short_lists_are_counted(task):
-    has_truth = task.degree > 0
-    lists = torch.full((task.num_users, 10), -1)
-    lists[:, :4] = torch.arange(4)
-    ranked = RankedEdges.from_topk(lists, task.truth)
-    assert f"Up to {int(has_truth.sum())} users have fewer than 10 recommended items." in remarks(
-        EvaluationResult(ranked, "ndcg@10"), "warnings"
-    )
-    lists[:] = torch.arange(10)
-    full = EvaluationResult(RankedEdges.from_topk(lists, task.truth), "ndcg@10")
-    assert not any("recommended items" in text for text in remarks(full, "warnings"))
+    assert not any("seed" in x for x in remarks(results, "warnings", comparison=comparison))
+    constant = evaluate(torch.ones(task.num_items), task, "ndcg@10")
+    low, high = constant.tie_range("ndcg@10")
+    said = f"ndcg@10 is {low:.4f} to {high:.4f}, depending on the order of equal scores."
+    assert said in remarks(constant, "warnings")
+    assert f"b: {said}" in remarks({"a": runs[0], "b": constant}, "warnings")
+    seen = task.seen[:, task.seen[1] > 9]
+    cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
+    num_cold = int((task.truth[1] <= 9).sum())
+    said = f"The items of {num_cold} test edges have no training edges."
+    assert said in remarks(evaluate(torch.rand(60), cold, "ndcg@10"), "warnings")
+    tuned = {"a": runs[0].with_trials(9), "b": popular.with_trials(1)}
+    said = "Trials of tuning: 9 for a, 1 for b; unequal budgets favour a."
+    assert said in remarks(tuned, "warnings")
 
 
 def test_a_split_leaks_or_it_does_not(popular, split):
-    assert remarks(popular, "good", split) == ["The split has no leaks."]
+    good = ["The split has none of the leaks that were looked for."]
+    assert remarks(popular, "good", split) == good
     leaking = transforms.check_split(split[2], split[2], split[2])
-    if leaking.has_leaks:
-        assert "The split leaks: see its checks below." in remarks(popular, "warnings", leaking)
-        assert not remarks(popular, "good", leaking)
-
-
-def test_a_baseline_is_kept(task):
-    generator = torch.Generator().manual_seed(0)
-    results = {
-        f"r{i}": evaluate(
-            torch.rand(task.num_users, task.num_items, generator=generator), task, ["ndcg@10"]
-        )
-        for i in range(9)
-    }
-    comparison = compare(results, baseline="r4")
-    assert Contents.of(results, None, comparison).main_comparison is comparison
-
-
-def test_many_recommenders_are_shown_beside_the_best(task):
-    generator = torch.Generator().manual_seed(0)
-    scores = [torch.rand(task.num_users, task.num_items, generator=generator) for _ in range(5)]
-    scores[3][tuple(task.truth)] += 1
-    results = {f"r{i}": evaluate(x, task, ["ndcg@10"]) for i, x in enumerate(scores)}
-    contents = Contents.of(results, None)
-    assert (len(contents.comparison), contents.ranking[0]) == (10, "r3")
-    assert {frozenset((row.a, row.b)) for row in contents.main_comparison} == {
-        frozenset((f"r{i}", "r3")) for i in range(5) if i != 3
-    }
-    assert contents.ranking == sorted(results, key=lambda name: -results[name]["ndcg@10"])
+    assert leaking.has_leaks
+    assert "The split leaks: see its checks below." in remarks(popular, "warnings", leaking)
+    assert not remarks(popular, "good", leaking)

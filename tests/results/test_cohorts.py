@@ -19,8 +19,10 @@ from pyg_recmetrics import (
     RankedEdges,
     RankingTask,
     Runs,
+    datasets,
     evaluate,
     rank,
+    transforms,
 )
 from pyg_recmetrics.results.cohorts import quantile_bins
 from tests.support.cases.random_tasks import random_scores, random_task
@@ -508,3 +510,108 @@ class TestGaps:
         (gap,) = result.by([0, 0, 1, 1]).gaps()
         assert gap.difference == 1
         assert math.isnan(gap.ratio)
+
+
+def fair_scores(task, seed, skill):
+    """Scores of a recommender that is equally good for all users, but for their skill."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(task.num_users, task.num_items, generator=generator)
+    user, item = task.truth
+    scores[user, item] += skill[user]
+    return scores
+
+
+@pytest.fixture(scope="module")
+def split():
+    data = datasets.synthetic_interactions(num_users=3000, num_items=1000)
+    return RankingTask.from_data(transforms.PerUserSplit(num_test=0.2)(data)[2])
+
+
+class TestSameDegree:
+    """Users beside those who have as many relevant items, so that these numbers do not matter."""
+
+    metrics = ("ndcg@20", "r_precision")
+
+    def test_values_are_less_the_mean_of_users_with_as_many(self):
+        user, item = torch.ones(200, 30).nonzero().t()
+        task = RankingTask(
+            torch.stack([user, item])[:, item <= user % 3], num_users=200, num_items=30
+        )
+        runs = Runs([evaluate(random_scores(task, seed), task, METRICS) for seed in (1, 2)])
+        labels = torch.arange(200) % 7 // 4
+        for result in (runs, runs[0]):
+            found = result.by(labels, same_degree=True)
+            for metric in METRICS:
+                values = result.values_of(metric).double().mean(dim=0)
+                frame = pd.DataFrame({"R": task.degree, "value": values, "label": labels})
+                frame["value"] -= frame.groupby("R")["value"].transform("mean")
+                wanted = frame.groupby("label")["value"].mean()
+                assert [found[label][metric].value for label in (0, 1)] == pytest.approx([*wanted])
+
+    def test_numbers_that_few_users_have_are_one_class(self, result):
+        every = result.by([0] * NUM_USERS, same_degree=True)[0]
+        assert [mean.value for mean in every.values()] == pytest.approx([0] * 3, abs=1e-6)
+        degree = result.ranked.degree
+        assert min(degree[degree > 0].bincount().tolist()[1:]) < 20
+
+    def test_who_is_served_alike_differs_by_the_number_of_relevant_items_alone(self, split):
+        skill, num_cells, num_outside = torch.full((3000,), 2.0), 0, 0
+        for seed in range(20):
+            result = evaluate(fair_scores(split, seed, skill), split, self.metrics)
+            plain, same = (result.by_degree(4, same_degree=flag) for flag in (False, True))
+            first, *_, last = plain.values()
+            for metric in self.metrics:
+                assert first[metric].high < last[metric].low
+                means = [of[metric] for of in same.values()]
+                num_outside += sum(not mean.low <= 0 <= mean.high for mean in means)
+                num_cells += len(means)
+            assert re.search(r"2\.\d to 7\.\d relevant items a user, on which", plain.remarks[0])
+            assert "ndcg@20, r_precision depend" in str(plain)
+            assert "on which" not in str(same)
+        assert num_outside / num_cells <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / num_cells)
+
+    def test_a_true_difference_stays_where_groups_have_the_same_numbers(self, split):
+        is_better = torch.rand(3000, generator=torch.Generator().manual_seed(0)) < 0.5
+        scores = fair_scores(split, 1, 1.0 + is_better)
+        result = evaluate(scores, split, self.metrics)
+        plain, same = (result.by(is_better, same_degree=x) for x in (False, True))
+        assert plain.remarks == ()
+        for one, other in zip(plain.gaps(), same.gaps(), strict=True):
+            assert other.high < 0
+            assert other.difference == pytest.approx(one.difference, rel=0.03)
+            assert math.isnan(other.ratio)
+        assert "hides" not in str(same)
+
+    def test_what_groups_do_not_share_is_hidden_and_said(self, split):
+        result = evaluate(torch.arange(1000.0), split, "recall@20")
+        degree = split.degree
+        for groups, least in (
+            ((degree > 3).long(), 100),
+            ((degree > 3) | (torch.arange(3000) % 3 == 0), 20),
+            ((degree > 3) + (torch.arange(3000) % 3), 10),
+            (torch.arange(3000) % 3, 0),
+        ):
+            (remark,) = result.by(groups, same_degree=True).remarks
+            found = re.search(r"hides about (\d+)% of the differences of these groups", remark)
+            hidden = 0 if found is None else int(found[1])
+            cells = pd.crosstab(groups.numpy(), degree.clamp(max=8).numpy())
+            expected = 100 * stats.contingency.association(cells) ** 2  # Cramér's V
+            assert hidden == pytest.approx(expected, abs=2)
+            assert hidden >= least
+
+    def test_what_does_not_depend_on_it_has_no_remark(self, split):
+        result = evaluate(torch.rand(3000, 1000), split, ["roc_auc", "mean_rank"])
+        assert result.by_degree(4).remarks == ()
+        of_edges = evaluate(torch.rand(3000, 1000), split, "mrr", per="edge")
+        assert of_edges.by_degree(4).remarks == ()
+
+    def test_what_is_wrong_is_named(self, split):
+        task = split.with_person(torch.arange(3000) // 2)
+        scores = torch.rand(1000)
+        with pytest.raises(ValueError, match=r"'same_degree' needs means over rows"):
+            evaluate(scores, task, "mrr", per="person").by([0] * 1500, same_degree=True)
+        pooled = evaluate(scores, split, ["mrr", "recall(average=micro)@5"])
+        with pytest.raises(ValueError, match=r"means over rows \(got recall\(average=mic"):
+            pooled.by_degree(same_degree=True)
+        with pytest.raises(TypeError, match="'same_degree' needs to be a boolean"):
+            pooled.by_degree(same_degree=1)

@@ -367,6 +367,31 @@ class TestSelect:
             assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(selected)
             assert "intervals are not corrected for several tests" in str(selected)
 
+    def test_a_recommender_is_the_first_of_its_pairs_in_the_order_of_means(self, task):
+        results = {
+            name: evaluate(scores_of(task, skill, 9), task, ["recall@3", "mean_rank"])
+            for name, skill in {"b": 0.2, "a": 0.5, "d": 0.0, "c": 0.3}.items()
+        }
+        comparison = compare(results, equivalence=0.2)
+        found = comparison.select(name="c")
+        assert [(row.a, row.b) for row in found] == [("c", "a"), ("c", "b"), ("c", "d")] * 2
+        known = {(row.metric, row.a, row.b): row for row in comparison}
+        fresh = {
+            (row.metric, row.a, row.b): row
+            for row in compare({"c": results["c"], **results}, equivalence=0.2)
+        }
+        for row in found:
+            of_pair = fresh[row.metric, row.a, row.b]
+            assert row._replace(p_adjusted=0, verdict=None) == pytest.approx(
+                of_pair._replace(p_adjusted=0, verdict=None), nan_ok=True
+            )
+            same = known.get((row.metric, row.a, row.b)) or known[row.metric, row.b, row.a]
+            assert row.p_adjusted == same.p_adjusted
+            turned = {"better": "worse", "worse": "better"} if same.a != row.a else {}
+            assert row.verdict == turned.get(same.verdict, same.verdict)
+        again = found.select(name="c").select(name="a").select(name="c")
+        assert list(again) == [row for row in found if row.b == "a"]
+
     def test_a_string_is_one_metric(self, results):
         comparison = compare(results)
         assert [row.metric for row in comparison.select("r_precision")] == ["r_precision"] * 3

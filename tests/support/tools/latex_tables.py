@@ -11,6 +11,7 @@ PRINTED = {
     r"\textasciicircum{}": "^",
     r"\textbar{}": "|",
     r"$\pm$": "±",
+    r"$^{\dagger}$": "†",
     "$<$": "<",
     "$>$": ">",
     "$-$": "\N{MINUS SIGN}",
