@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics.evaluation import Evaluator as Evaluator
     from pyg_recmetrics.evaluation import evaluate as evaluate
     from pyg_recmetrics.margins import Margin as Margin
-    from pyg_recmetrics.racing import race as race
     from pyg_recmetrics.ranked_edges import RankedEdges as RankedEdges
     from pyg_recmetrics.ranking import PairScorer as PairScorer
     from pyg_recmetrics.ranking import rank as rank
@@ -26,7 +25,6 @@ if TYPE_CHECKING:  # `as` says to type checkers that a name is public
     from pyg_recmetrics.results import Cohorts as Cohorts
     from pyg_recmetrics.results import Comparison as Comparison
     from pyg_recmetrics.results import EvaluationResult as EvaluationResult
-    from pyg_recmetrics.results import Race as Race
     from pyg_recmetrics.results import Runs as Runs
     from pyg_recmetrics.results import compare as compare
     from pyg_recmetrics.results import merge as merge
@@ -39,12 +37,11 @@ _NAMES = {
     "conventions": ("Population",),
     "evaluation": ("Evaluator", "evaluate"),
     "margins": ("Margin",),
-    "racing": ("race",),
     "ranked_edges": ("RankedEdges",),
     "ranking": ("PairScorer", "rank"),
     "reporting": ("report",),
     "results": (
-        *("Cohorts", "Comparison", "EvaluationResult", "Race", "Runs"),
+        *("Cohorts", "Comparison", "EvaluationResult", "Runs"),
         *("compare", "merge"),
     ),
     "task": ("Catalogue", "RankingTask"),

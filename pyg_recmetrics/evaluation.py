@@ -3,7 +3,6 @@
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import torch
@@ -16,7 +15,7 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import SAMPLES, Frame, Margin, Runner, read_margin, sample
+from pyg_recmetrics.margins import Frame, Margin, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
@@ -296,10 +295,11 @@ class Evaluator(Frozen):
             recommender: What to evaluate.
         """
         with evaluation_mode(recommender):
+            ranking = self._open(recommender)
             if self._frame is None:
-                result = self._rank_all(self._open(recommender))
+                result = self._rank_all(ranking)
             else:
-                result = self._sample(self.runner(recommender))
+                result = self._sample(ranking, self._frame)
         self.history.append(result)
         return result
 
@@ -391,7 +391,7 @@ class Evaluator(Frozen):
             return None
         if self._per == "edge":
             raise ValueError(
-                f"{SAMPLES} needs per='user': edges of a user are not drawn one by one (got 'edge')"
+                "a margin needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
         return Frame(
             self.task,
@@ -401,12 +401,6 @@ class Evaluator(Frozen):
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,
         )
-
-    def runner(self, recommender: RecommenderLike, name: str = "") -> Runner:
-        """Returns what ranks users in random order, which takes a margin."""
-        if self._frame is None:
-            raise ValueError("'margin' needs to be known if users are drawn (got None)")
-        return Runner(self._frame, partial(self._open, recommender), self._with_ties, name)
 
     def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
@@ -447,11 +441,11 @@ class Evaluator(Frozen):
         with processes.fail_together():
             return self._measure(self._with_ties(ranking.to_ranked_edges()))
 
-    def _sample(self, runner: Runner) -> EvaluationResult:
+    def _sample(self, ranking: OpenRanking, frame: Frame) -> EvaluationResult:
         """Ranks random users until the means are known to their margins."""
-        sampling = sample(runner, num_first=max(self._nums_ranked, default=0))
+        num_first = max(self._nums_ranked, default=0)
+        ranked, sampling = sample(frame, ranking, self._with_ties, num_first)
         self._nums_ranked.append(sampling.num_ranked)
-        ranked = runner.to_ranked_edges()
         with processes.fail_together():
             return self._measure(ranked, sampling)
 

@@ -1,12 +1,6 @@
-"""Ranking users in random order until questions about means are answered, as margins and races do.
+"""Ranking users in random order until every mean is known to a margin."""
 
-A mean is a question about one recommender, and a difference is one about two.
-"""
-
-import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -38,14 +32,10 @@ from pyg_recmetrics.sequential import (
     FEW_USERS,
     FIRST_BATCH,
     ConfidenceSequence,
-    Forecast,
     UserOrder,
     num_to_rank,
 )
 from pyg_recmetrics.task import Catalogue, RankingTask
-
-#: What ranks a sample of users, in errors of both.
-SAMPLES = "a margin or a race"
 
 
 @dataclass(frozen=True)
@@ -138,15 +128,15 @@ def check_can_sample(
     """
     for name, metric in definitions.items():
         if reason := _why_not(metric, needs_bounds=name in margins.sizes):
-            raise ValueError(f"{SAMPLES} needs means of bounded values (got '{name}', {reason})")
+            raise ValueError(f"a margin needs means of bounded values (got '{name}', {reason})")
     if task.person is not None:
         raise ValueError(
-            f"{SAMPLES} needs users who are drawn one by one (got a task with the persons of its "
+            "a margin needs users who are drawn one by one (got a task with the persons of its "
             "rows, who have several each)"
         )
     if not convention.population.constant_scores:
         raise ValueError(
-            f"{SAMPLES} needs to know before the ranking who is evaluated (got a population with "
+            "a margin needs to know before the ranking who is evaluated (got a population with "
             "'constant_scores=False', which scores decide)"
         )
 
@@ -214,10 +204,6 @@ class Frame:
         """Returns how many of all users the mean of a metric is over."""
         return int(self.counted(metric).sum()) + num_filled(self.num_without_truth, self.action)
 
-    def scale_and_shift(self, metric: Metric) -> tuple[float, float]:
-        """Returns the part of users with truth in the mean of a metric, and what the others add."""
-        return weight_of_truth(self.num_in_mean(metric), self.num_without_truth, self.action)
-
     def measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns the value of every user, `[task.num_users]`; `NaN` where it is undefined."""
         is_defined = self.convention.population.is_defined(metric, ranked)
@@ -243,235 +229,128 @@ class Frame:
         return ~self.measure(metric, perfect)[self.order.with_truth].isnan()
 
 
-class Runner:
-    """A recommender that ranks the first users of a random order, and more of them if need be.
-
-    Args:
-        frame (Frame): The users.
-        prepare (callable): Prepares the recommender to rank.
-        with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
-        name (str): What an error calls the recommender; empty if there is only one.
-
-    Attributes:
-        definitions (dict): What is computed under the name of each metric.
-        values (dict): The values of the users so far, in their order, of each metric with a margin.
-        num_ranked (int): How many users these are.
-        seconds (float): How long it has worked.
-        is_out (bool): Whether it ranks no more users.
-    """
-
-    def __init__(
-        self,
-        frame: Frame,
-        prepare: Callable[[], OpenRanking],
-        with_ties: Callable[[RankedEdges], RankedEdges],
-        name: str,
-    ) -> None:
-        self.frame, self.name, self._with_ties = frame, name, with_ties
-        self.num_ranked, self.seconds, self.is_out = 0, 0.0, False
-        with self._at_work():
-            self._ranking = prepare()
-        knows_ties = self._ranking.recommender.has_scores
-        self.definitions = frame.convention.resolve_all(frame.metrics, knows_ties=knows_ties)
-        none = torch.zeros(0, dtype=torch.double, device=frame.task.device)
-        self.values = dict.fromkeys(frame.margins.sizes, none)
-
-    def rank(self, num_users: int) -> None:
-        """Ranks users until there are so many, and measures them."""
-        users = self.frame.order.with_truth[self.num_ranked : num_users]
-        sorted_users = users.sort().values
-        with self._at_work():
-            self._ranking.rank(sorted_users)
-            with processes.fail_together():
-                ranked = self._with_ties(self._ranking.to_ranked_edges(sorted_users))
-                ranked = ranked.with_catalogue(self.frame.catalogue)
-                for name, values in self.values.items():
-                    self.values[name] = torch.cat([values, self._measure(name, ranked, users)])
-        self.num_ranked = num_users
-
-    def _measure(self, name: str, ranked: RankedEdges, users: Tensor) -> Tensor:
-        """Returns the values of the users who come next in the order."""
-        metric, first = self.definitions[name], self.num_ranked
-        values = self.frame.measure(metric, ranked)[users]
-        is_odd = values.isnan() == self.frame.counted(metric)[first : first + users.numel()]
-        if bool(is_odd.any()):
-            raise ValueError(
-                f"{SAMPLES} needs to know before the ranking for whom '{name}' is defined (got "
-                f"scores or lists that decide it for user {int(users[is_odd][0])})"
-            )
-        return values
-
-    def mean(self, name: str) -> float:
-        """Returns the mean over all users, as far as those so far tell it."""
-        scale, shift = self.frame.scale_and_shift(self.definitions[name])
-        return scale * float(self.values[name].nanmean()) + shift
-
-    def to_ranked_edges(self) -> RankedEdges:
-        """Returns the ranking of the users so far, and of as many without truth as they stand for.
-
-        This is the end. Those without truth have lists, if lists are kept.
-        """
-        users = self.frame.order.sample(self.num_ranked)
-        self._ranking.rank(users[self.frame.task.degree[users] == 0])
-        if self.num_ranked == self.frame.num_users:
-            return self._with_ties(self._ranking.to_ranked_edges())
-        self.warn()
-        return self._with_ties(self._ranking.to_ranked_edges(users))
-
-    def warn(self) -> None:
-        """Warns of what is odd about the ranking."""
-        self._ranking.warn()
-
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        start = time.perf_counter()
-        with naming(self.name):
-            yield
-        self.seconds += time.perf_counter() - start
-
-
-@contextmanager
-def naming(name: str) -> Iterator[None]:
-    """Says in an error which recommender it is about, and leaves its type as it is."""
-    try:
-        yield
-    except Exception as error:
-        if name and error.args and isinstance(error.args[0], str):
-            error.args = (f"{name}: {error.args[0]}", *error.args[1:])
-        raise
-
-
-class OpenQuestion:
-    """What the mean of a metric is for a recommender, or how far two recommenders are apart in it.
+class SampledMean:
+    """What the users who have been ranked tell about the mean of a metric over all users.
 
     Args:
         name (str): The name of the metric.
-        runners (tuple of Runner): The recommender, or the two.
-        num_questions (int): How many questions are to be answered correctly together.
-
-    Attributes:
-        limits (tuple): What the answer is between at any rate.
-        is_open (bool): Whether it is still to be answered.
+        metric (Metric): What is computed under this name.
+        frame (Frame): The users.
     """
 
-    def __init__(self, name: str, runners: tuple[Runner, ...], num_questions: int) -> None:
-        frame, metric = runners[0].frame, runners[0].definitions[name]
-        self.name, self.runners, self.is_open = name, runners, True
+    def __init__(self, name: str, metric: Metric, frame: Frame) -> None:
+        self.name, self._metric, self._frame = name, metric, frame
         self._is_counted = frame.counted(metric)
         num_counted = int(self._is_counted.sum())
         if num_counted == 0:
-            raise ValueError(f"{SAMPLES} needs users for whom '{name}' is defined (got none)")
+            raise ValueError(f"a margin needs users for whom '{name}' is defined (got none)")
         self._rate = num_counted / frame.num_users
-        self._scale, self._shift = frame.scale_and_shift(metric)
-        self.margin = frame.margins.sizes[name]
-        alpha = (1 - frame.margins.level) / num_questions
-        low, high = self.limits = metric.definition.range
-        if len(runners) == 2:
-            self.limits, self._shift = (low - high, high - low), 0.0
-            self._sequence = ConfidenceSequence.of_differences(num_counted, alpha, self.limits)
-        else:
-            self._sequence = ConfidenceSequence(num_counted, alpha, self.limits)
-        self._num_added = 0
+        num_in_mean, margins = frame.num_in_mean(metric), frame.margins
+        self._scale, self._shift = weight_of_truth(
+            num_in_mean, frame.num_without_truth, frame.action
+        )
+        self._margin = margins.sizes[name]
+        self._sequence = ConfidenceSequence(
+            num_counted,
+            (1 - margins.level) / len(margins.sizes),
+            self._margin / self._scale,
+            metric.definition.range,
+        )
 
-    def add(self) -> None:
-        """Adds the values of the users who have been ranked since."""
-        first = self._num_added
-        one, *others = (runner.values[self.name][first:] for runner in self.runners)
-        values = one - others[0] if others else one
-        is_counted = self._is_counted[first : first + values.numel()]
+    def add(self, ranked: RankedEdges, first: int, last: int) -> None:
+        """Adds the values of the users between two places of their order, who have been ranked."""
+        users, is_counted = self._frame.order.with_truth[first:last], self._is_counted[first:last]
+        values = self._frame.measure(self._metric, ranked)[users]
+        is_odd = values.isnan() == is_counted
+        if bool(is_odd.any()):
+            raise ValueError(
+                f"a margin needs to know before the ranking for whom '{self.name}' is defined (got "
+                f"scores or lists that decide it for user {int(users[is_odd][0])})"
+            )
         try:
-            self._sequence.add(values[is_counted], self.margin / self._scale)
+            self._sequence.add(values[is_counted])
         except ValueError as error:
-            raise ValueError(f"{SAMPLES} needs bounded values of '{self.name}': {error}") from None
-        self._num_added += values.numel()
-
-    @property
-    def has_values(self) -> bool:
-        """Whether the metric is defined for any of the users so far."""
-        return self._sequence.num_known > 0
-
-    @property
-    def answer(self) -> float:
-        """The mean or difference over all users, as far as those so far tell it."""
-        return self._scale * self._sequence.mean + self._shift
+            raise ValueError(f"a margin needs bounded values of '{self.name}': {error}") from None
 
     @property
     def bounds(self) -> Interval:
-        """The bounds on the mean or difference over all users."""
+        """The bounds on the mean over all users."""
         low, high = self._sequence.interval()
         return Interval(self._scale * low + self._shift, self._scale * high + self._shift)
 
     @property
     def is_known(self) -> bool:
-        """Whether the answer is known to the margin."""
-        return self.has_values and self._scale * self._sequence.reach() <= self.margin
+        """Whether the mean is known to its margin."""
+        return self._scale * self._sequence.reach() <= self._margin
 
     @property
     def num_needed(self) -> float:
         """How many users the margin is expected to take."""
-        return self._sequence.num_needed(self.margin / self._scale) / self._rate
+        return self._sequence.num_needed() / self._rate
 
 
-def ask(questions: Sequence[OpenQuestion], num_next: Callable[[int], int]) -> int:
-    """Ranks users in random order, and returns how many it took to answer questions about them.
-
-    Args:
-        questions (sequence of OpenQuestion): The questions.
-        num_next (callable): Takes how many users have been ranked, and returns how many are to be
-            ranked after the next batch; as many if it is enough. It may close questions and take
-            out recommenders.
-    """
-    runners = list(dict.fromkeys(runner for each in questions for runner in each.runners))
-    num_ranked = 0
-    # All processes have the same values. Should they round differently, one goes on for all.
-    while (number := max(processes.collect(num_next(num_ranked)))) > num_ranked:
-        for runner in runners:
-            if not runner.is_out:
-                runner.rank(number)
-        with processes.fail_together():
-            for question in questions:
-                if question.is_open:
-                    question.add()
-        num_ranked = number
-    return num_ranked
-
-
-def sample(runner: Runner, num_first: int) -> Sampling:
-    """Ranks users until the means are known to their margins, and returns what is known of them.
+def sample(
+    frame: Frame,
+    ranking: OpenRanking,
+    with_ties: Callable[[RankedEdges], RankedEdges],
+    num_first: int,
+) -> tuple[RankedEdges, Sampling]:
+    """Ranks users until the means are known to their margins.
 
     Args:
-        runner (Runner): What ranks.
+        frame (Frame): The users.
+        ranking (OpenRanking): A recommender that is prepared to rank.
+        with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
         num_first (int): How many users to rank first, as many as it took in an earlier epoch; zero
             if there was none.
+
+    Returns:
+        The ranking of these users, and of as many without truth as they stand for; and what they
+        tell about all users.
     """
-    frame, margins = runner.frame, runner.frame.margins
-    questions = [OpenQuestion(name, (runner,), len(margins.sizes)) for name in margins.sizes]
-    forecasts: list[Forecast] = []
-
-    def num_next(num_ranked: int) -> int:
-        if num_ranked == 0:
-            first = frame.num_users if frame.num_users <= FEW_USERS else FIRST_BATCH
-            return min(num_first or first, frame.most)
-        if all(each.is_known for each in questions):
-            return num_ranked
-        needed = max(each.num_needed for each in questions)
-        forecasts.append(Forecast(num_ranked, math.ceil(needed)))
-        return min(num_to_rank(num_ranked, needed, frame.num_users), frame.most)
-
-    num_ranked = ask(questions, num_next)
-    is_known = all(each.is_known for each in questions)
-    stopped: Stopped = "margin" if is_known else "max_users"
-    return Sampling(
+    margins, knows_ties = frame.margins, ranking.recommender.has_scores
+    definitions = frame.convention.resolve_all(frame.metrics, knows_ties=knows_ties)
+    means = [SampledMean(name, definitions[name], frame) for name in margins.sizes]
+    first = frame.num_users if frame.num_users <= FEW_USERS else FIRST_BATCH
+    num_ranked, num_next = 0, min(num_first or first, frame.most)
+    while num_next > num_ranked:
+        users = frame.order.with_truth[num_ranked:num_next].sort().values
+        ranking.rank(users)
+        with processes.fail_together():
+            ranked = with_ties(ranking.to_ranked_edges(users)).with_catalogue(frame.catalogue)
+            for mean in means:
+                mean.add(ranked, num_ranked, num_next)
+        num_ranked = num_next
+        # All processes have the same values. Should they round differently, one goes on for all.
+        num_next = max(processes.collect(_num_next(means, num_ranked, frame)))
+    stopped: Stopped = "margin" if all(mean.is_known for mean in means) else "max_users"
+    sampling = Sampling(
         num_users=frame.num_users,
         num_ranked=num_ranked,
         num_without_truth=frame.num_without_truth,
-        num_counted={
-            name: frame.num_in_mean(metric) for name, metric in runner.definitions.items()
-        },
+        num_counted={name: frame.num_in_mean(metric) for name, metric in definitions.items()},
         margins=margins.sizes,
-        bounds={each.name: each.bounds for each in questions},
+        bounds={mean.name: mean.bounds for mean in means},
         level=margins.level,
         seed=margins.seed,
         stopped="all" if num_ranked == frame.num_users else stopped,
-        forecasts=tuple(forecasts),
     )
+    return with_ties(_ranked_of_sample(frame, ranking, num_ranked)), sampling
+
+
+def _num_next(means: list[SampledMean], num_ranked: int, frame: Frame) -> int:
+    """Returns how many users are to be ranked after the next batch; as many if it is enough."""
+    if all(mean.is_known for mean in means):
+        return num_ranked
+    needed = max(mean.num_needed for mean in means)
+    return min(num_to_rank(num_ranked, needed, frame.num_users), frame.most)
+
+
+def _ranked_of_sample(frame: Frame, ranking: OpenRanking, num_ranked: int) -> RankedEdges:
+    """Returns the ranking of a sample, also of those without truth, whose lists may be kept."""
+    users = frame.order.sample(num_ranked)
+    ranking.rank(users[frame.task.degree[users] == 0])
+    if num_ranked == frame.num_users:
+        return ranking.to_ranked_edges()
+    ranking.warn()
+    return ranking.to_ranked_edges(users)

@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -17,27 +17,6 @@ FEW_USERS = 2 * FIRST_BATCH
 
 #: A batch has at least this part of the users before it, since each has a cost of its own.
 _SMALLEST_BATCH = 1 / 16
-
-
-class Forecast(NamedTuple):
-    """What was expected at one look at the users so far.
-
-    Attributes:
-        num_ranked: How many users had been ranked.
-        num_needed: How many all margins were expected to take.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> users = torch.arange(20_000)
-        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=20_000, num_items=4)
-        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "recall@1", margin=0.05)
-        >>> result.sampling.forecasts[0].num_ranked
-        512
-    """
-
-    num_ranked: int
-    num_needed: int
 
 
 def needed_users(
@@ -99,11 +78,7 @@ def num_to_rank(num_ranked: int, num_needed: float, num_users: int) -> int:
 # If the claim is true, every bet is fair, and the chance that the money ever grows to :math:`2 /
 # \alpha` times what it was is at most :math:`\alpha / 2`. A claim against which it has grown so far
 # is refuted for good. The stake is `margin / variance so far`, which refutes what is further away
-# than the margin with the fewest users. Both change only what comes next, so any rule that looks at
-# the past may set them.
-#
-# With several stakes, the money is dealt out to them equally at first. Such a bettor finds large
-# differences soon, and small ones with few users more.
+# than the margin with the fewest users. It looks at the past alone, so bets stay fair.
 #
 # Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting"
 # (2024), for betting without replacement; Ville, "Étude critique de la notion de collectif" (1939),
@@ -122,12 +97,9 @@ _NUM_STEPS = 60
 #: ends could not be told from what rounding adds.
 _PRECISION, _FINEST = 1e-4, 1e-12
 
-#: Differences are looked for of these multiples of the margin, the smallest that matters.
-_STAKES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-
-#: What the variance of a difference is taken for at first, as a part of its squared range: paired
-#: values have much in common.
-_VARIANCE_OF_DIFFERENCES = 1 / 16
+#: What the variance is taken for before the first value, in units of the squared range: the largest
+#: there is. It counts as much as one value, so that rare hits do not look like none.
+_FIRST_VARIANCE = 0.25
 
 #: A claim, and what :meth:`ConfidenceSequence._excess` is for it.
 _Bet: TypeAlias = tuple[float, float]
@@ -139,20 +111,16 @@ class ConfidenceSequence:
     Args:
         num_users (int): How many values there are, :math:`N`.
         alpha (float): The probability that the interval is ever wrong.
+        margin (float): The margin that is looked for.
         limits (tuple, optional): The smallest and the largest possible value.
             (default: `(0.0, 1.0)`)
-        stakes (tuple, optional): What the bettors look for, as multiples of the margin that is
-            given with the values. (default: `(1.0,)`)
-        prior_variance (float, optional): What the variance is taken for before the first value, in
-            units of the squared range. It counts as much as one value, so that rare hits do not
-            look like none. (default: `0.25`, the largest there is)
 
     Example:
         >>> import torch
         >>> from pyg_recmetrics.sequential import ConfidenceSequence
         >>> values = torch.rand(10_000, generator=torch.Generator().manual_seed(0))
-        >>> sequence = ConfidenceSequence(num_users=10_000, alpha=0.05)
-        >>> sequence.add(values[:1000], margin=0.03)
+        >>> sequence = ConfidenceSequence(num_users=10_000, alpha=0.05, margin=0.03)
+        >>> sequence.add(values[:1000])
         >>> low, high = sequence.interval()
         >>> low < values.mean() < high, high - low < 0.06
         (tensor(True), True)
@@ -162,24 +130,14 @@ class ConfidenceSequence:
         self,
         num_users: int,
         alpha: float,
+        margin: float,
         limits: tuple[float, float] = (0.0, 1.0),
-        stakes: tuple[float, ...] = (1.0,),
-        prior_variance: float = 0.25,
     ) -> None:
-        self.num_users, self.alpha = num_users, alpha
+        self.num_users, self.alpha, self.margin = num_users, alpha, margin
         self._threshold = math.log(2 / alpha)
         self._low, self._range = limits[0], limits[1] - limits[0]
-        self._stakes = torch.tensor(stakes, dtype=torch.double, device="cpu").unsqueeze(1)
-        self._prior_variance = prior_variance
+        self._margin = margin / self._range
         self._values = torch.zeros(0, dtype=torch.double, device="cpu")
-        self._margins = torch.zeros(0, dtype=torch.double, device="cpu")
-
-    @classmethod
-    def of_differences(
-        cls, num_users: int, alpha: float, limits: tuple[float, float]
-    ) -> "ConfidenceSequence":
-        """Returns one for differences of paired values, which may be far larger than the margin."""
-        return cls(num_users, alpha, limits, _STAKES, _VARIANCE_OF_DIFFERENCES)
 
     @property
     def num_known(self) -> int:
@@ -199,16 +157,14 @@ class ConfidenceSequence:
         """The variance of the known values, shrunk as if one more had the prior variance."""
         return float(self._variances()[-1]) * self._range**2
 
-    def add(self, values: Tensor, margin: float) -> None:
+    def add(self, values: Tensor) -> None:
         """Adds the values of the next users, in their random order.
 
         Args:
             values (torch.Tensor): The values, of shape `[num_added]`.
-            margin (float): The margin that is looked for from now on.
 
         Raises:
-            ValueError: If a value is outside the limits, for which nothing would be guaranteed, or
-                there are more values than users.
+            ValueError: If a value is outside the limits, for which nothing would be guaranteed.
         """
         scaled = (values.to("cpu", torch.double) - self._low) / self._range
         # What is outside by rounding alone is at the end. `NaN` is never inside.
@@ -219,11 +175,7 @@ class ConfidenceSequence:
             raise ValueError(
                 f"a value needs to be between {self._low:g} and {high:g} (got {wrong:g})"
             )
-        if self.num_known + scaled.numel() > self.num_users:
-            raise ValueError(f"there are {self.num_users} values (got more)")
         self._values = torch.cat([self._values, scaled.clamp(0, 1)])
-        margins = torch.full_like(scaled, margin / self._range)
-        self._margins = torch.cat([self._margins, margins])
         self.__dict__.pop("_past", None)
 
     def interval(self) -> tuple[float, float]:
@@ -240,19 +192,18 @@ class ConfidenceSequence:
         return self._unscaled(low), self._unscaled(high)
 
     def reach(self) -> float:
-        """Returns how far the interval reaches from the mean of the known values at most."""
+        """Returns how far the interval reaches from the mean of the known values at most.
+
+        This is `NaN`, which is within no margin, if none is known.
+        """
         low, high = self.interval()
         return max(self.mean - low, high - self.mean)
 
-    def num_needed(self, margin: float) -> float:
-        """Returns how many users a margin will take, going by the variance so far."""
+    def num_needed(self) -> float:
+        """Returns how many users the margin will take, going by the variance so far."""
         # Of those who bet on more and on less, the one who may stake less takes longer.
         largest = _MAX_LOSS / max(self.mean - self._low, self._low + self._range - self.mean)
-        return needed_users(self.variance, margin, self.alpha, self.num_users, largest)
-
-    def is_refuted(self, mean: float, sign: int) -> bool:
-        """Returns whether somebody who bets on more (`1`) or less (`-1`) has ever won enough."""
-        return self._excess((mean - self._low) / self._range, sign) > 0
+        return needed_users(self.variance, self.margin, self.alpha, self.num_users, largest)
 
     def _end(self, impossible: float, mean: float, sign: int) -> float:
         """Returns an end of the interval: what is refuted, close to what is not.
@@ -263,7 +214,7 @@ class ConfidenceSequence:
         (newest, excess), (other, excess_of_other) = self._around_end(impossible, mean, sign)
         if excess <= 0:
             return newest
-        precision = max(_PRECISION * float(self._margins[-1]), _FINEST)
+        precision = max(_PRECISION * self._margin, _FINEST)
         for _ in range(_NUM_STEPS):
             gap = abs(other - newest)
             if gap <= precision:
@@ -283,11 +234,10 @@ class ConfidenceSequence:
     def _around_end(self, impossible: float, mean: float, sign: int) -> tuple[_Bet, _Bet]:
         """Returns a claim that is refuted, or the impossible one, and one that is kept.
 
-        The first to be tried is as far from the mean as bettors of the best stake would refute.
+        The first to be tried is as far from the mean as a bettor of the best stake would refute.
         """
         num_left = self.num_users - self.num_known
-        threshold = self._threshold + math.log(len(self._stakes))
-        spread = 2 * threshold * float(self._variances()[-1]) * num_left / self.num_users
+        spread = 2 * self._threshold * float(self._variances()[-1]) * num_left / self.num_users
         step = math.sqrt(spread / self.num_known)
         # Even if the mean were refuted, the end would only come as close to it as can be.
         kept = mean, -self._threshold
@@ -309,18 +259,17 @@ class ConfidenceSequence:
         mean_left = (self.num_users * mean - before) / num_left
         mean_left = mean_left.clamp(_SMALLEST, 1 - _SMALLEST)
         largest = _MAX_LOSS / (mean_left if sign > 0 else 1 - mean_left)
-        money = torch.log1p(sign * wanted.minimum(largest) * (self._values - mean_left)).cumsum(1)
-        return money.logsumexp(0) - math.log(len(money)) if len(money) > 1 else money[0]
+        return torch.log1p(sign * wanted.minimum(largest) * (self._values - mean_left)).cumsum(0)
 
     @cached_property
     def _past(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The sum before each value, how many were left, and the stakes: `[num_stakes, num_known]`.
+        """The sum before each value, how many were left, and the stake.
 
         None of them depends on the claim.
         """
         values = self._values
         num_left = self.num_users - torch.arange(values.numel(), device="cpu")
-        stakes = self._stakes * (self._margins / self._variances()[:-1])
+        stakes = values.new_tensor(self._margin) / self._variances()[:-1]
         return values.cumsum(0) - values, num_left, stakes
 
     def _variances(self) -> Tensor:
@@ -328,8 +277,8 @@ class ConfidenceSequence:
         values = self._values
         number = torch.arange(2, values.numel() + 2, dtype=torch.double, device="cpu")
         mean = (0.5 + values.cumsum(0)) / number
-        squares = self._prior_variance + (values - mean).square().cumsum(0)
-        return torch.cat([squares.new_tensor([self._prior_variance]), squares / number])
+        squares = _FIRST_VARIANCE + (values - mean).square().cumsum(0)
+        return torch.cat([squares.new_tensor([_FIRST_VARIANCE]), squares / number])
 
     def _unscaled(self, value: float) -> float:
         return self._low + self._range * value

@@ -15,7 +15,6 @@ from pyg_recmetrics import (
     conventions,
     datasets,
     evaluate,
-    race,
     transforms,
 )
 from pyg_recmetrics.results.result import Measured
@@ -203,12 +202,6 @@ def tables():
         "mean": evaluate(random_scores(task, 1), task, "coverage@2"),
         "benchmark": benchmark,
         "benchmark comparison": benchmark.compare("recall@3", baseline="None", equivalence="2%"),
-        "race": race(
-            {"<a>": random_scores(task, 1), "b": random_scores(task, 2)},
-            task,
-            "recall@3",
-            equivalence=0.1,
-        ),
     }
 
 
@@ -261,7 +254,6 @@ class TestFormats:
             "EvaluationResult",
             "Gaps",
             "History",
-            "Race",
             "Runs",
             "SplitReport",
             "Table",

@@ -7,7 +7,6 @@ from pyg_recmetrics.results.cohorts import Cohorts, Gaps
 from pyg_recmetrics.results.comparison import Comparison, compare
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.merging import merge
-from pyg_recmetrics.results.race import Race
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runs
 from pyg_recmetrics.results.sampling import Sampling
@@ -21,7 +20,6 @@ __all__ = [
     "History",
     "PairedDifference",
     "Protocol",
-    "Race",
     "Runs",
     "Sampling",
     "compare",

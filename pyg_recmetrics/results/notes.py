@@ -24,8 +24,8 @@ from pyg_recmetrics.results.estimates import (
     Sample,
 )
 from pyg_recmetrics.results.sampling import Sampling
-from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, RacedPair, swapped
-from pyg_recmetrics.tables import format_interval, format_level, format_p
+from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
+from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.version import __version__
 
@@ -274,14 +274,12 @@ def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
 
 def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
     """Returns the line below a table that says why no more users were ranked."""
-    until = f"until {_wanted(sampling)}"
-    takes = f"it takes about {sampling.num_needed:,} {until}" if sampling.forecasts else ""
     if sampling.is_complete:
-        return f"all {nouns.users} were ranked{', as ' if takes else ''}{takes}"
-    why = f"as many as 'max_users'; {takes}" if sampling.stopped == "max_users" else until
+        return f"all {nouns.users} were ranked"
+    until = "as many as 'max_users', before" if sampling.stopped == "max_users" else "until"
     return (
         f"{sampling.num_ranked:,} of {sampling.num_users:,} {nouns.users} with ground truth were "
-        f"drawn (seed {sampling.seed}), {why}"
+        f"drawn (seed {sampling.seed}), {until} {_wanted(sampling)}"
     )
 
 
@@ -315,35 +313,6 @@ def _wanted(sampling: Sampling) -> str:
     return f"means are known to their margins ({each})"
 
 
-def notes_on_race(
-    pairs: Sequence[RacedPair], num_users: int, nouns: Nouns, level: float, equivalence: float
-) -> tuple[str, ...]:
-    """Returns the lines below the table of a race."""
-    claims = [claim_on_race(pair, nouns, equivalence) for pair in pairs]
-    return (
-        *(claims if len(claims) <= NUM_CLAIMED else ()),
-        f"bounds and verdicts are about all {num_users:,} {nouns.users}, and hold together with "
-        f"{format_level(level)} confidence",
-        f"equivalent: less than {equivalence:g} apart",
-    )
-
-
-def claim_on_race(pair: RacedPair, nouns: Nouns, equivalence: float) -> str:
-    """Returns what a race says of two recommenders, the better one first."""
-    a, b, verdict, difference, low, high, num_users = (
-        swapped(pair) if pair.verdict == "worse" else pair
-    )
-    what = {
-        "better": f"{a} is better than {b}",
-        "equivalent": f"{a} and {b} are equivalent",
-        "undecided": f"between {a} and {b} it is undecided",
-    }[verdict]
-    if verdict == "better" and max(-low, high) < equivalence:
-        what += ", by less than what matters"
-    number = format_interval(difference, low, high, "+")
-    return f"{what}: {number}, after {num_users:,} {nouns.users}"
-
-
 def describe_samples(
     samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
 ) -> str | None:
@@ -354,7 +323,7 @@ def describe_samples(
         nouns (Nouns): What users are called.
         purpose (str, optional): What becomes of the users whom all results have ranked.
     """
-    drawn = {name: x for name, x in samples.items() if x is not None and not x.is_complete}
+    drawn = {name: sample for name, sample in samples.items() if sample is not None}
     if not drawn:
         return None
     first = next(iter(drawn.values()))

@@ -95,7 +95,7 @@ from pyg_recmetrics.results.notes import (
 )
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
-from pyg_recmetrics.sums import exact_mean, exact_sums
+from pyg_recmetrics.sums import exact_mean
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
@@ -560,29 +560,18 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
         }
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
-        counted = [
-            self._averaged(self._counted(self.definitions[name], value))
-            for name, value in self.per_user.items()
-        ]
-        means = dict(zip(self.per_user, self._means_of(counted), strict=True))
-        self._means = ByMetric(
-            {name: means[name] if name in means else float(values[name]) for name in values}
-        )
+        self._means = ByMetric({name: self._mean(name, value) for name, value in values.items()})
 
-    def _means_of(self, counted: list[Tensor]) -> list[float]:
-        """Returns the mean of every metric that has a value for each user."""
-        sampling = None if self._is_complete else self.sampling
-        if sampling is not None:
-            # A sample has not quite the share of users without truth that there is among all.
-            has_truth = self.ranked.degree > 0
-            counted = [value[has_truth] for value in counted]
-        means = [total.mean for total in exact_sums(*counted)] if counted else []
-        if sampling is None:
-            return means
-        return [
-            sampling.mean_over_all(name, mean, self.empty_target_action)
-            for name, mean in zip(self.per_user, means, strict=True)
-        ]
+    def _mean(self, name: str, value: Tensor) -> float:
+        """Returns the mean of a metric over all users, or its value for all of them together."""
+        if not value.dim():
+            return float(value)
+        counted = self._averaged(self._counted(self.definitions[name], value))
+        if self._sampled is None:
+            return exact_mean(counted)
+        # A sample has not quite the share of users without truth that there is among all.
+        mean = exact_mean(counted[self.ranked.degree > 0])
+        return self._sampled.mean_over_all(name, mean, self.empty_target_action)
 
     def _warn_about_ties(self) -> None:
         names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
@@ -687,15 +676,14 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             [0.233, 0.317]
         """
         mean = self[metric]
-        if self.sampling is None or self.sampling.is_complete:
+        if self._sampled is None:
             return Interval(mean, mean)
-        name = str(parse(metric))
-        if name not in self.sampling.bounds:
+        bounds, name = self._sampled.bounds, str(parse(metric))
+        if name not in bounds:
             raise ValueError(
-                f"'metric' needs to have a margin, as {list(self.sampling.bounds)} have "
-                f"(got '{name}')"
+                f"'metric' needs to have a margin, as {list(bounds)} have (got '{name}')"
             )
-        return self.sampling.bounds[name]
+        return bounds[name]
 
     def confidence_interval(
         self,
@@ -759,7 +747,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         # With few hits, a margin stops early, and more so if they are too few.
         if (
             note := caution_on_persons(sample, drawn)
-            if self._is_complete
+            if self._sampled is None
             else self._caution(metric)
         ):
             warn(note)
@@ -1164,10 +1152,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     def _note_on_sample(self) -> str | None:
-        sampling = self.sampling
-        if sampling is None or sampling.is_complete:
-            return None
-        return note_on_sampling(sampling, self.nouns)
+        return None if self._sampled is None else note_on_sampling(self._sampled, self.nouns)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
@@ -1306,8 +1291,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _shown(self, metric: str | Metric) -> Interval:
         """Returns the interval of a mean that is printed; `NaN` if there is none."""
-        if self.sampling is not None and not self.sampling.is_complete:
-            low, high = self.sampling.bounds.get(str(metric), (math.nan, math.nan))
+        if self._sampled is not None:
+            low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
             reach = max(self[metric] - low, high - self[metric])
             return Interval(self[metric] - reach, self[metric] + reach)
         return Interval(*mean_of(self, metric)[1:3])
@@ -1315,8 +1300,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _notes(self) -> Iterator[str]:
         """Yields the lines below the table, in the order of reading."""
         nouns = self.nouns
-        if self.sampling is not None and not self.sampling.is_complete:
-            yield note_on_bounds(self.sampling, nouns)
+        if self._sampled is not None:
+            yield note_on_bounds(self._sampled, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
             yield note_on_intervals(0.95, self._person, nouns)
             if note := self._caution(*self.per_user):
@@ -1367,9 +1352,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         return caution(bases, self.nouns.means, self.nouns.drawn)
 
     @property
-    def _is_complete(self) -> bool:
-        """Whether all users of the task were ranked."""
-        return self.sampling is None or self.sampling.is_complete
+    def _sampled(self) -> Sampling | None:
+        """How the users were drawn who stand for all of the task; `None` if all were ranked."""
+        return None if self.sampling is None or self.sampling.is_complete else self.sampling
 
     def _margin(self, metric: str | Metric) -> float:
         """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""

@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.results.estimates import Interval
-from pyg_recmetrics.sequential import Forecast
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.
@@ -32,7 +31,6 @@ class Sampling:
         level (float): The level of confidence of all bounds together.
         seed (int): The seed of the order.
         stopped (str): Why no more users were ranked: `"margin"`, `"all"` or `"max_users"`.
-        forecasts (tuple): How many users were expected to be needed at each look.
 
     Example:
         >>> import torch
@@ -53,7 +51,6 @@ class Sampling:
     level: float
     seed: int
     stopped: Stopped
-    forecasts: tuple[Forecast, ...]
 
     def __post_init__(self) -> None:
         settle(
@@ -67,11 +64,6 @@ class Sampling:
     def is_complete(self) -> bool:
         """Whether all users were ranked, so that every mean is known exactly."""
         return self.num_ranked == self.num_users
-
-    @property
-    def num_needed(self) -> int | None:
-        """How many users the margins were last expected to take; `None` if that was not asked."""
-        return self.forecasts[-1].num_needed if self.forecasts else None
 
     def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
         """Returns a mean over all users, of whom those without ground truth are counted exactly.
@@ -90,7 +82,6 @@ class Sampling:
             "num_counted": dict(self.num_counted),
             "margins": dict(self.margins),
             "bounds": {name: list(ends) for name, ends in self.bounds.items()},
-            "forecasts": [list(forecast) for forecast in self.forecasts],
         }
 
     @classmethod
@@ -100,8 +91,5 @@ class Sampling:
         Raises:
             KeyError: If a field is missing.
         """
-        parts = {
-            "bounds": {name: Interval(*ends) for name, ends in fields["bounds"].items()},
-            "forecasts": tuple(Forecast(*forecast) for forecast in fields["forecasts"]),
-        }
-        return made_of(cls, {**fields, **parts})
+        bounds = {name: Interval(*ends) for name, ends in fields["bounds"].items()}
+        return made_of(cls, fields | {"bounds": bounds})

@@ -1,4 +1,4 @@
-"""What is said of two recommenders: their difference in a comparison, and in a race."""
+"""What is said of two recommenders: their difference, and how it was tested."""
 
 import math
 import re
@@ -192,49 +192,3 @@ class Protocol:
         """The recommenders with a single run that might have had others."""
         singles = [name for name, number in self.num_runs.items() if number == 1]
         return [name for name in singles if name not in self.deterministic]
-
-
-#: What a race says of `a`, beside `b`.
-RaceVerdict: TypeAlias = Literal["better", "worse", "equivalent", "undecided"]
-
-
-class RacedPair(NamedTuple):
-    """What is known of two recommenders in a race.
-
-    Attributes:
-        a: The name of one.
-        b: The name of the other.
-        verdict: `"better"` or `"worse"` if `a` is that; `"equivalent"` if the difference is too
-            small to matter; `"undecided"` otherwise.
-        difference: The mean of `a` minus `b` over the users whom both ranked.
-        low: The lower bound on the difference over all users.
-        high: The upper bound.
-        num_users: How many users both have ranked.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, race
-        >>> users = torch.arange(2_000)
-        >>> task = RankingTask(torch.stack([users, users % 4]), num_users=2_000, num_items=4)
-        >>> good = torch.nn.functional.one_hot(users % 4).float()
-        >>> bad = torch.tensor([4.0, 3.0, 2.0, 1.0])
-        >>> raced = race({"good": good, "bad": bad}, task, "mrr", equivalence=0.01)
-        >>> pair = raced[0]
-        >>> pair.a, pair.b, pair.low > 0
-        ('good', 'bad', True)
-    """
-
-    a: str
-    b: str
-    verdict: RaceVerdict
-    difference: float
-    low: float
-    high: float
-    num_users: int
-
-
-def swapped(pair: RacedPair) -> RacedPair:
-    """Returns a pair as the other one of it sees it."""
-    a, b, verdict, difference, low, high, num_users = pair
-    opposite: Mapping[RaceVerdict, RaceVerdict] = {"better": "worse", "worse": "better"}
-    return RacedPair(b, a, opposite.get(verdict, verdict), -difference, -high, -low, num_users)
