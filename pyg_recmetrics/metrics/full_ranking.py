@@ -112,7 +112,7 @@ def roc_auc(
         return value
     weights = candidates_of(ranked) if average == "candidates" else ranked.degree
     is_counted = (ranked.degree > 0) & (num_irrelevant > 0)
-    return value * weights / exact_mean(weights[is_counted].double())
+    return value * weights / exact_mean(weights[is_counted])
 
 
 @register(needs_all_ranks=True)
@@ -353,7 +353,7 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
 
 def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor | float:
     """What to divide the sum of a user by: its own denominator, or the mean of all."""
-    return own if average == "macro" else exact_mean(own[ranked.degree > 0].double())
+    return own if average == "macro" else exact_mean(own[ranked.degree > 0])
 
 
 def _num_above(ranked: RankedEdges) -> Tensor:

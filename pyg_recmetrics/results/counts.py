@@ -12,7 +12,7 @@ from pyg_recmetrics.messages import list_some, singular, warn
 from pyg_recmetrics.metrics import Metric, definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, evaluated_mask, grouped_truth
-from pyg_recmetrics.sums import exact_sums
+from pyg_recmetrics.sums import exact_mean, exact_sum
 
 
 def those_who(noun: str) -> str:
@@ -74,9 +74,9 @@ class EffectiveNumber(NamedTuple):
         """Returns it for the users who are evaluated, from a weight per edge, `[num_edges]`."""
         is_counted = evaluated_mask(ranked) & (ranked.degree > 0)
         sums, squares = (ranked.sum(value)[is_counted] for value in (weight, weight.square()))
-        each, *both = exact_sums(sums.square() / squares, sums, squares)
-        total, squared = map(float, both)
-        return cls(each.mean, total**2 / squared if squared else math.nan)
+        per_user = exact_mean(sums.square() / squares)
+        total, squared = exact_sum(sums), exact_sum(squares)
+        return cls(per_user, total**2 / squared if squared else math.nan)
 
     def __str__(self) -> str:
         return f"{self.per_user:.2f} per user on average, {self.total:,.0f} in total"

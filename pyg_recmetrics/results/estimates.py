@@ -20,7 +20,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.sums import exact_mean, exact_sum, exact_sums
+from pyg_recmetrics.sums import exact_mean, exact_sum
 
 #: What a mean is over: rows, or persons with the mean over the rows of each.
 AverageOver: TypeAlias = Literal["user", "person"]
@@ -277,7 +277,7 @@ def ratio_of_sums(numerator: Tensor, denominator: Tensor, person: Tensor | None)
 
     Source: Cochran, "Sampling techniques", 2.11 and 6.4 (1977).
     """
-    above, total = map(float, exact_sums(numerator, denominator))
+    above, total = exact_sum(numerator), exact_sum(denominator)
     value = above / total if total else math.nan
     deviation, counts = (numerator - value * denominator) / total, denominator
     if person is not None:
@@ -386,7 +386,7 @@ class Sample:
     def num_effective(self) -> float:
         """How many persons with as many rows as each other would tell as much as those drawn."""
         num_rows = self.by_person(torch.ones_like(self.values))
-        total, squares = map(float, exact_sums(num_rows, num_rows.square()))
+        total, squares = exact_sum(num_rows), exact_sum(num_rows.square())
         return total**2 / squares if squares else 0.0
 
     @cached_property
