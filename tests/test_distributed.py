@@ -119,8 +119,6 @@ def test_also_for_arguments_of_one(seen):
         ("kept items", "keep_items"),
         ("metric", "metrics"),
         ("level", "margin"),
-        ("equivalence", "equivalence"),
-        ("racers", "recommenders"),
         ("edges of a model", "recommender"),
         ("edges of a LightGCN", "recommender"),
         ("seed", "seed"),

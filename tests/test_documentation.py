@@ -43,11 +43,9 @@ MODULES = (
 )
 RETURNED = (
     "pyg_recmetrics.results.cohorts.CohortMean",
-    "pyg_recmetrics.results.race.Entrant",
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
     "pyg_recmetrics.results.Protocol",
-    "pyg_recmetrics.results.race.RacedPair",
     "pyg_recmetrics.results.Sampling",
     "pyg_recmetrics.results.notes.UserCounts",
     "pyg_recmetrics.transforms.split_report.StageReport",

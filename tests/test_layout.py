@@ -21,7 +21,7 @@ TESTED_ELSEWHERE = {
     "results/counts": "results/test_notes.py",
     "results/frames": "results/test_result.py",
     "results/tie_range": "results/test_result.py",
-    "results/verdicts": "results/test_comparison.py, test_race.py",
+    "results/verdicts": "results/test_comparison.py",
     "version": "test_documentation.py",
 }
 

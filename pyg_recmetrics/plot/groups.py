@@ -209,7 +209,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     axes.set_yscale("symlog", linthresh=1, linscale=0.5)
     axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
     note = f"top {k:,} of {users(run.user_counts.num_with_list or 0 for run in runs)}"
-    samples = [run._drawn for run in runs if run._drawn]
+    samples = [run._sampled for run in runs if run._sampled]
     if samples:
         note += f", scaled up to all {samples[0].num_users + samples[0].num_without_truth:,}"
     return finish(axes, "items, most popular first", "users per item", note)

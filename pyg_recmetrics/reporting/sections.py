@@ -260,7 +260,7 @@ def _long_tail(contents: Contents) -> Iterator[Part]:
 def _most_recommended(contents: Contents) -> Iterator[Part]:
     """The items that are recommended most often."""
     caption = f"The items that are in most top {contents.k} lists, summed over recommenders."
-    if any(result._drawn for result in contents.every):
+    if any(result._sampled for result in contents.every):
         caption += f" Counts of a sample are scaled up to all {contents.first.nouns.users}."
     counts = [exposure_of(each, contents.k) for each in contents.recommenders.values()]
     # Means over runs differ in their last digit, and items in equally many lists stay in order.

@@ -599,11 +599,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if not value.dim():
             return float(value)
         counted = self._averaged(self._counted(self.definitions[name], value))
-        if self._drawn is None:
+        if self._sampled is None:
             return exact_mean(counted)
         # A sample has not quite the share of users without truth that there is among all.
         mean = exact_mean(counted[self.ranked.degree > 0])
-        return self._drawn.mean_over_all(name, mean, self.empty_target_action)
+        return self._sampled.mean_over_all(name, mean, self.empty_target_action)
 
     def _warn_about_ties(self) -> None:
         names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
@@ -708,9 +708,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             [0.233, 0.317]
         """
         mean = self[metric]
-        if self._drawn is None:
+        if self._sampled is None:
             return Interval(mean, mean)
-        bounds, name = self._drawn.bounds, str(parse(metric))
+        bounds, name = self._sampled.bounds, str(parse(metric))
         if name not in bounds:
             raise ValueError(
                 f"'metric' needs to have a margin, as {list(bounds)} have (got '{name}')"
@@ -761,7 +761,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         # With few hits, a margin stops early, and more so if they are too few.
         if (
             note := caution_on_persons(sample, drawn)
-            if self._drawn is None
+            if self._sampled is None
             else self._caution(metric)
         ):
             warn(note)
@@ -1100,7 +1100,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     def _note_on_sample(self) -> str | None:
-        return None if self._drawn is None else note_on_sampling(self._drawn, self.nouns)
+        return None if self._sampled is None else note_on_sampling(self._sampled, self.nouns)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
@@ -1239,8 +1239,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _shown(self, metric: str | Metric) -> Interval:
         """Returns the interval of a mean that is printed; `NaN` if there is none."""
-        if self._drawn is not None:
-            low, high = self._drawn.bounds.get(str(metric), (math.nan, math.nan))
+        if self._sampled is not None:
+            low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
             reach = max(self[metric] - low, high - self[metric])
             return Interval(self[metric] - reach, self[metric] + reach)
         return Interval(*mean_of(self, metric)[1:3])
@@ -1248,8 +1248,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _notes(self) -> Iterator[str]:
         """Yields the lines below the table, in the order of reading."""
         nouns = self.nouns
-        if self._drawn is not None:
-            yield note_on_bounds(self._drawn, nouns)
+        if self._sampled is not None:
+            yield note_on_bounds(self._sampled, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
             yield note_on_intervals(0.95, self._person, nouns)
             if note := self._caution(*self.per_user):
@@ -1277,7 +1277,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         candidates, ground truth that a model may have propagated over, users without training
         edges, and means that are too good. The printed table has these lines, too.
         """
-        caution = self._caution(*self.per_user) if self._drawn is None else None
+        caution = self._caution(*self.per_user) if self._sampled is None else None
         return [*filter(None, [caution, self._lack_of_lists]), *self._protocol]
 
     @property
@@ -1321,7 +1321,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         return caution(bases, self.nouns.means, self.nouns.drawn)
 
     @property
-    def _drawn(self) -> Sampling | None:
+    def _sampled(self) -> Sampling | None:
         """How the users were drawn who stand for all of the task; `None` if all were ranked."""
         return None if self.sampling is None or self.sampling.is_complete else self.sampling
 

@@ -313,7 +313,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         yield self._note_on_sample()
 
     def _note_on_sample(self) -> str | None:
-        samples = {f"run {number}": run._drawn for number, run in enumerate(self.runs, 1)}
+        samples = {f"run {number}": run._sampled for number, run in enumerate(self.runs, 1)}
         return describe_samples(samples, self.nouns, "count")
 
 
@@ -418,7 +418,7 @@ def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResul
 
 def samples_of(recommenders: Mapping[str, Measured]) -> dict[str, Sampling | None]:
     """Returns how the users of all runs were drawn; `None` for a run that ranked all."""
-    return {name: run._drawn for name, run in every_run(recommenders).items()}
+    return {name: run._sampled for name, run in every_run(recommenders).items()}
 
 
 def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from pyg_recmetrics import (
     distributed,
     evaluate,
     modules,
-    race,
     rank,
 )
 from pyg_recmetrics.ranked_edges import fields_of
@@ -160,13 +159,9 @@ def samples():
             lambda users: scores[users], task, **options | {"margin": Margin(0.05, max_users=700)}
         ),
     }
-    raced = race({"a": (user, item), "b": scores + masked}, task, "ndcg@5", equivalence=0.01)
     return {
-        "race": (repr(tuple(raced)), str([each._replace(seconds=0) for each in raced.entrants])),
-        **{
-            name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
-            for name, result in results.items()
-        },
+        name: (str(result), repr(result.sampling), dict(result.per_user), result.ranked.rank)
+        for name, result in results.items()
     }
 
 
@@ -271,12 +266,6 @@ def differences(me):
     found["level"] = outcome(
         lambda: evaluate_it("mrr@3", margin=Margin(0.1, level=0.9 + 0.04 * me))
     )
-    two = {"a": (user, item), "b": (user, item)}
-    found["equivalence"] = outcome(
-        lambda: race(two, small_task(), "mrr@3", equivalence=0.1 + 0.1 * me)
-    )
-    three = two | {"c": (user, item)} if me else two
-    found["racers"] = outcome(lambda: race(three, small_task(), "mrr@3", equivalence=0.1))
     edges = EDGE_INDEX[:, :1] if me else EDGE_INDEX
     for name, same in (("model", Model()), ("LightGCN", LightGCN(NUM_USERS + NUM_ITEMS, 4, 1))):
         same.requires_grad_(requires_grad=False)
