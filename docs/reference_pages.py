@@ -138,10 +138,10 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": ("from_dict", "get", "inverse_propensity", "to_dict"),
+    "Catalogue": ("from_dict", "get", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
-    "Definition": ("check", "check_together", "cut_offs", "mask", "needs_with"),
+    "Definition": ("check", "cut_offs", "mask", "needs_with"),
     "Evaluator": ("runner",),
     "History": ("append", "clear"),
     "Measured": ("cell", "estimate_of"),

@@ -154,7 +154,6 @@ def check_can_sample(
 def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
     """Returns why a sample tells no mean of a metric, or no bounds on it; `None` if it does."""
     arguments, limits = metric.all_arguments, metric.definition.range
-    has_weights = arguments.get("propensity", "none") != "none"
     reasons = {
         "which has one value for all users together": metric.is_aggregate,
         "which is a ratio of two sums over users": metric.is_pooled,
@@ -163,7 +162,6 @@ def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
         ),
         "which is a mean over those who turn out to have a hit": arguments.get("users") == "hit",
         "whose values have no upper bound": needs_bounds and torch.inf in map(abs, limits),
-        "whose weights have no bound": needs_bounds and has_weights,
     }
     return next((reason for reason, is_so in reasons.items() if is_so), None)
 

@@ -9,10 +9,9 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from pyg_recmetrics.metrics.registry import Average, Clip, Gamma, Propensity, register
+from pyg_recmetrics.metrics.registry import Average, register
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
-    catalogue_of,
     count_irrelevant,
     grouped_truth,
     length_of_lists,
@@ -154,9 +153,6 @@ def recall(
     normalizer: RecallNormalizer = "R",
     average: Average = "macro",
     weighted: Weighted = False,
-    propensity: Propensity = "none",
-    gamma: Gamma = 2.0,
-    clip: Clip | None = None,
 ) -> Tensor:
     r"""The fraction of the relevant items that is in the top `k`.
 
@@ -165,18 +161,6 @@ def recall(
 
     where :math:`h_k` is the number of relevant items in the top `k`, and `R` is the user's number
     of relevant items. A user with :math:`R > k` cannot reach one.
-
-    The ground truth is often biased: of all items that are relevant to a user, those were observed
-    that many others like, too. Each observed item `i` then stands for :math:`1 / P_i` relevant
-    items, where its propensity :math:`P_i` is the chance that it was observed. With a `propensity`,
-    the value is an estimate of the recall of all relevant items, observed or not. It is the sum of
-    :math:`1 / P_i` over the relevant items in the top `k`, divided by their sum over all relevant
-    items that were observed. It is self-normalised: without `clip`, a common factor of all
-    :math:`P_i` changes nothing, and if all are the same, this is the recall.
-
-    Such a ratio is consistent: it tends to the recall of all relevant items the more of them were
-    observed. With few it is biased towards the plain recall. That of a user rests on few, so take
-    `average="micro"` first, which has one ratio for all users together.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -188,23 +172,8 @@ def recall(
         weighted (bool, optional): Whether every relevant item counts as much as it weighs. The
             value is then the sum of the weights :math:`w_j` of the items in the top `k`, divided
             by the sum of all weights, or of the :math:`\min(k, R)` largest with
-            `normalizer="min"`. All weights are one if the ground truth has no weights. With a
-            `propensity`, an item counts :math:`w_j / P_j`. (default: `False`)
-        propensity (str, optional): Where the propensities of items come from. `"none"` does not
-            correct for what was not observed; `"given"` takes the `propensity` of the catalogue;
-            `"popularity"` takes :math:`P_i \propto (n_i + 1)^{(\gamma + 1) / 2}`, where
-            :math:`n_i` is the number of users who have seen item `i`. The one that is added is the
-            user whom the item is relevant to, so an item that nobody has seen counts, and counts
-            most. The code of Yang et al. leaves such items out. (default: `"none"`)
-        gamma (float, optional): The exponent of the power law that the popularity of items follows,
-            a number in (0, 10), for `propensity="popularity"`. The larger, the more do rare items
-            count. Yang et al. try 1.5, 2, 2.5 and 3. The default is the smallest that power laws
-            usually have, which varies least from item to item. (default: `2.0`)
-        clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1], if
-            there is a `propensity`. Those below it are raised to it, so that no item stands for
-            more than `1 / clip` relevant ones: the value varies less, and is biased more. Of the
-            propensities by popularity, that of the most popular item is one.
-            (default: `None`, all count as they are)
+            `normalizer="min"`. All weights are one if the ground truth has no weights.
+            (default: `False`)
 
     Returns:
         A double-precision tensor of shape `[num_users]` in [0, 1]; `NaN` for users without truth.
@@ -212,21 +181,11 @@ def recall(
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
-            `normalizer` is not `"R"` or `"min"`, if `average` is not `"macro"` or `"micro"`, if
-            `propensity` is not `"none"`, `"given"` or `"popularity"`, if `gamma` is not in (0, 10),
-            if `clip` is not in (0, 1] or is given without a `propensity`, if `ranked` does not know
-            the propensities or the seen edges that they need, or if `normalizer` is `"min"` with a
-            `propensity`: how many relevant items there are in all, and so how many fit into the top
-            `k`, is not known.
+            `normalizer` is not `"R"` or `"min"`, or if `average` is not `"macro"` or `"micro"`.
         TypeError: If `weighted` is not a boolean.
 
     Source: Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 8.4 (2008);
-    weighted as PyG's :class:`~torch_geometric.metrics.LinkPredRecall` does; with propensities,
-    Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random implicit
-    feedback" (2018); clipped, Strehl et al., "Learning from logged implicit exploration data"
-    (2010), and Swaminathan and Joachims, "Counterfactual risk minimization: Learning from logged
-    bandit feedback" (2015); relative to the most popular item, Saito et al., "Unbiased recommender
-    learning from missing-not-at-random implicit feedback" (2020).
+    weighted as PyG's :class:`~torch_geometric.metrics.LinkPredRecall` does.
 
     Example:
         >>> import torch
@@ -234,36 +193,14 @@ def recall(
         >>> lists, truth = torch.tensor([[3, 1, 4]]), torch.tensor([[0, 0], [1, 9]])
         >>> metrics.recall(RankedEdges.from_topk(lists, truth), k=3)
         tensor([0.5000], dtype=torch.float64)
-
-        Item 1 was three times as likely to be observed as item 9:
-
-        >>> from pyg_recmetrics import Catalogue
-        >>> chances = torch.tensor([0.5, 0.6, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.2])
-        >>> catalogue = Catalogue(num_items=10, propensity=chances)
-        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(catalogue)
-        >>> metrics.recall(ranked, k=3, propensity="given")
-        tensor([0.2500], dtype=torch.float64)
-        >>> metrics.recall(ranked, k=3, propensity="given", clip=0.3)  # 0.2 counts as 0.3
-        tensor([0.3333], dtype=torch.float64)
     """
-    if propensity != "none" and normalizer == "min":
-        raise ValueError(
-            f"'normalizer' needs to be 'R' with a propensity, because min(k, R) of all relevant "
-            f"items, observed or not, is not known (got 'min' with {propensity!r})"
-        )
-    if propensity == "none" and (not weighted or ranked.weight is None):
+    if not weighted or ranked.weight is None:
         return _ratio(ranked, ranked.hits(k), _denominator(ranked, k, normalizer), average)
-    weight = torch.ones_like(ranked.rank, dtype=torch.float64)
-    if weighted and ranked.weight is not None:
-        # A common factor of all weights, or of those of a user, changes nothing. It keeps sums
-        # finite.
-        if average == "macro":
-            weight = ranked.weight / _largest_of_user(ranked, ranked.weight)
-        else:
-            weight = ranked.weight / (ranked.weight.max() if ranked.weight.numel() else 1.0)
-    if propensity != "none":
-        item = ranked.edge_label_index[1]
-        weight = weight * catalogue_of(ranked).inverse_propensity(item, propensity, gamma, clip)
+    # A common factor of all weights, or of those of a user, changes nothing. It keeps sums finite.
+    if average == "macro":
+        weight = ranked.weight / _largest_of_user(ranked, ranked.weight)
+    else:
+        weight = ranked.weight / (ranked.weight.max() if ranked.weight.numel() else 1.0)
     possible = weight
     if normalizer == "min":
         possible = _largest_first(ranked, weight) * (positions(ranked) <= k)
@@ -515,9 +452,6 @@ def dcg(
     k: int | None = None,
     gain: Gain = "linear",
     discount: Discount = "log2",
-    propensity: Propensity = "none",
-    gamma: Gamma = 2.0,
-    clip: Clip | None = None,
 ) -> Tensor:
     r"""The discounted cumulative gain: relevant items add up, and count less further down.
 
@@ -526,12 +460,6 @@ def dcg(
 
     where :math:`r_j` is the rank of the user's `j`-th relevant item, and :math:`w_j` is its weight.
     All weights are one if the ground truth has no weights. The function `g` is the gain.
-
-    With a `propensity`, see :func:`recall`, the value estimates the mean over all relevant items,
-    observed or not, of what each adds to the sum. It is self-normalised, so it is not the sum
-    itself: nobody knows how many relevant items were not observed. If all propensities are the
-    same, it is the DCG divided by `R`, the user's number of relevant items that were observed. It
-    is biased as that of :func:`recall` is, and has no micro average.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.
@@ -542,12 +470,6 @@ def dcg(
         discount (str, optional): The factor for an item at rank `r`. `"log2"` is
             :math:`1 / \log_2(r + 1)`. `"lenskit"` is :math:`1 / \log_2(\max(r, 2))`, with which
             ranks one and two count the same. (default: `"log2"`)
-        propensity (str, optional): Where the propensities of items come from: `"none"`, `"given"`
-            or `"popularity"`, see :func:`recall`. (default: `"none"`)
-        gamma (float, optional): The exponent for `propensity="popularity"`, a number in (0, 10),
-            see :func:`recall`. (default: `2.0`)
-        clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1],
-            see :func:`recall`. (default: `None`, all count as they are)
 
     Returns:
         A double-precision tensor of shape `[num_users]`, zero or more, not bounded above; `NaN`
@@ -556,15 +478,11 @@ def dcg(
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, if
             `gain` is not `"linear"`, `"exponential"` or `"binary"`, if `discount` is not `"log2"`
-            or `"lenskit"`, if weights are so large that the value of a user is infinite, such as
-            1,024 for the exponential gain, if `propensity`, `gamma` or `clip` is not a value of
-            :func:`recall`, or if `ranked` does not know the propensities or the seen edges that
-            they need.
+            or `"lenskit"`, or if weights are so large that the value of a user is infinite, such as
+            1,024 for the exponential gain.
 
     Source: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002);
-    for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005); with
-    propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
-    implicit feedback" (2018).
+    for the exponential gain, Burges et al., "Learning to rank using gradient descent" (2005).
 
     Example:
         >>> import torch
@@ -576,10 +494,6 @@ def dcg(
     gains = _gain(ranked, gain)
     # A gain may be infinite, and infinity times zero is not zero.
     added = torch.where(ranked.is_hit(k), gains, 0.0) * _discount(ranked.rank, k, discount)
-    if propensity != "none":
-        user, item = ranked.edge_label_index
-        inverse = catalogue_of(ranked).inverse_propensity(item, propensity, gamma, clip)
-        added *= inverse / ranked.sum(inverse)[user]
     value = ranked.sum(added)
     if ranked.weight is not None and not bool(value.isfinite().all()):
         raise ValueError(

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.ranks import find_runs
-from pyg_recmetrics.metrics.registry import Average, Clip, Gamma, Propensity, register
+from pyg_recmetrics.metrics.registry import Average, register
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
-    catalogue_of,
     count_irrelevant,
     positions,
 )
@@ -35,9 +34,6 @@ WeightedAverage: TypeAlias = Annotated[
 def roc_auc(
     ranked: RankedEdges,
     ties: TiedPairs = "ranked",
-    propensity: Propensity = "none",
-    gamma: Gamma = 2.0,
-    clip: Clip | None = None,
     average: WeightedAverage = "macro",
 ) -> Tensor:
     r"""The chance that a relevant item ranks above an irrelevant one.
@@ -48,12 +44,6 @@ def roc_auc(
     where `n` is the number of the user's candidates, `R` is the number of its relevant items, and
     :math:`r_j` is the rank of the `j`-th relevant item. Above that item rank :math:`r_j - j`
     irrelevant items. A random ranking scores one half on average.
-
-    With a `propensity`, see :func:`recall`, the value estimates the mean over all relevant items,
-    observed or not, of the chance that each ranks above an irrelevant one. Relevant items that were
-    not observed still count as irrelevant ones, so that the same propensity for all gives the
-    ROC-AUC. This matters little where few candidates are relevant. The value is biased as that of
-    :func:`recall` is, and has no micro average.
 
     With another `average` than `"macro"`, the mean over users is the GAUC: the sum of weight times
     ROC-AUC over all users for whom it is defined, divided by the sum of their weights. To that end,
@@ -66,12 +56,6 @@ def roc_auc(
             `"ranked"`, they count as they are ranked: one if the relevant item is above, zero if it
             is below, and one half if the ranking gave it the mean rank. With `"half"`, they count
             one half whatever the ranking, as in scikit-learn. (default: `"ranked"`)
-        propensity (str, optional): Where the propensities of items come from: `"none"`, `"given"`
-            or `"popularity"`, see :func:`recall`. (default: `"none"`)
-        gamma (float, optional): The exponent for `propensity="popularity"`, a number in (0, 10),
-            see :func:`recall`. (default: `2.0`)
-        clip (float, optional): The smallest propensity that counts as it is, a number in (0, 1],
-            see :func:`recall`. (default: `None`, all count as they are)
         average (str, optional): How the mean over users weighs them: `"macro"` all the same,
             `"candidates"` by their number of candidates, such as impressions, and `"relevant"` by
             their number of relevant items, such as clicks. (default: `"macro"`)
@@ -83,14 +67,11 @@ def roc_auc(
     Raises:
         ValueError: If `ranked` does not know the rank of every edge or the number of candidates, if
             `ties` is not `"ranked"` or `"half"`, if `ties` is `"half"` and `ranked` does not know
-            which scores are equal, if `propensity`, `gamma` or `clip` is not a value of
-            :func:`recall`, if `ranked` does not know the propensities or the seen edges that they
-            need, or if `average` is not `"macro"`, `"candidates"` or `"relevant"`.
+            which scores are equal, or if `average` is not `"macro"`, `"candidates"` or
+            `"relevant"`.
 
     Source: Hanley and McNeil, "The meaning and use of the area under a ROC curve" (1982); with
-    propensities, Yang et al., "Unbiased offline recommender evaluation for missing-not-at-random
-    implicit feedback" (2018), who count all items above a relevant one; with weights, Zhu et al.,
-    "Optimized cost per click in Taobao display advertising" (2017).
+    weights, Zhu et al., "Optimized cost per click in Taobao display advertising" (2017).
 
     Example:
         >>> import torch
@@ -101,13 +82,7 @@ def roc_auc(
     """
     num_above = ranked.rank - positions(ranked) if ties == "ranked" else _num_above(ranked)
     num_irrelevant = count_irrelevant(ranked)
-    if propensity == "none":
-        value = 1 - ranked.sum(num_above) / (ranked.degree * num_irrelevant)
-    else:
-        item = ranked.edge_label_index[1]
-        inverse = catalogue_of(ranked).inverse_propensity(item, propensity, gamma, clip)
-        value = 1 - ranked.sum(num_above * inverse) / (ranked.sum(inverse) * num_irrelevant)
-        value = value.clamp(min=0.0)  # Only rounding errors make it negative.
+    value = 1 - ranked.sum(num_above) / (ranked.degree * num_irrelevant)
     if average == "macro":
         return value
     weights = candidates_of(ranked) if average == "candidates" else ranked.degree

@@ -68,7 +68,6 @@ class Metric:
             if name in given:
                 raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
             given[name] = defined.parameters[name].check(value)
-        defined.check_together(given)
         # `None` stands for a number that is not given.
         in_order = ((name, given.get(name)) for name in defined.parameters)
         settle(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
@@ -114,7 +113,7 @@ class Metric:
 
     @property
     def depends_on_weight(self) -> bool:
-        """Whether it tells relevant items of different weight or propensity apart.
+        """Whether it tells relevant items of different weight apart.
 
         Example:
             >>> from pyg_recmetrics import metrics
@@ -122,9 +121,7 @@ class Metric:
             >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
             [False, True]
         """
-        given = dict(self.arguments)
-        is_weighted = given.get("weighted") is True or given.get("propensity", "none") != "none"
-        return self.definition.depends_on_weight or is_weighted
+        return self.definition.depends_on_weight or dict(self.arguments).get("weighted") is True
 
     @property
     def is_pooled(self) -> bool:
@@ -179,10 +176,7 @@ class Metric:
             for name, parameter in self.definition.parameters.items()
             if (value := values[name]) is not None
         ]
-        variant = ", ".join(filter(None, said))
-        for name, value in values.items():
-            variant = variant.replace(f"{{{name}}}", str(value))
-        return variant
+        return ", ".join(filter(None, said))
 
     @property
     def all_arguments(self) -> dict[str, Value | None]:

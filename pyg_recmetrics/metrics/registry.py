@@ -63,42 +63,6 @@ Average: TypeAlias = Annotated[
     Literal["macro", "micro"],
     {"macro": "averaged over users", "micro": "sum over users divided by sum over users"},
 ]
-#: The parameter of metrics that are means over relevant items, see :func:`recall`.
-Propensity: TypeAlias = Annotated[
-    Literal["none", "given", "popularity"],
-    {
-        "none": "",
-        "given": "an estimate of the mean over all relevant items, observed or not, from those "
-        "observed, self-normalised by the inverse of propensities as given",
-        "popularity": "an estimate of the mean over all relevant items, observed or not, from "
-        "those observed, self-normalised by the inverse of propensities proportional to "
-        "(n + 1)^((gamma + 1) / 2) with gamma {gamma} for an item that n users have seen, and "
-        "one for the most popular item",
-    },
-    {"given": "propensity", "popularity": "popularity"},
-]
-#: The exponent in its model of popularity, which its words state. No data set has an exponent near
-#: ten, up to which double precision holds the propensities of all items.
-Gamma: TypeAlias = Annotated[float, "", (0, 10)]
-#: The smallest propensity that counts as it is.
-Clip: TypeAlias = Annotated[
-    float, "propensities below {0} raised to {0}", (0, 1, "]"), "propensity"
-]
-
-
-@dataclass(frozen=True)
-class Between:
-    """The numbers between two, of which the second is one of them if the end is `"]"`."""
-
-    low: float = 0
-    high: float = 1
-    end: Literal[")", "]"] = ")"
-
-    def __contains__(self, number: float) -> bool:
-        return self.low < number < self.high or (self.end == "]" and number == self.high)
-
-    def __str__(self) -> str:
-        return f"({self.low:g}, {self.high:g}{self.end}"
 
 
 @dataclass(frozen=True)
@@ -112,10 +76,8 @@ class Parameter:
         kind (type): What its values are: `str`, `bool`, `int` or `float`.
         words (mapping): What each value says in a sentence, the first choice first; empty for
             numbers.
-        needed (mapping): What some values need besides ranks, see :class:`Definition`.
         sentence (str): What a number says in a sentence, with `{}` for the number.
-        allowed (range or Between): The numbers that it takes.
-        refines (str): The parameter without which it means nothing; empty if there is none.
+        allowed (range): The integers that it takes. Other numbers are between zero and one.
         is_cut_off (bool): Whether it says how deep to look.
     """
 
@@ -124,10 +86,8 @@ class Parameter:
     kind: type
     _: KW_ONLY
     words: FrozenDict[Value, str] = field(default_factory=FrozenDict)
-    needed: FrozenDict[Value, str] = field(default_factory=FrozenDict)
     sentence: str = ""
-    allowed: range | Between = range(1, 2**53)
-    refines: str = ""
+    allowed: range = range(1, 2**53)
     is_cut_off: bool = False
 
     def check(self, value: object) -> Value | None:
@@ -143,11 +103,15 @@ class Parameter:
             return check_choice(value, self.name, [*map(str, self.words)])
         if self.kind is bool:
             return check_boolean(value, self.name)
-        check_number = check_positive_integer if self.kind is int else check_finite_number
-        number = check_number(value, self.name)
-        if number not in self.allowed:
+        if self.kind is float:
+            number = check_finite_number(value, self.name)
+            if not 0 < number < 1:
+                raise ValueError(f"'{self.name}' needs to be in (0, 1) (got {value!r})")
+            return number
+        count = check_positive_integer(value, self.name)
+        if count not in self.allowed:
             raise ValueError(f"'{self.name}' needs to be in {self.allowed} (got {value!r})")
-        return number
+        return count
 
     def read(self, text: str) -> Value:
         """Reads a value from its spelling; a text that is none stays as it is.
@@ -162,10 +126,7 @@ class Parameter:
         return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
-        """Says in words what a value means; empty if there is nothing to say.
-
-        The name of a parameter in braces stands for the value of that parameter.
-        """
+        """Says in words what a value means; empty if there is nothing to say."""
         return self.words[value] if self.words else self.sentence.format(value)
 
 
@@ -243,7 +204,7 @@ class Definition(Description):
         needs_truth (bool): Whether it is undefined for users without truth.
         needs (tuple): What it needs besides ranks, whatever its arguments: `"items"` for the lists,
             or what a :class:`~pyg_recmetrics.Catalogue` holds. The name of a parameter in braces
-            stands for the value of that parameter. Some values need more.
+            stands for the value of that parameter.
         depends_on_order (bool): Whether it depends on the order within the top k.
         depends_on_weight (bool): Whether it tells relevant items of different weight apart,
             whatever its arguments.
@@ -282,10 +243,7 @@ class Definition(Description):
 
     def needs_with(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Returns what it needs besides ranks, given the values of its parameters."""
-        always = (need.format_map(arguments) for need in self.needs)
-        with_needs = (each for each in self.parameters.values() if each.needed)
-        chosen = (each.needed.get(arguments[each.name]) for each in with_needs)
-        return (*always, *filter(None, chosen))
+        return tuple(need.format_map(arguments) for need in self.needs)
 
     def check(self, ranked: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the arguments of a call as the function takes them.
@@ -310,7 +268,6 @@ class Definition(Description):
         for name, parameter in self.parameters.items():
             if arguments[name] is not parameter.default:
                 checked[name] = parameter.check(arguments[name])
-        self.check_together(checked)
         if self.has_cut_off and ranked.depth is not None:
             self._check_depth(ranked.depth, checked)
         for need in self.needs_with(checked):
@@ -321,18 +278,6 @@ class Definition(Description):
                 seen = catalogue_of(ranked).interactions
                 check_ids(seen[0], "seen", "user", ranked.num_users)
         return checked
-
-    def check_together(self, arguments: Mapping[str, Value | None]) -> None:
-        """Raises if a parameter is given, and the one that it refines has its default."""
-        for name, parameter in self.parameters.items():
-            if not parameter.refines or arguments.get(name) is None:
-                continue
-            default = self.parameters[parameter.refines].default
-            if arguments.get(parameter.refines, default) == default:
-                raise ValueError(
-                    f"'{name}' needs a '{parameter.refines}' to go with it (got {default!r} with "
-                    f"{name}={arguments[name]})"
-                )
 
     def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
         """Returns the values of users, `NaN` where the metric needs truth and there is none."""
@@ -678,19 +623,14 @@ def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parame
     match meaning:
         case [] if kind is int:
             return make(int, sentence=f"{name} {{}}", is_cut_off=True)
-        case [dict() as words, *needed] if choices and words.keys() >= set(choices):
-            of_choices = FrozenDict({choice: words[choice] for choice in choices})
-            return make(str, words=of_choices, needed=FrozenDict(*needed))
+        case [dict() as words] if choices and words.keys() >= set(choices):
+            return make(str, words=FrozenDict({choice: words[choice] for choice in choices}))
         case [str() as sentence] if kind is bool:
             return make(bool, words=FrozenDict({False: "", True: sentence}))
         case [str() as sentence] if kind in (int, float):
-            allowed = range(1, 2**53) if kind is int else Between()
-            return make(kind, sentence=sentence, allowed=allowed)
+            return make(kind, sentence=sentence)
         case [str() as sentence, range() as allowed] if kind is int:
             return make(int, sentence=sentence, allowed=allowed)
-        case [str() as sentence, tuple() as limits, *refined] if kind is float:
-            allowed = Between(*limits)
-            return make(float, sentence=sentence, allowed=allowed, refines="".join(refined))
     raise TypeError(
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "

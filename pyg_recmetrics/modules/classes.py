@@ -30,7 +30,7 @@ the function, and the options that :mod:`pyg_recmetrics.modules` explains."""
 
 def _options(
     *,
-    catalogue: Catalogue | None = None,
+    catalogue: Catalogue,
     weighted: bool = False,
     empty_target_action: EmptyTargetAction = "skip",
     keep_per_user: bool = False,
@@ -100,16 +100,12 @@ def _signature(definition: Definition) -> inspect.Signature:
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
-    needs_catalogue = bool(set(definition.needs) - {"items"})
     is_taken = {
-        "catalogue": needs_catalogue or any(each.needed for each in definition.parameters.values()),
+        "catalogue": bool(set(definition.needs) - {"items"}),
         "weighted": definition.depends_on_weight,
         "empty_target_action": definition.needs_truth,
         "keep_per_user": not isinstance(definition, AggregateDefinition),
     }
-    options = dict(inspect.signature(_options).parameters)
-    if needs_catalogue:
-        required = {"default": inspect.Parameter.empty, "annotation": Catalogue}
-        options["catalogue"] = options["catalogue"].replace(**required)
+    options = inspect.signature(_options).parameters
     taken = [option for name, option in options.items() if is_taken.get(name, True)]
     return inspect.Signature([*parameters, *taken])

@@ -37,7 +37,7 @@ _IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
 }
 
 #: What is known about items, besides who has seen them.
-_FACTS = ("item_embedding", "item_category", "propensity")
+_FACTS = ("item_embedding", "item_category")
 
 
 def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:

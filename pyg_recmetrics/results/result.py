@@ -57,7 +57,7 @@ from pyg_recmetrics.results.cohorts import (
     by_popularity,
     group_by_degree,
 )
-from pyg_recmetrics.results.counts import Nouns, Observations, UserCounts
+from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
     AverageOver,
     Basis,
@@ -551,8 +551,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
-        self._observations = Observations(self.ranked, self.definitions)
-        self._observations.warn()
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -1336,7 +1334,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if lack := self._lack_of_lists:
             yield lack
         yield from self._notes_on_missing()
-        yield from self._observations.notes()
 
     @property
     def _lack_of_lists(self) -> str | None:

@@ -29,19 +29,15 @@ _HOW_TO_GIVE = {
     "item_category": "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
     "item_embedding": "the embedding of every item: pass catalogue=Catalogue(..., "
     "item_embedding=...)",
-    "propensity": "the propensity of every item: pass catalogue=Catalogue(..., propensity=...)",
 }
-
-#: The smallest propensity. The inverses of smaller ones would be too large to be added up.
-_MIN_PROPENSITY = 1e-100
 
 
 class Catalogue(Frozen):
     r"""What is known about the items: how often they were seen, and what they are like.
 
     Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
-    :func:`~pyg_recmetrics.evaluate` takes one with embeddings, categories and propensities. For
-    lists that come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+    :func:`~pyg_recmetrics.evaluate` takes one with embeddings and categories. For lists that come
+    from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
 
     Args:
         num_items (int): The number of items.
@@ -53,15 +49,11 @@ class Catalogue(Frozen):
             `[num_items]`. If items have several categories or none, a matrix of shape
             `[num_items, num_categories]` that is true or positive where an item has a category.
             (default: `None`)
-        propensity (torch.Tensor, optional): How likely it is for each item that a user whom it is
-            relevant to was observed to interact with it: floating-point numbers of shape
-            `[num_items]`, at least `1e-100` and at most one. A common factor of all of them changes
-            no metric without `clip`. (default: `None`)
 
     Raises:
         TypeError: If an argument does not hold numbers.
-        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids, numbers that are
-            not finite, or propensities that are no probabilities.
+        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids, or numbers that
+            are not finite.
 
     Example:
         >>> import torch
@@ -78,7 +70,6 @@ class Catalogue(Frozen):
         seen: EdgesLike | None = None,
         item_embedding: TensorLike | None = None,
         item_category: TensorLike | None = None,
-        propensity: TensorLike | None = None,
     ) -> None:
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         #: `None` if there are no seen edges: popularity is then undefined.
@@ -89,8 +80,6 @@ class Catalogue(Frozen):
         )
         category = _read(item_category, "item_category", num_items, "", ", num_categories")
         self.item_category = None if category is None else _check_category(category)
-        chance = _read(propensity, "propensity", num_items, "")
-        self.propensity = None if chance is None else _check_propensity(chance)
         self._freeze()
 
     @cached_property
@@ -112,36 +101,8 @@ class Catalogue(Frozen):
         """The number of users who have seen any item."""
         return int(self.interactions[0].unique_consecutive().numel())
 
-    def inverse_propensity(
-        self, item: Tensor, propensity: str, gamma: float, clip: float | None = None
-    ) -> Tensor:
-        """Returns how many relevant items each observed one stands for.
-
-        Popularity tells no more than ratios of propensities. The most popular item has one.
-
-        Args:
-            item (torch.Tensor): The ids of the items that were observed, of shape `[num_edges]`.
-            propensity (str): Where propensities come from: `"given"` or `"popularity"`.
-            gamma (float): The exponent of the power law of popularity. Those given have none.
-            clip (float, optional): Propensities below it are raised to it. (default: `None`)
-
-        Returns:
-            A double-precision tensor of shape `[num_edges]`, finite and at least one.
-
-        Raises:
-            ValueError: If propensities or seen edges are not known.
-        """
-        if propensity == "given":
-            chance = self.get("propensity")[item].double()
-        else:
-            # One more than have seen the item: whoever it is relevant to was observed, too.
-            num_observed = self.popularity.double() + 1
-            chance = (num_observed / num_observed.max()) ** ((gamma + 1) / 2)
-            chance = chance[item]
-        return 1 / (chance if clip is None else chance.clamp(min=clip))
-
     def get(self, name: str) -> Tensor:
-        """Returns `seen`, `item_embedding`, `item_category` or `propensity`.
+        """Returns `seen`, `item_embedding` or `item_category`.
 
         Raises:
             ValueError: If it is not known; the error says how to give it.
@@ -178,7 +139,8 @@ class Catalogue(Frozen):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
         """Returns what :meth:`to_dict` was called on."""
-        return cls(**fields)
+        # Results of earlier versions may hold propensities, which no metric takes any more.
+        return cls(**{name: value for name, value in fields.items() if name != "propensity"})
 
     def __repr__(self) -> str:
         shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
@@ -227,14 +189,3 @@ def _check_category(tensor: Tensor) -> Tensor:
         raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
     # Categories are renumbered from zero on, so that large ids do not take memory.
     return tensor.unique(return_inverse=True)[1] if of_one else tensor
-
-
-def _check_propensity(tensor: Tensor) -> Tensor:
-    tensor = check_scores(tensor, "propensity")
-    low, high = (float(bound) for bound in tensor.aminmax())
-    if low < _MIN_PROPENSITY or high > 1:
-        wrong = low if low < _MIN_PROPENSITY else high
-        raise ValueError(
-            f"'propensity' needs to hold probabilities from {_MIN_PROPENSITY} to 1 (got {wrong:g})"
-        )
-    return tensor

@@ -42,7 +42,6 @@ CATALOGUE = Catalogue(
     seen=torch.stack([torch.arange(200), torch.arange(200).pow(2) % 40]),
     item_category=torch.arange(40) % 3,
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
-    propensity=torch.linspace(0.05, 1, 40),
 )
 #: What a user without truth counts as.
 COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
@@ -107,12 +106,8 @@ def uses_of_lists(draw, cls):
     of_function = {
         each: draw(st.sampled_from(values_of(parameter, k=14)))
         for each, parameter in cls.definition.parameters.items()
-        if not parameter.refines and each != "average" and draw(st.booleans())
+        if each != "average" and draw(st.booleans())
     }
-    if "propensity" in of_function:
-        sources, clips = st.sampled_from(["given", "popularity"]), st.sampled_from([0.1, 0.5, 1.0])
-        of_function |= {"propensity": draw(sources), "clip": draw(clips)}
-        of_function.pop("normalizer", None)  # which min(k, R) is no value of then
     if weight is None:
         of_function.pop("weighted", None)  # for which a class requires weights
     k = draw(st.integers(1, 12)) if "k" in parameters else None
