@@ -22,7 +22,6 @@ from pyg_recmetrics.ranked_edges.ranked_edges import (
     select_edges,
     select_users,
     sort_edges,
-    write_trec,
 )
 from pyg_recmetrics.ranked_edges.sources import Origin
 
@@ -47,5 +46,4 @@ __all__ = [
     "select_edges",
     "select_users",
     "sort_edges",
-    "write_trec",
 ]

@@ -1,7 +1,7 @@
 """RankedEdges: every ground-truth edge with its rank. All metrics are functions of it."""
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -833,27 +833,6 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
         "origin": made_of(Origin, {"listed": None, **fields}),  # which older files do not have
     }
     return made_of(RankedEdges, parts)
-
-
-def write_trec(ranked: RankedEdges, run: str | Path, qrels: str | Path) -> None:
-    """Writes the lists and the ground truth, see :meth:`EvaluationResult.to_trec`."""
-    lists, judged = _named(ranked)
-    trec.write_run(run, lists)
-    trec.write_qrels(qrels, judged)
-
-
-def _named(ranked: RankedEdges) -> tuple[Iterator[trec.NamedList], list[trec.Judgement]]:
-    """Returns the lists and the truth by name."""
-    is_tied = ranked.num_tied is not None and bool((ranked.num_tied > 0).any())
-    if ranked.ties != "index" and is_tied:
-        raise ValueError(
-            f"'ties' needs to be 'index' for lists that reproduce the numbers (got '{ranked.ties}')"
-        )
-    names = ranked.user_ids, ranked.item_ids
-    lists = trec.name_lists(lists_of(ranked), ranked.degree > 0, *names)
-    for ids, argument in zip(names, ("user_ids", "item_ids"), strict=True):
-        trec.check_names(ids, argument)
-    return lists, trec.name_truth(ranked.edge_label_index, ranked.weight, *names)
 
 
 def _can_be_retrieved(ranked: RankedEdges) -> Tensor:

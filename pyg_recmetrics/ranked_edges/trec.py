@@ -5,12 +5,8 @@ the files are strings. They are numbered, and the names are kept.
 """
 
 import csv
-import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,7 +16,7 @@ from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.checks import check_finite_number
 from pyg_recmetrics.extras import requires_extra
-from pyg_recmetrics.files import reading, replacing
+from pyg_recmetrics.files import reading
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
@@ -36,25 +32,6 @@ QRELS = ("user", "0", "item", "relevance")
 
 #: How a number is written. Python also reads others, which no other tool does.
 _NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
-
-#: A user and its list of items.
-NamedList: TypeAlias = tuple[str, list[str]]
-
-#: A user, an item, and its relevance.
-Judgement: TypeAlias = tuple[str, str, int]
-
-#: The original ids of users or items, if they are not just numbers.
-Names: TypeAlias = tuple[Hashable, ...] | None
-
-#: What is written, with the rank behind it, for a place of a list that holds no item. Tools take it
-#: for an item that is not relevant, so all items below keep their ranks.
-NO_ITEM = "pyg_recmetrics:no-item:"
-
-#: Up to this relevance, double precision tells all whole numbers apart.
-_MAX_RELEVANCE = 2**53
-
-#: What a field of a line can hold.
-_FIELD = re.compile(r"[^\s\0\ud800-\udfff]+", flags=re.ASCII)
 
 
 def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.DataFrame":
@@ -123,13 +100,8 @@ def read(run: str | Path, qrels: str | Path, level: float | None) -> RankedTruth
     if level is not None and check_finite_number(level, "level") <= 0:
         raise ValueError(f"'level' needs to be positive (got {level!r})")
     scored, judged = _read_values(run, RUN, "score"), _read_values(qrels, QRELS, "relevance")
-    # Those that stand for no item have no number.
-    is_item = ~scored["item"].str.startswith(NO_ITEM).to_numpy(bool)
-    if judged["item"].str.startswith(NO_ITEM).any():
-        raise ValueError(f"{qrels} needs to judge items (got '{NO_ITEM}', which stands for none)")
     user_ids, (user, judged_user) = number_texts([scored["user"], judged["user"]])
-    item_ids, (listed, judged_item) = number_texts([scored["item"][is_item], judged["item"]])
-    item = torch.full_like(user, -1).masked_scatter_(torch.from_numpy(is_item), listed)
+    item_ids, (item, judged_item) = number_texts([scored["item"], judged["item"]])
     score, relevance = (torch.from_numpy(x["value"].to_numpy(copy=True)) for x in (scored, judged))
     edges, num_items = torch.stack([judged_user, judged_item]), len(item_ids)
     truth, weight = coalesce_truth(edges, relevance, num_items, level)
@@ -151,12 +123,11 @@ def _rank(
     user: Tensor, item: Tensor, score: Tensor, truth: Tensor, num_users: int, num_items: int
 ) -> tuple[Lists, Ranks]:
     """Returns the list of every user by score, and where the truth stands in it."""
-    # The first place of a user is that of what is no item.
-    key, order = (user * (num_items + 1) + item + 1).sort()
+    key, order = (user * num_items + item).sort()
     user, item = user[order], item[order]
     listed = ranks_within_rows(user, score[order])
     best = lexsort([listed.rank, user])
-    wanted = truth[0] * (num_items + 1) + truth[1] + 1
+    wanted = truth[0] * num_items + truth[1]
     place = torch.searchsorted(key, wanted).clamp_(max=key.numel() - 1)
     is_listed = key[place] == wanted
     ranks = (
@@ -164,89 +135,3 @@ def _rank(
         for known, beyond in zip(listed, Ranks.unknown(wanted), strict=True)
     )
     return Lists(item[best], index2ptr(user[best], num_users)), Ranks(*ranks)
-
-
-def write_run(path: str | Path, lists: Iterable[NamedList]) -> None:
-    """Writes ranked lists, with scores that fall by one with each rank."""
-    with replacing(path) as file:
-        for user, items in lists:
-            file.writelines(
-                f"{user} Q0 {item} {rank} {len(items) - rank + 1} pyg_recmetrics\n".encode()
-                for rank, item in enumerate(items, start=1)
-            )
-
-
-def write_qrels(path: str | Path, judged: Iterable[Judgement]) -> None:
-    """Writes relevant items."""
-    with replacing(path) as file:
-        file.writelines(
-            f"{user} 0 {item} {relevance}\n".encode() for user, item, relevance in judged
-        )
-
-
-def name_lists(
-    lists: Lists, has_truth: Tensor, user_ids: Names, item_ids: Names
-) -> Iterator[NamedList]:
-    """Yields the lists of all users by name, down to the last item.
-
-    A place without an item is called :obj:`NO_ITEM`, and so is the list of a user who has truth but
-    no item: tools leave out a user who is not in the run.
-
-    Args:
-        lists (Lists): The lists.
-        has_truth (torch.Tensor): Which users have truth, of shape `[num_users]`.
-        user_ids (tuple, optional): The names of the users.
-        item_ids (tuple, optional): The names of the items.
-    """
-    items, has_truths = lists.item.tolist(), has_truth.tolist()
-    for user, (start, end) in enumerate(pairwise(lists.ptr.tolist())):
-        places = items[start:end]
-        while places and places[-1] < 0:
-            places.pop()
-        if not places and has_truths[user]:
-            places = [-1]
-        yield (
-            _name(user, user_ids),
-            [
-                f"{NO_ITEM}{rank}" if item < 0 else _name(item, item_ids)
-                for rank, item in enumerate(places, start=1)
-            ],
-        )
-
-
-def name_truth(
-    edge_label_index: Tensor, weight: Tensor | None, user_ids: Names, item_ids: Names
-) -> list[Judgement]:
-    """Returns the truth by name.
-
-    Raises:
-        ValueError: If weights are not whole numbers, or are too large to be exact.
-    """
-    weight = torch.ones_like(edge_label_index[0]) if weight is None else weight
-    wrong = weight[(weight != weight.round()) | (weight > _MAX_RELEVANCE)]
-    if wrong.numel():
-        raise ValueError(f"'weight' needs to hold whole numbers to be exported (got {wrong[0]:g})")
-    edges = zip(*edge_label_index.tolist(), weight.long().tolist(), strict=True)
-    return [
-        (_name(user, user_ids), _name(item, item_ids), relevance) for user, item, relevance in edges
-    ]
-
-
-def check_names(names: Names, argument: str) -> None:
-    """Raises if a line cannot hold the names of users or items, or two have the same."""
-    if names is None:
-        return
-    words = [str(name) for name in names]
-    for name in words:
-        is_comment = argument == "user_ids" and name.startswith("#")
-        if not _FIELD.fullmatch(name) or name.startswith(NO_ITEM) or is_comment:
-            raise ValueError(
-                f"'{argument}' needs to hold names without spaces to be exported, and no user that "
-                f"begins with '#' (got {name!r})"
-            )
-    if repeated := [name for name, times in Counter(words).items() if times > 1]:
-        raise ValueError(f"'{argument}' needs to hold each name once (got {repeated[0]!r} again)")
-
-
-def _name(number: int, names: Names) -> str:
-    return str(number if names is None else names[number])

@@ -45,7 +45,6 @@ from pyg_recmetrics.ranked_edges import (
     lists_of,
     select_edges,
     select_users,
-    write_trec,
 )
 from pyg_recmetrics.results import archive, cohorts
 from pyg_recmetrics.results.cohorts import (
@@ -1027,37 +1026,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         for printed in ("_table", "_recipe"):
             best.__dict__.pop(printed, None)
         return best
-
-    def to_trec(self, run: str | Path, qrels: str | Path) -> None:
-        """Writes the lists and the ground truth for trec_eval and other tools to check.
-
-        The files reproduce the numbers, so there is an error if the order of ties is one that no
-        list has. If a list holds no item at some rank, the run has a line for an item
-        `pyg_recmetrics:no-item:rank` there, so that all items below keep their ranks. A user who
-        has truth but no items has one such line, since trec_eval leaves out users who are not in
-        the run. :meth:`RankedEdges.from_trec` reads these lines as what they stand for.
-
-        Args:
-            run (str or Path): The file for the lists, as `user Q0 item rank score tag`. Scores
-                fall by one with each rank.
-            qrels (str or Path): The file for the truth, as `user 0 item relevance`.
-
-        Raises:
-            OSError: If a file cannot be written.
-            ValueError: If lists were not kept: evaluate with `keep_items=True`. If weights are not
-                whole numbers, names hold spaces, or there are ties that `ties` ranks in another
-                order than the lists.
-
-        Example:
-            >>> import tempfile
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr", keep_items=True)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     result.to_trec(f"{folder}/run.txt", f"{folder}/qrels.txt")
-        """
-        write_trec(self.ranked, run, qrels)
 
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.
