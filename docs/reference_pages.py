@@ -113,7 +113,6 @@ PARTS = {
             "RankingMetric",
             "MeanOverUsers",
             "OverAllUsers",
-            "OverListedItems",
         ),
     ),
     "conventions": Part(

@@ -309,9 +309,6 @@ class AggregateDefinition(Definition):
             sum of the states of some users and of all others is the state of all.
         compute (callable): `compute(state)`, a tensor with one number.
 
-    If it needs the lists and nothing else, the state is a vector whose length depends on the item
-    ids. To add up two states, the shorter one is filled up with zeros.
-
     Example:
         >>> import torch
         >>> from pyg_recmetrics import RankedEdges, metrics
@@ -449,8 +446,7 @@ def register_aggregate(
 
     Args:
         state (callable): Makes the state of the users of a ranking: a tensor whose size does not
-            depend on the users. If the metric needs the lists and nothing else, it is a vector with
-            one element or more, whose length may depend on the item ids.
+            depend on the users, nor on what they are recommended.
         range (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)
@@ -468,8 +464,9 @@ def register_aggregate(
         >>> import torch
         >>> from pyg_recmetrics import metrics
         >>> def num_lists(ranked, k):  # adds up over users, and so over mini-batches
-        ...     return torch.bincount(ranked.lists.edges(k)[1]).double()
-        >>> @metrics.register_aggregate(state=num_lists, needs=("items",))  # doctest: +SKIP
+        ...     _, item = ranked.lists.edges(k)
+        ...     return torch.bincount(item, minlength=ranked.catalogue.num_items).double()
+        >>> @metrics.register_aggregate(state=num_lists)  # doctest: +SKIP
         ... def most_shown(num_lists):
         ...     '''The share of all recommendations that goes to a single item.'''
         ...     return num_lists.max() / num_lists.sum()
