@@ -42,6 +42,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
+    candidates_of,
     catalogue_of,
     grouped_truth,
     num_with_other_places,
@@ -263,8 +264,8 @@ class Definition(Description):
         checked = dict(arguments)
         if self.needs_cut_off or checked.get("k") is not None:
             checked["k"] = check_positive_integer(checked["k"], "k")
-        if self.needs_candidates and ranked.num_candidates is None:
-            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
+        if self.needs_candidates:
+            candidates_of(ranked)
         for name, parameter in self.parameters.items():
             if arguments[name] is not parameter.default:
                 checked[name] = parameter.check(arguments[name])
@@ -410,24 +411,14 @@ def register(
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         unchecked = _define(function, description)
         signature = inspect.signature(function)
-        names = signature.parameters.keys()
-        defaults = {
-            name: each.default
-            for name, each in signature.parameters.items()
-            if each.default is not each.empty
-        }
-        required = names - defaults.keys()
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            # To bind arguments takes longer than a metric of few users.
-            given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-            is_complete = required <= given.keys() <= names
-            if not is_complete or len(given) < len(args) + len(kwargs):
-                signature.bind(*args, **kwargs)  # which says what is wrong
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = dict(bound.arguments)
             ranked = given.pop("ranked")
-            given = unchecked.check(ranked, {**defaults, **given})
-            return unchecked.mask(unchecked.function(ranked, **given), ranked)
+            return unchecked.mask(function(ranked, **unchecked.check(ranked, given)), ranked)
 
         _add(replace(unchecked, function=checked))
         return checked
