@@ -10,6 +10,8 @@ say how far any order can be from ours.
 import contextlib
 import functools
 import heapq
+import importlib.metadata
+import inspect
 import math
 import re
 from collections.abc import Callable
@@ -1100,3 +1102,78 @@ def test_ranx_reads_our_files(lastfm_model, tmp_path):
     write_trec(result.ranked, tmp_path)
     theirs = ranx_of_files(tmp_path, ["ndcg@20", "mrr@20"])
     assert dict(result) == pytest.approx(theirs, abs=1e-6)
+
+
+@pytest.fixture
+def lists_with_holes():
+    """Lists with repeats and gaps, truth with weights, and users without a list or truth."""
+    generator = torch.Generator().manual_seed(0)
+    lists = torch.randint(-1, 12, (60, 10), generator=generator)
+    lists[:5] = -1
+    truth = (torch.rand(60, 12, generator=generator) < 0.25).nonzero().t()
+    truth = truth[:, truth[0] != 7]
+    weight = torch.randint(1, 4, (truth.size(1),), generator=generator)
+    return RankedEdges.from_topk(lists, truth, weight)
+
+
+def write_with_holes(ranked, folder):
+    """Writes lists, with an item that nobody knows for each place that holds none."""
+    run = (
+        f"{user} Q0 {item if item >= 0 else f'none{place}'} {place} {-place} t\n"
+        for user, items in enumerate(ranked.lists.to_matrix().tolist())
+        for place, item in enumerate(items, start=1)
+    )
+    edges = zip(*ranked.edge_label_index.tolist(), ranked.weight.int().tolist(), strict=True)
+    (folder / "run").write_text("".join(run))
+    (folder / "qrels").write_text("".join(f"{u} 0 {item} {weight}\n" for u, item, weight in edges))
+
+
+def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
+    names = dict(
+        pairs(
+            "ndcg@5:ndcg_cut_5 recall@5:recall_5 map@10:map_cut_10 mrr@10:recip_rank "
+            "precision@5:P_5"
+        )
+    )
+    write_with_holes(lists_with_holes, tmp_path)
+    found = trec_eval_of_files(tmp_path, names.values())
+    result = EvaluationResult(lists_with_holes, list(names), convention="trec_eval")
+    assert len(found) == result.user_counts.num_evaluated
+    for ours, theirs in names.items():
+        for user, row in found.items():
+            value = float(result.per_user[ours][int(user)])
+            assert value == pytest.approx(row[theirs], abs=1e-6), (ours, user)
+
+
+def test_ranx_reads_lists_with_holes(lists_with_holes, tmp_path):
+    names = ["recall@5", "map@10", "mrr@10", "precision@5", "ndcg@5"]
+    write_with_holes(lists_with_holes, tmp_path)
+    theirs = ranx_of_files(tmp_path, names)
+    result = EvaluationResult(
+        lists_with_holes, names, convention="ranx", empty_target_action="skip"
+    )
+    assert dict(result) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_what_the_readme_says_of_other_libraries():
+    from torch_geometric import metrics as pyg
+
+    assert {"LinkPredRecall", "LinkPredNDCG"} <= set(dir(pyg))
+    assert not {"LinkPredRPrecision", "LinkPredAUROC"} & set(dir(pyg))
+    retrieval = pytest.importorskip("torchmetrics.retrieval")
+    assert {"RetrievalRPrecision", "RetrievalAUROC"} <= set(dir(retrieval))
+    # Padding is taken for an item, and a repeated edge for two.
+    padded, repeated = pyg.LinkPredRecall(k=2), pyg.LinkPredRecall(k=2)
+    padded.update(torch.tensor([[2, 0], [-1, -1]]), torch.tensor([[0, 1], [9, 3]]))
+    repeated.update(torch.tensor([[3, 1]]), torch.tensor([[0, 0, 0], [3, 3, 7]]))
+    assert float(padded.compute()) != 0.0
+    assert float(repeated.compute()) != 0.5
+    recometrics = pytest.importorskip("recometrics")
+    needed = importlib.metadata.requires("recometrics") or []
+    assert not [name for name in needed if name.startswith("torch")]
+    options = inspect.signature(recometrics.calc_reco_metrics).parameters
+    assert {"roc_auc", "pr_auc"} <= set(options)
+    assert not {"r_precision", "device"} & set(options)
+    recbole = pytest.importorskip("recbole.evaluator.metrics")
+    assert "GAUC" in dir(recbole)
+    assert not {"RPrecision", "R_Precision"} & set(dir(recbole))
