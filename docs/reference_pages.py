@@ -108,7 +108,6 @@ PARTS = {
             "RankingMetric",
             "MeanOverUsers",
             "OverAllUsers",
-            "OverListedItems",
         ),
     ),
     "conventions": Part(
@@ -133,10 +132,10 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": ("from_dict", "get", "inverse_propensity", "to_dict"),
+    "Catalogue": ("from_dict", "get", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
-    "Definition": ("check", "check_together", "cut_offs", "mask", "needs_with"),
+    "Definition": ("check", "cut_offs", "mask", "needs_with"),
     "History": ("append", "clear"),
     "Measured": ("cell", "estimate_of"),
     "Metric": ("check_catalogue",),

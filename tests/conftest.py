@@ -91,14 +91,6 @@ def expect_ties():
         yield
 
 
-@pytest.fixture
-def expect_few_observations():
-    """Ignores the warning that users have few observations, as in most cases of a few items."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*effective observations on average")
-        yield
-
-
 def pytest_addoption(parser):
     parser.addoption("--device", help="the only device of tests that run on any")
 

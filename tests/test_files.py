@@ -25,12 +25,10 @@ RESULT = evaluate(
 WRITERS = {
     "save": lambda path: RESULT.save(path),
     "report": lambda path: report(RESULT, path),
-    "run": lambda path: RESULT.to_trec(path, path.with_name("qrels")),
-    "qrels": lambda path: RESULT.to_trec(path.with_name("run"), path),
 }
 
 
-@pytest.mark.parametrize("kind", ["save", "report", "run"])
+@pytest.mark.parametrize("kind", WRITERS)
 def test_a_full_disk_leaves_the_old_file(kind, tmp_path):
     if kind == "report":
         pytest.importorskip("matplotlib")

@@ -364,10 +364,10 @@ DEFECTS = {
     "a changed file is not noticed": wrapped(
         archive, "_checksum", lambda checksum: lambda header, arrays: ""
     ),
-    "a run is written from its end": wrapped(
+    "a run is read from its end": wrapped(
         trec,
-        "write_run",
-        lambda write: lambda path, lists: write(path, [(user, x[::-1]) for user, x in lists]),
+        "_rank",
+        lambda rank: lambda user, item, score, *others: rank(user, item, -score, *others),
     ),
     "ties of pairs are those of their neighbours": wrapped(
         sources,

@@ -46,7 +46,6 @@ OF_SEVERAL_MODULES = {
     "layout": "this list",
     "lightning": "an `Evaluator` and metric classes in a LightningModule",
     "lines": "the table of lines of code",
-    "metrics/propensities": "one argument of several metrics",
     "notebooks": "notebooks/",
     "options": "what `evaluate` and `Evaluator` take",
     "plot/layout": "what any picture looks like",

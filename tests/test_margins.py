@@ -397,7 +397,6 @@ class TestRefusals:
             ("r_precision(users=hit)", "which is a mean over those who turn out to have a hit"),
             ("dcg@5", "whose values have no upper bound"),
             ("mean_rank", "whose values have no upper bound"),
-            ("recall(propensity=popularity)@5", "whose weights have no bound"),
         ],
     )
     def test_metrics_that_a_sample_does_not_bound(self, metric, reason):

@@ -161,12 +161,10 @@ class TestCatalogue:
     facts = {  # noqa: RUF012
         "item_embedding": torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [-1.0, 0.5]]),
         "item_category": torch.tensor([0, 1, 1, 2]),
-        "propensity": torch.tensor([0.5, 0.25, 0.125, 1.0]),
     }
     names = (
         "diversity(over=embedding)@2",
         "diversity(over=category)@2",
-        "recall(propensity=given)@2",
         "coverage@2",
         "novelty@2",
     )
@@ -174,7 +172,6 @@ class TestCatalogue:
     task = RankingTask(TASK.truth, num_users=3, num_items=4, seen=seen)
     other_seen = torch.tensor([[0, 1, 5], [1, 1, 2]])
 
-    @pytest.mark.usefixtures("expect_few_observations")
     def test_the_seen_edges_of_the_task_count_if_it_has_none(self):
         results = [
             asked(GOOD_SCORES)

@@ -16,7 +16,6 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import scatter, segment
 
-from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.metrics.registry import register, register_aggregate
 from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, lists_of
 from pyg_recmetrics.task import Catalogue
@@ -41,18 +40,17 @@ def exposure(ranked: RankedEdges, k: int) -> Tensor:
     The counts of separate groups of users add up to the counts of all users.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists.
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor of shape `[num_items]`. If `ranked` does not know the number of
-        items, it ends with the largest recommended item.
+        A double-precision tensor of shape `[num_items]`.
 
     Raises:
-        ValueError: If `ranked` does not hold lists.
+        ValueError: If `ranked` does not hold lists or does not know the number of items.
     """
     _, item = lists_of(ranked, k).edges(k)
-    return torch.bincount(item, minlength=_num_known_items(ranked)).double()
+    return torch.bincount(item, minlength=catalogue_of(ranked).num_items).double()
 
 
 def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
@@ -63,22 +61,20 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
     up to the sums of all users.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists.
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
         A double-precision tensor of shape `[1 + num_items]`: the number of lists that are not
-        empty, followed by the sum of the vectors. If `ranked` does not know the number of items, it
-        ends with the largest recommended item.
+        empty, followed by the sum of the vectors.
 
     Raises:
-        ValueError: If `ranked` does not hold lists.
+        ValueError: If `ranked` does not hold lists or does not know the number of items.
     """
     user, item = lists_of(ranked, k).edges(k)
     length = torch.bincount(user, minlength=ranked.num_users)
     weight = length.double().rsqrt()[user]
-    num_items = max(_num_known_items(ranked), max_id(item) + 1)
-    total: Tensor = scatter(weight, item, dim_size=num_items, reduce="sum")
+    total: Tensor = scatter(weight, item, dim_size=catalogue_of(ranked).num_items, reduce="sum")
     return torch.cat([(length > 0).double().sum().unsqueeze(0), total])
 
 
@@ -158,7 +154,7 @@ def gini(exposure: Tensor) -> Tensor:
     return ((2 * i - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
 
 
-@register_aggregate(state=exposure, range=(0.0, torch.inf), needs=("items",))
+@register_aggregate(state=exposure, range=(0.0, torch.inf))
 def entropy(exposure: Tensor) -> Tensor:
     r"""The Shannon entropy of the recommended items, in bits: higher means more evenly spread.
 
@@ -171,7 +167,7 @@ def entropy(exposure: Tensor) -> Tensor:
     users together. RecBole uses natural logarithms and divides by the number of recommended items.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists.
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
@@ -179,23 +175,24 @@ def entropy(exposure: Tensor) -> Tensor:
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
-            if `ranked` does not hold lists.
+            if `ranked` does not hold lists or does not know the number of items.
 
     Source: Adomavicius and Kwon, "Improving aggregate recommendation diversity using ranking-based
     techniques" (2012); Shannon, "A mathematical theory of communication" (1948).
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
-        >>> metrics.entropy(RankedEdges.from_topk(lists, truth), k=2)
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
+        >>> metrics.entropy(ranked, k=2)
         tensor(1.5000, dtype=torch.float64)
     """
     nats: Tensor = torch.special.entr(exposure / exposure.sum()).sum()
     return nats / math.log(2)
 
 
-@register_aggregate(state=sum_of_lists, needs=("items",))
+@register_aggregate(state=sum_of_lists)
 def personalization(sum_of_lists: Tensor) -> Tensor:
     r"""How different the lists of two users are on average: zero if all lists are the same.
 
@@ -210,7 +207,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     at the pairs of the first 4096 users.
 
     Args:
-        ranked (RankedEdges): The ranked ground truth, with its lists.
+        ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
         k (int): The cut-off.
 
     Returns:
@@ -218,16 +215,17 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
 
     Raises:
         ValueError: If `k` is not a positive integer, or is larger than the depth of the ranking, or
-            if `ranked` does not hold lists.
+            if `ranked` does not hold lists or does not know the number of items.
 
     Source: Zhou et al., "Solving the apparent diversity-accuracy dilemma of recommender systems"
     (2010), who define it as the distance of lists of equal length.
 
     Example:
         >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
+        >>> from pyg_recmetrics import Catalogue, RankedEdges, metrics
         >>> lists, truth = torch.tensor([[3, 1], [3, 2]]), torch.tensor([[0], [1]])
-        >>> metrics.personalization(RankedEdges.from_topk(lists, truth), k=2)
+        >>> ranked = RankedEdges.from_topk(lists, truth).with_catalogue(Catalogue(num_items=5))
+        >>> metrics.personalization(ranked, k=2)
         tensor(0.5000, dtype=torch.float64)
     """
     num_lists, total = sum_of_lists[0], sum_of_lists[1:]
@@ -512,11 +510,6 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
     )
     chunks = zip(history, recommended, strict=True)
     return torch.cat([_divergence(seen, listed) for seen, listed in chunks])
-
-
-def _num_known_items(ranked: RankedEdges) -> int:
-    """The number of items; one, the smallest number of items, if it is not known."""
-    return 1 if ranked.catalogue is None else ranked.catalogue.num_items
 
 
 def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:

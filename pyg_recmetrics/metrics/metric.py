@@ -176,10 +176,7 @@ class Metric:
             for name, parameter in self.definition.parameters.items()
             if (value := values[name]) is not None
         ]
-        variant = ", ".join(filter(None, said))
-        for name, value in values.items():
-            variant = variant.replace(f"{{{name}}}", str(value))
-        return variant
+        return ", ".join(filter(None, said))
 
     @property
     def all_arguments(self) -> dict[str, Value | None]:

@@ -42,6 +42,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
+    candidates_of,
     catalogue_of,
     grouped_truth,
     num_with_other_places,
@@ -123,10 +124,7 @@ class Parameter:
         return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
-        """Says in words what a value means; empty if there is nothing to say.
-
-        The name of a parameter in braces stands for the value of that parameter.
-        """
+        """Says in words what a value means; empty if there is nothing to say."""
         return self.words[value] if self.words else self.sentence.format(value)
 
 
@@ -263,8 +261,8 @@ class Definition(Description):
         checked = dict(arguments)
         if self.needs_cut_off or checked.get("k") is not None:
             checked["k"] = check_positive_integer(checked["k"], "k")
-        if self.needs_candidates and ranked.num_candidates is None:
-            raise ValueError("'ranked' needs to know the number of candidates (got only lists)")
+        if self.needs_candidates:
+            candidates_of(ranked)
         for name, parameter in self.parameters.items():
             if arguments[name] is not parameter.default:
                 checked[name] = parameter.check(arguments[name])
@@ -308,9 +306,6 @@ class AggregateDefinition(Definition):
         state (callable): `state(ranked, k)` with all checks: a tensor that adds up over users. The
             sum of the states of some users and of all others is the state of all.
         compute (callable): `compute(state)`, a tensor with one number.
-
-    If it needs the lists and nothing else, the state is a vector whose length depends on the item
-    ids. To add up two states, the shorter one is filled up with zeros.
 
     Example:
         >>> import torch
@@ -413,24 +408,14 @@ def register(
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
         unchecked = _define(function, description)
         signature = inspect.signature(function)
-        names = signature.parameters.keys()
-        defaults = {
-            name: each.default
-            for name, each in signature.parameters.items()
-            if each.default is not each.empty
-        }
-        required = names - defaults.keys()
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            # To bind arguments takes longer than a metric of few users.
-            given: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
-            is_complete = required <= given.keys() <= names
-            if not is_complete or len(given) < len(args) + len(kwargs):
-                signature.bind(*args, **kwargs)  # which says what is wrong
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = dict(bound.arguments)
             ranked = given.pop("ranked")
-            given = unchecked.check(ranked, {**defaults, **given})
-            return unchecked.mask(unchecked.function(ranked, **given), ranked)
+            return unchecked.mask(function(ranked, **unchecked.check(ranked, given)), ranked)
 
         _add(replace(unchecked, function=checked))
         return checked
@@ -449,8 +434,7 @@ def register_aggregate(
 
     Args:
         state (callable): Makes the state of the users of a ranking: a tensor whose size does not
-            depend on the users. If the metric needs the lists and nothing else, it is a vector with
-            one element or more, whose length may depend on the item ids.
+            depend on the users, nor on what they are recommended.
         range (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)
         higher_is_better (bool, optional): Whether higher values are better.
             (default: `True`)
@@ -468,8 +452,9 @@ def register_aggregate(
         >>> import torch
         >>> from pyg_recmetrics import metrics
         >>> def num_lists(ranked, k):  # adds up over users, and so over mini-batches
-        ...     return torch.bincount(ranked.lists.edges(k)[1]).double()
-        >>> @metrics.register_aggregate(state=num_lists, needs=("items",))  # doctest: +SKIP
+        ...     _, item = ranked.lists.edges(k)
+        ...     return torch.bincount(item, minlength=ranked.catalogue.num_items).double()
+        >>> @metrics.register_aggregate(state=num_lists)  # doctest: +SKIP
         ... def most_shown(num_lists):
         ...     '''The share of all recommendations that goes to a single item.'''
         ...     return num_lists.max() / num_lists.sum()

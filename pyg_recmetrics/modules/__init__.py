@@ -10,8 +10,6 @@ A class takes the arguments of the function, and these:
 - `empty_target_action` (str): What users without ground truth count as. `"skip"` leaves them out of
   the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and `"error"` raises an error.
   (default: `"skip"`)
-- `keep_per_user` (bool): Whether the metric keeps the value of every user for `compute_per_user()`,
-  besides a sum and a count. (default: `False`)
 - `catalogue` (:class:`~pyg_recmetrics.Catalogue`): What is known about the items. Only metrics that
   need to know more than lists say take it, such as `Coverage` and `Novelty`.
 - `weighted` (bool): Whether every mini-batch needs to hold weights, for metrics that look at them.
@@ -24,9 +22,9 @@ PyG's `LinkPredMetricCollection` accepts all of these classes. Where torchmetric
 are torchmetrics metrics: they work in its `MetricCollection`, with its synchronisation of
 processes, its plots, and Lightning's `self.log`.
 
-Metrics add up in double precision. What `compute()` and `compute_per_user()` return is in the
-default dtype of torch, and on the device that the metric was moved to. Both are the same as for
-other metrics, so that they can be compared.
+Metrics add up in double precision. What `compute()` returns is in the default dtype of torch, and
+on the device that the metric was moved to. Both are the same as for other metrics, so that they can
+be compared. :func:`~pyg_recmetrics.evaluate` has the value of every user.
 
 Two classes look at scored pairs instead of lists, and take what torchmetrics' classes take:
 :class:`PrecisionRecallCurve` and :class:`RecallAtFixedPrecision`.
@@ -50,10 +48,10 @@ Example:
     >>> import torch
     >>> from pyg_recmetrics.modules import NDCG, RPrecision
     >>> lists, truth = torch.tensor([[3, 1, 4], [2, 6, -1]]), torch.tensor([[0, 0, 1], [1, 9, 2]])
-    >>> metric = RPrecision(keep_per_user=True)
+    >>> metric = RPrecision()
     >>> metric.update(pred_index_mat=lists, edge_label_index=truth)
-    >>> metric.compute(), metric.compute_per_user()
-    (tensor(0.7500), tensor([0.5000, 1.0000]))
+    >>> metric.compute()
+    tensor(0.7500)
     >>> NDCG(k=20, gain="exponential")
     NDCG(k=20, gain='exponential')
 """
@@ -64,7 +62,6 @@ from pyg_recmetrics.modules.classes import base_class, class_name, make_class
 from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve, RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
-from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
 

@@ -10,7 +10,6 @@ from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve as Prec
 from pyg_recmetrics.modules.precision_recall import RecallAtFixedPrecision as RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
-from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
 from pyg_recmetrics.modules.streaming_metric import TorchmetricsArguments
@@ -26,7 +25,6 @@ class Precision(MeanOverUsers):
         average: Literal["macro", "micro"] = "macro",
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -38,7 +36,6 @@ class TruncatedPrecision(MeanOverUsers):
         k: int,
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -51,13 +48,8 @@ class Recall(MeanOverUsers):
         normalizer: Literal["R", "min"] = "R",
         average: Literal["macro", "micro"] = "macro",
         weighted: bool = False,
-        propensity: Literal["none", "given", "popularity"] = "none",
-        gamma: float = 2.0,
-        clip: float | None = None,
         *,
-        catalogue: Catalogue | None = None,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -69,7 +61,6 @@ class F1(MeanOverUsers):
         k: int,
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -81,7 +72,6 @@ class RPrecision(MeanOverUsers):
         users: Literal["all", "hit"] = "all",
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -93,7 +83,6 @@ class HitRate(MeanOverUsers):
         k: int,
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -106,7 +95,6 @@ class MRR(MeanOverUsers):
         hits: Literal["first", "all"] = "first",
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -119,7 +107,6 @@ class MAP(MeanOverUsers):
         normalizer: Literal["min", "R", "k", "hits"] = "min",
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -131,14 +118,9 @@ class DCG(MeanOverUsers):
         k: int | None = None,
         gain: Literal["linear", "exponential", "binary"] = "linear",
         discount: Literal["log2", "lenskit"] = "log2",
-        propensity: Literal["none", "given", "popularity"] = "none",
-        gamma: float = 2.0,
-        clip: float | None = None,
         *,
-        catalogue: Catalogue | None = None,
         weighted: bool = False,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -155,7 +137,6 @@ class NDCG(MeanOverUsers):
         *,
         weighted: bool = False,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -168,7 +149,6 @@ class RBP(MeanOverUsers):
         p: float = 0.8,
         *,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -182,7 +162,6 @@ class ERR(MeanOverUsers):
         *,
         weighted: bool = False,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -200,38 +179,32 @@ class Gini(OverAllUsers):
         self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
     ) -> None: ...
 
-class Entropy(OverListedItems):
+class Entropy(OverAllUsers):
     """The Shannon entropy of the recommended items, in bits: higher means more evenly spread."""
 
-    def __init__(self, k: int, **kwargs: Unpack[TorchmetricsArguments]) -> None: ...
+    def __init__(
+        self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
+    ) -> None: ...
 
-class Personalization(OverListedItems):
+class Personalization(OverAllUsers):
     """How different the lists of two users are on average: zero if all lists are the same."""
 
-    def __init__(self, k: int, **kwargs: Unpack[TorchmetricsArguments]) -> None: ...
+    def __init__(
+        self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
+    ) -> None: ...
 
 class Popularity(MeanOverUsers):
     """How many users have seen a recommended item on average; its mean is the ARP."""
 
     def __init__(
-        self,
-        k: int,
-        *,
-        catalogue: Catalogue,
-        keep_per_user: bool = False,
-        **kwargs: Unpack[TorchmetricsArguments],
+        self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
     ) -> None: ...
 
 class Novelty(MeanOverUsers):
     """The mean self-information of the recommended items, in bits: high if few users saw them."""
 
     def __init__(
-        self,
-        k: int,
-        *,
-        catalogue: Catalogue,
-        keep_per_user: bool = False,
-        **kwargs: Unpack[TorchmetricsArguments],
+        self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
     ) -> None: ...
 
 class TailShare(MeanOverUsers):
@@ -243,7 +216,6 @@ class TailShare(MeanOverUsers):
         head: int = 80,
         *,
         catalogue: Catalogue,
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -256,7 +228,6 @@ class Diversity(MeanOverUsers):
         over: Literal["category", "embedding"] = "category",
         *,
         catalogue: Catalogue,
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 
@@ -269,7 +240,6 @@ class Serendipity(MeanOverUsers):
         *,
         catalogue: Catalogue,
         empty_target_action: Literal["skip", "neg", "pos", "error"] = "skip",
-        keep_per_user: bool = False,
         **kwargs: Unpack[TorchmetricsArguments],
     ) -> None: ...
 

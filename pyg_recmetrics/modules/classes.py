@@ -10,7 +10,6 @@ from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.modules.ranking_metric import (
     MeanOverUsers,
     OverAllUsers,
-    OverListedItems,
     RankingMetric,
 )
 from pyg_recmetrics.task import Catalogue
@@ -30,10 +29,9 @@ the function, and the options that :mod:`pyg_recmetrics.modules` explains."""
 
 def _options(
     *,
-    catalogue: Catalogue | None = None,
+    catalogue: Catalogue,
     weighted: bool = False,
     empty_target_action: EmptyTargetAction = "skip",
-    keep_per_user: bool = False,
     **kwargs: Any,
 ) -> None:
     """What a class takes besides what the function of the same metric takes."""
@@ -55,14 +53,12 @@ def base_class(definition: Definition) -> type[RankingMetric] | None:
     """Returns the base class for a metric, which says what the metric keeps between updates.
 
     Returns:
-        :class:`MeanOverUsers`, :class:`OverAllUsers`, :class:`OverListedItems`, or `None` if lists
-        are not enough for the metric.
+        :class:`MeanOverUsers`, :class:`OverAllUsers`, or `None` if lists are not enough for the
+        metric.
     """
     if definition.needs_all_ranks or definition.needs_candidates or "seen" in definition.needs:
         return None
-    if not isinstance(definition, AggregateDefinition):
-        return MeanOverUsers
-    return OverListedItems if definition.needs == ("items",) else OverAllUsers
+    return OverAllUsers if isinstance(definition, AggregateDefinition) else MeanOverUsers
 
 
 @cache
@@ -100,16 +96,11 @@ def _signature(definition: Definition) -> inspect.Signature:
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
-    needs_catalogue = bool(set(definition.needs) - {"items"})
     is_taken = {
-        "catalogue": needs_catalogue,
+        "catalogue": bool(set(definition.needs) - {"items"}),
         "weighted": definition.depends_on_weight,
         "empty_target_action": definition.needs_truth,
-        "keep_per_user": not isinstance(definition, AggregateDefinition),
     }
-    options = dict(inspect.signature(_options).parameters)
-    if needs_catalogue:
-        required = {"default": inspect.Parameter.empty, "annotation": Catalogue}
-        options["catalogue"] = options["catalogue"].replace(**required)
+    options = inspect.signature(_options).parameters
     taken = [option for name, option in options.items() if is_taken.get(name, True)]
     return inspect.Signature([*parameters, *taken])

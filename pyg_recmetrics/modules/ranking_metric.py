@@ -73,7 +73,6 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self.weighted = check_boolean(arguments.get("weighted", False), "weighted")
         self.empty_target_action: EmptyTargetAction = arguments.get("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
-        self.keep_per_user = check_boolean(arguments.get("keep_per_user", False), "keep_per_user")
         self.catalogue: Catalogue | None = arguments.get("catalogue")
         if not isinstance(self.catalogue, Catalogue | None):
             kind = type(self.catalogue).__name__
@@ -171,10 +170,10 @@ class MeanOverUsers(RankingMetric):
         >>> from pyg_recmetrics import modules
         >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
         >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
-        >>> metric = modules.Recall(k=2, keep_per_user=True)
+        >>> metric = modules.Recall(k=2)
         >>> metric.update(lists, truth)
-        >>> metric.compute(), metric.compute_per_user()
-        (tensor(0.7500), tensor([0.5000, 1.0000]))
+        >>> metric.compute()
+        tensor(0.7500)
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -186,53 +185,23 @@ class MeanOverUsers(RankingMetric):
             )
 
     def parts(self) -> dict[str, Part]:
-        """Returns a sum over users, their number, and the values if kept, of no users."""
+        """Returns a sum over users and their number, of no users."""
         zero = torch.zeros((), dtype=torch.float64)
-        parts = {"sum": Part("sum", zero), "count": Part("sum", zero.long())}
-        per_user = Part("cat", torch.empty(0, dtype=torch.float64))
-        return parts | {"per_user": per_user} if self.keep_per_user else parts
+        return {"sum": Part("sum", zero), "count": Part("sum", zero.long())}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
         if self.empty_target_action == "error":
             check_num_without_truth(int((ranked.degree == 0).sum()), self.empty_target_action)
-        counted = value = self.metric(ranked)
+        value = self.metric(ranked)
         if self.definition.needs_truth:
-            counted = fill_without_truth(value, ranked.degree, self.empty_target_action)
-        self.merge("sum", counted.nansum())
-        self.merge("count", (~counted.isnan()).sum())
-        if self.keep_per_user:
-            self.merge("per_user", value)
+            value = fill_without_truth(value, ranked.degree, self.empty_target_action)
+        self.merge("sum", value.nansum())
+        self.merge("count", (~value.isnan()).sum())
 
     def compute(self) -> Tensor:
         """Returns the mean over all users since the last reset; `NaN` if there are none."""
         return self.as_result(self.get("sum") / self.get("count"))
-
-    def compute_per_user(self) -> Tensor:
-        """Returns the value of every user since the last reset.
-
-        Users are in the order of the updates. If there are several processes, the users of the
-        first process come first, then those of the second, and so on.
-
-        Returns:
-            A tensor of shape `[num_users]`; `NaN` where the metric is undefined. Its dtype and its
-            device are those of :meth:`compute`.
-
-        Raises:
-            ValueError: If `keep_per_user` is `False`.
-        """
-        if not self.keep_per_user:
-            raise ValueError(
-                "'keep_per_user' needs to be set to compute values per user (got False)"
-            )
-        if not link_pred.WITH_TORCHMETRICS:
-            return self.as_result(self.get("per_user"))
-        with self.sync_context(
-            dist_sync_fn=self.dist_sync_fn,
-            should_sync=self._to_sync,
-            should_unsync=self._should_unsync,
-        ):
-            return self.as_result(self.get("per_user"))
 
 
 class OverAllUsers(RankingMetric):
@@ -259,13 +228,9 @@ class OverAllUsers(RankingMetric):
 
     def parts(self) -> dict[str, Part]:
         """Returns the state of no users."""
-        return {"state": Part("sum", self.state_of_no_users())}
-
-    def state_of_no_users(self) -> Tensor:
-        """Returns what the definition has as the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
         nobody = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
-        return self.definition.state(self.with_catalogue(nobody), self.k)
+        return {"state": Part("sum", self.definition.state(self.with_catalogue(nobody), self.k))}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
@@ -273,55 +238,4 @@ class OverAllUsers(RankingMetric):
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self._total()))
-
-    def _total(self) -> Tensor:
-        """Returns the state of all users since the last reset."""
-        return self.get("state")
-
-
-class OverListedItems(OverAllUsers):
-    """A metric with one value for all users together that needs lists and nothing else.
-
-    It does not know how many items there are, so its state grows with the largest item id. Between
-    updates, it keeps the elements that are not zero: those of the items that were recommended.
-
-    Raises:
-        TypeError: If an argument has a wrong type or is unknown.
-        ValueError: If an argument is not one that the metric takes.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import modules
-        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
-        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
-        >>> metric = modules.Entropy(k=2)
-        >>> metric.update(lists, truth)
-        >>> metric.compute()
-        tensor(1.5000)
-    """
-
-    def parts(self) -> dict[str, Part]:
-        """Returns positions and values of the state of no users, to be added up later."""
-        elements = _nonzero_elements(self.state_of_no_users())
-        return {name: Part("cat", value) for name, value in elements.items()}
-
-    def add(self, ranked: RankedEdges) -> None:
-        """Adds the state of some users."""
-        for name, value in _nonzero_elements(self.definition.state(ranked, self.k)).items():
-            self.merge(name, value)
-        for name, value in _nonzero_elements(self._total()).items():
-            self.set(name, value)
-
-    def _total(self) -> Tensor:
-        """Returns the state with its zeros. Where elements have the same position, their sum."""
-        position, value = self.get("position"), self.get("value")
-        return value.new_zeros(max_id(position) + 1).index_add_(0, position, value)
-
-
-def _nonzero_elements(state: Tensor) -> dict[str, Tensor]:
-    """The positions and the values of elements that are not zero, and of the last one."""
-    is_kept = state != 0
-    is_kept[-1] = True  # says how long the state is
-    position = is_kept.nonzero().squeeze(1)
-    return {"position": position, "value": state[position]}
+        return self.as_result(self.definition.compute(self.get("state")))

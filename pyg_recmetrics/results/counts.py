@@ -1,4 +1,4 @@
-"""Whom a result is about: what its rows are called, how many count, and how much each weighs."""
+"""Whom a result is about: what its rows are called, and how many count."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple

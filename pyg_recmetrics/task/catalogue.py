@@ -36,8 +36,8 @@ class Catalogue(Frozen):
     r"""What is known about the items: how often they were seen, and what they are like.
 
     Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
-    :func:`~pyg_recmetrics.evaluate` takes one with embeddings and categories. For
-    lists that come from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+    :func:`~pyg_recmetrics.evaluate` takes one with embeddings and categories. For lists that come
+    from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
 
     Args:
         num_items (int): The number of items.
@@ -52,8 +52,8 @@ class Catalogue(Frozen):
 
     Raises:
         TypeError: If an argument does not hold numbers.
-        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids, numbers that are
-            not finite.
+        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids, or numbers that
+            are not finite.
 
     Example:
         >>> import torch
@@ -139,7 +139,8 @@ class Catalogue(Frozen):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
         """Returns what :meth:`to_dict` was called on."""
-        return cls(**fields)
+        # Results of earlier versions may hold propensities, which no metric takes any more.
+        return cls(**{name: value for name, value in fields.items() if name != "propensity"})
 
     def __repr__(self) -> str:
         shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]

@@ -33,7 +33,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import definition
-from pyg_recmetrics.ranked_edges import write_trec
+from tests.support.tools.trec_files import write_trec
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
@@ -1082,7 +1082,7 @@ def test_trec_eval_reads_our_files(lastfm_model, tmp_path):
     task, embeddings = lastfm_model
     names = dict(pairs("ndcg@20:ndcg_cut_20 recall@20:recall_20 map@20:map_cut_20"))
     result = evaluate(embeddings, task, list(names), keep_items=True, convention="trec_eval")
-    result.to_trec(tmp_path / "run", tmp_path / "qrels")
+    write_trec(result.ranked, tmp_path)
     found = trec_eval_of_files(tmp_path, names.values()).values()
     for ours, theirs in names.items():
         assert result[ours] == pytest.approx(np.mean([row[theirs] for row in found]), abs=1e-6)
@@ -1099,7 +1099,7 @@ def ranx_of_files(folder, names):
 def test_ranx_reads_our_files(lastfm_model, tmp_path):
     task, embeddings = lastfm_model
     result = evaluate(embeddings, task, ["ndcg@20", "mrr@20"], keep_items=True)
-    result.to_trec(tmp_path / "run", tmp_path / "qrels")
+    write_trec(result.ranked, tmp_path)
     theirs = ranx_of_files(tmp_path, ["ndcg@20", "mrr@20"])
     assert dict(result) == pytest.approx(theirs, abs=1e-6)
 
@@ -1116,6 +1116,18 @@ def lists_with_holes():
     return RankedEdges.from_topk(lists, truth, weight)
 
 
+def write_with_holes(ranked, folder):
+    """Writes lists, with an item that nobody knows for each place that holds none."""
+    run = (
+        f"{user} Q0 {item if item >= 0 else f'none{place}'} {place} {-place} t\n"
+        for user, items in enumerate(ranked.lists.to_matrix().tolist())
+        for place, item in enumerate(items, start=1)
+    )
+    edges = zip(*ranked.edge_label_index.tolist(), ranked.weight.int().tolist(), strict=True)
+    (folder / "run").write_text("".join(run))
+    (folder / "qrels").write_text("".join(f"{u} 0 {item} {weight}\n" for u, item, weight in edges))
+
+
 def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
     names = dict(
         pairs(
@@ -1123,7 +1135,7 @@ def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
             "precision@5:P_5"
         )
     )
-    write_trec(lists_with_holes, tmp_path / "run", tmp_path / "qrels")
+    write_with_holes(lists_with_holes, tmp_path)
     found = trec_eval_of_files(tmp_path, names.values())
     result = EvaluationResult(lists_with_holes, list(names), convention="trec_eval")
     assert len(found) == result.user_counts.num_evaluated
@@ -1135,7 +1147,7 @@ def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
 
 def test_ranx_reads_lists_with_holes(lists_with_holes, tmp_path):
     names = ["recall@5", "map@10", "mrr@10", "precision@5", "ndcg@5"]
-    write_trec(lists_with_holes, tmp_path / "run", tmp_path / "qrels")
+    write_with_holes(lists_with_holes, tmp_path)
     theirs = ranx_of_files(tmp_path, names)
     result = EvaluationResult(
         lists_with_holes, names, convention="ranx", empty_target_action="skip"

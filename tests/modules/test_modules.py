@@ -42,7 +42,6 @@ CATALOGUE = Catalogue(
     seen=torch.stack([torch.arange(200), torch.arange(200).pow(2) % 40]),
     item_category=torch.arange(40) % 3,
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
-    propensity=torch.linspace(0.05, 1, 40),
 )
 #: What a user without truth counts as.
 COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
@@ -69,7 +68,6 @@ class Use:
     batches: list[dict]
     whole: dict
     wanted: tuple
-    per_user: list | None = None
 
     def new(self, **more):
         return self.cls(**self.arguments, **more)
@@ -77,11 +75,6 @@ class Use:
     @property
     def is_of_lists(self):
         return "pred_index_mat" in self.whole
-
-    def check_per_user(self, metric):
-        if self.per_user is not None:
-            values = metric.compute_per_user().tolist()
-            assert values == pytest.approx(self.per_user, rel=1e-12, nan_ok=True)
 
     def after(self, *batches, metric=None, **more):
         """A metric that has seen mini-batches."""
@@ -107,18 +100,14 @@ def uses_of_lists(draw, cls):
     of_function = {
         each: draw(st.sampled_from(values_of(parameter, k=14)))
         for each, parameter in cls.definition.parameters.items()
-        if not parameter.refines and each != "average" and draw(st.booleans())
+        if each != "average" and draw(st.booleans())
     }
-    if "propensity" in of_function:
-        sources, clips = st.sampled_from(["given", "popularity"]), st.sampled_from([0.1, 0.5, 1.0])
-        of_function |= {"propensity": draw(sources), "clip": draw(clips)}
-        of_function.pop("normalizer", None)  # which min(k, R) is no value of then
     if weight is None:
         of_function.pop("weighted", None)  # for which a class requires weights
     k = draw(st.integers(1, 12)) if "k" in parameters else None
     arguments = of_function | ({} if k is None else {"k": k})
     action = draw(st.sampled_from(list(COUNTS_AS)))
-    options = {"empty_target_action": action, "keep_per_user": True, "catalogue": CATALOGUE}
+    options = {"empty_target_action": action, "catalogue": CATALOGUE}
     arguments |= {each: value for each, value in options.items() if each in parameters}
     cuts = sorted(draw(st.lists(st.integers(0, case.num_users), max_size=4)))
     batches = [
@@ -130,15 +119,14 @@ def uses_of_lists(draw, cls):
     whole = users_between(0, case.num_users, lists, truth, weight)
     if metric.is_aggregate:
         return Use(cls, arguments, batches, whole, (value,))
-    per_user = value.tolist()
-    counted = list(per_user)
+    counted = value.tolist()
     if metric.needs_truth:
         weights = case.weights or [1] * len(case.truth)
         pairs = zip(case.truth, weights, strict=True)
         have_truth = {user for (user, _), each in pairs if each > 0}
         for user in set(range(case.num_users)) - have_truth:
             counted[user] = COUNTS_AS[action]
-    return Use(cls, arguments, batches, whole, (torch.tensor(counted).nanmean(),), per_user)
+    return Use(cls, arguments, batches, whole, (torch.tensor(counted).nanmean(),))
 
 
 def users_between(start, stop, lists, truth, weight=None):
@@ -245,7 +233,6 @@ def test_any_mini_batches_and_one_update_equal_the_function(use):
     for metric in (parts, computed, use.after(use.whole)):
         assert_close(metric.compute(), use.wanted)
         assert_equal(metric.compute(), metric.compute())
-        use.check_per_user(metric)
     if use.is_of_lists:
         assert_close(use.after(*use.batches[::-1]).compute(), use.wanted)
     for batch, before in zip(use.batches, given, strict=True):
@@ -327,7 +314,6 @@ def test_processes_and_machines_merge_their_states(use):
     metric = use.after(first, dist_sync_fn=gather, distributed_available_fn=lambda: True)
     states = iter([other.get(part) for part in other.parts()] * 2)
     assert_close(metric.compute(), use.wanted)
-    use.check_per_user(metric)
     assert_same_state(metric, use.after(first))
     merged = use.after(first)
     merged.merge_state(other)
@@ -397,10 +383,9 @@ def test_it_has_the_signature_and_the_words_of_the_function(name):
     assert f":func:`~pyg_recmetrics.metrics.{definition.name}`" in cls.__doc__
     _, *of_function = inspect.signature(definition.function).parameters.values()
     assert [own.pop(each.name).default for each in of_function] == [x.default for x in of_function]
-    needs_catalogue = bool(set(definition.needs) - {"items"})
-    more = {"empty_target_action": "skip", "keep_per_user": False}
-    more |= {"catalogue": inspect.Parameter.empty if needs_catalogue else None, "weighted": False}
-    more["kwargs"] = inspect.Parameter.empty
+    assert ("catalogue" in own) == bool(set(definition.needs) - {"items"})
+    more = {"empty_target_action": "skip", "weighted": False}
+    more |= dict.fromkeys(("catalogue", "kwargs"), inspect.Parameter.empty)
     assert {each: own[each].default for each in own} == {each: more[each] for each in own}
     assert (cls.__module__, cls.__qualname__) == ("pyg_recmetrics.modules", name)
     assert cls.higher_is_better is definition.higher_is_better
@@ -537,12 +522,12 @@ class TestCollections:
 
 
 class TestMemory:
-    def test_a_mean_keeps_two_numbers_and_a_metric_of_lists_the_items_that_were_recommended(self):
-        for name, most in (("NDCG", 2), ("Entropy", 8), ("Personalization", 8)):
+    def test_a_mean_keeps_two_numbers_and_all_else_one_for_each_item(self):
+        for name, most in (("NDCG", 2), ("Entropy", 40), ("Personalization", 41)):
             metric = make(name, k=2)
             for _ in range(3):
-                metric.update(torch.tensor([[10**6, 3], [7, 10**6]]), TRUTH[:, :0])
-            assert sum(metric.get(part).numel() for part in metric.parts()) <= most
+                metric.update(torch.tensor([[38, 3], [7, 38]]), TRUTH[:, :0])
+            assert sum(metric.get(part).numel() for part in metric.parts()) == most
 
     def test_pairs_that_cannot_matter_are_not_kept(self):
         metric = modules.PrecisionRecallCurve(max_k=2, adaptive_k=True)
@@ -601,7 +586,7 @@ ERRORS = [
     (lambda m, _: m.Novelty(k=2, catalogue=Catalogue(9)), ValueError, "'novelty@2' needs what"),
     (lambda m, _: m.RecallAtFixedPrecision(1.5), ValueError, r"'min_precision' .* \[0, 1\]"),
     (lambda m, _: m.PrecisionRecallCurve(ignore_index=-1.0), ValueError, r"\(got -1.0\)"),
-    (lambda _, x: x.compute_per_user(), ValueError, "'keep_per_user' needs to be"),
+    (lambda m, _: m.Entropy(k=2), TypeError, "missing a required argument: 'catalogue'"),
     (lambda _, x: x.update(LISTS, TRUTH + 3, WEIGHT), ValueError, r"'edge_label_index' .*\[0, 3\)"),
     (lambda _, x: x.update(LISTS, TRUTH, WEIGHT), ValueError, r"'error' \(got 1 without\)"),
     (lambda _, x: x.update(LISTS, TRUTH), ValueError, "'edge_label_weight' .* 'NDCG' with 'weigh"),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
-from pyg_recmetrics.ranked_edges import positions, write_trec
+from pyg_recmetrics.ranked_edges import positions
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
@@ -82,17 +82,6 @@ def test_with_the_mean_the_lighter_of_two_relevant_items_comes_first(weights):
     ranked = ranked_of([1, 1, 1, 1], weights, ties="mean")
     light, heavy = sorted(weights, key=weights.get)
     assert ranks(ranked) == {(0, light): 2, (0, heavy): 3}
-
-
-@pytest.mark.parametrize("ties", ["best", "worst", "mean", "random"])
-def test_lists_of_another_order_are_not_exported(ties, tmp_path):
-    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=3)
-    ranked = rank(torch.ones(3), task, keep_items=True, ties=ties)
-    with pytest.raises(ValueError, match=f"'ties' needs to be 'index' for lists .*'{ties}'"):
-        write_trec(ranked, tmp_path / "run", tmp_path / "qrels")
-    assert not list(tmp_path.iterdir())
-    without_ties = rank(torch.arange(3.0), task, keep_items=True, ties=ties)
-    write_trec(without_ties, tmp_path / "run", tmp_path / "qrels")
 
 
 @given(scores=st.lists(st.integers(0, 2), min_size=2, max_size=6), data=st.data())

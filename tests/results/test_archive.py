@@ -91,7 +91,7 @@ def assert_same(result, loaded):
             assert torch.equal(saved.ptr, read.ptr)
         elif name == "catalogue" and saved is not None:
             assert repr(saved) == repr(read)
-            for fact in ("seen", "item_embedding", "item_category", "propensity"):
+            for fact in ("seen", "item_embedding", "item_category"):
                 assert str(getattr(saved, fact)) == str(getattr(read, fact))
         else:
             assert saved == read
@@ -218,6 +218,17 @@ class TestOtherFiles:
             header["fields"][owner]["is_share"] = False
         (tmp_path / "file").write_bytes(write_members(header, arrays))
         assert_same(*map(EvaluationResult.load, (HERE / "format_9.npz", tmp_path / "file")))
+
+    def test_propensities_are_passed_over_and_a_metric_with_them_is_refused(self, tmp_path):
+        header, arrays = read_members((HERE / "format_9.npz").read_bytes())
+        catalogue = header["fields"]["ranked"]["catalogue"]
+        catalogue["propensity"] = catalogue["item_embedding"]
+        (tmp_path / "file").write_bytes(write_members(header, arrays))
+        assert_same(*map(EvaluationResult.load, (HERE / "format_9.npz", tmp_path / "file")))
+        header["fields"]["metrics"] = ["recall(propensity=given)@2"]
+        (tmp_path / "file").write_bytes(write_members(header, arrays))
+        with pytest.raises(ValueError, match=r"file: 'recall' has the arguments .*'propensity'"):
+            EvaluationResult.load(tmp_path / "file")
 
     @pytest.mark.parametrize("name", ["format_5.npz", "format_8.npz", "format_9.npz"])
     def test_what_an_old_file_lacks_is_named(self, name, tmp_path):

@@ -32,17 +32,6 @@ DIFFERING = [
         "item_embedding",
     ),
     (
-        {
-            "metrics": "recall(propensity=given)@3",
-            "catalogue": Catalogue(6, propensity=torch.full((6,), 0.5)),
-        },
-        {
-            "metrics": "recall(propensity=given)@3",
-            "catalogue": Catalogue(6, propensity=torch.arange(1, 7) / 8),
-        },
-        "propensity",
-    ),
-    (
         {"metrics": "novelty@3", "catalogue": None},
         {
             "metrics": "novelty@3",
@@ -56,7 +45,6 @@ DIFFERING = [
 
 @pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
 @pytest.mark.filterwarnings("ignore:all items have the same score")
-@pytest.mark.usefixtures("expect_few_observations")
 class TestDifferences:
     @pytest.mark.parametrize(("one", "other", "field"), DIFFERING)
     def test_they_are_named(self, one, other, field, tmp_path):

@@ -32,11 +32,6 @@ class TestCatalogue:
             ({"item_category": torch.ones(3)}, "'item_category' needs to hold integers"),
             ({"item_category": torch.tensor([0, -1, 2])}, r"zero or more \(got -1\)"),
             ({"item_category": torch.full((3, 2), torch.inf)}, "finite numbers .got 6"),
-            ({"propensity": torch.ones(4)}, r"shape \[num_items=3\] \(got \[4\]"),
-            ({"propensity": torch.ones(3).long()}, "'propensity' .* floating-point"),
-            ({"propensity": torch.full((3,), torch.nan)}, "finite numbers .got 3"),
-            ({"propensity": torch.tensor([0.5, 0.0, 1.0])}, r"from 1e-100 to 1 \(got 0\)"),
-            ({"propensity": torch.tensor([0.5, 1.5, 1.0])}, r"from 1e-100 to 1 \(got 1.5\)"),
         ],
     )
     def test_wrong_arguments_are_named(self, arguments, message):
@@ -74,33 +69,9 @@ class TestCatalogue:
         assert repr(catalogue) == "Catalogue(num_items=3, seen=[2, 1], item_category=[3])"
 
 
-class TestInversePropensity:
-    item = torch.tensor([2, 0, 2])
-
-    @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
-    def test_given(self, dtype):
-        catalogue = Catalogue(3, propensity=torch.tensor([0.5, 1.0, 0.25], dtype=dtype))
-        inverse = catalogue.inverse_propensity(self.item, "given", 2.0)
-        assert (inverse.dtype, inverse.tolist()) == (torch.float64, [4, 2, 4])
-
-    def test_of_popularity(self):
-        catalogue = Catalogue(3, seen=torch.tensor([[0, 1, 2], [0, 0, 0]]))
-        inverse = catalogue.inverse_propensity(self.item, "popularity", 1.0)
-        assert inverse.tolist() == [4, 1, 4]
-        assert catalogue.inverse_propensity(self.item, "popularity", 3.0).tolist() == [16, 1, 16]
-
-    def test_clipped(self):
-        given = torch.tensor([0.5, 1.0, 0.25])
-        catalogue = Catalogue(3, propensity=given, seen=torch.tensor([[0, 1, 2], [0, 0, 0]]))
-        assert catalogue.inverse_propensity(self.item, "given", 2.0, 0.4).tolist() == [2.5, 2, 2.5]
-        assert catalogue.inverse_propensity(self.item, "given", 2.0, 0.2).tolist() == [4, 2, 4]
-        inverse = catalogue.inverse_propensity(self.item, "popularity", 1.0, 0.5)
-        assert inverse.tolist() == [2, 1, 2]
-
-
 class TestFrozen:
     @pytest.mark.parametrize(
-        "name", ["num_items", "seen", "item_embedding", "item_category", "propensity", "popularity"]
+        "name", ["num_items", "seen", "item_embedding", "item_category", "popularity"]
     )
     def test_no_attribute_can_be_set(self, name):
         catalogue = Catalogue(3, seen=torch.tensor([[0], [1]]))
@@ -125,7 +96,6 @@ class TestToDict:
             seen=torch.tensor([[0, 1], [1, 2]]),
             item_embedding=torch.eye(4),
             item_category=torch.arange(4),
-            propensity=torch.full((4,), 0.5),
         )
         fields = catalogue.to_dict()
         assert set(fields) == set(inspect.signature(Catalogue).parameters)
@@ -138,3 +108,7 @@ class TestToDict:
 
     def test_what_is_not_known_is_left_out(self):
         assert Catalogue(4).to_dict() == {"num_items": 4}
+
+    def test_propensities_of_older_results_are_left_out(self):
+        for chance in (None, torch.ones(4)):
+            assert Catalogue.from_dict({"num_items": 4, "propensity": chance}).num_items == 4

@@ -329,20 +329,20 @@ def by_itself():
 
 def synchronised():
     """A metric that the last process has not updated."""
-    metric = modules.Recall(k=1, keep_per_user=True)
+    metric = modules.Recall(k=1)
     me = dist.get_rank()
     if me < dist.get_world_size() - 1:
         metric.update(torch.arange(me + 1).unsqueeze(1), torch.zeros(2, 1, dtype=torch.long))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*was called before the ``update``")
-        return metric.compute(), metric.compute_per_user(), metric.get("per_user")
+        return metric.compute(), metric.get("count")
 
 
 def synchronised_over_all():
     """Metrics that have one value for the users of all processes together."""
     catalogue = Catalogue(NUM_ITEMS)
-    made = [modules.Coverage(k=2, catalogue=catalogue), modules.Gini(k=2, catalogue=catalogue)]
-    made += [modules.Entropy(k=2), modules.Personalization(k=2)]
+    classes = (modules.Coverage, modules.Gini, modules.Entropy, modules.Personalization)
+    made = [cls(k=2, catalogue=catalogue) for cls in classes]
     for metric in made:
         metric.update(lists_of(dist.get_rank()), torch.zeros(2, 1, dtype=torch.long))
     return [metric.compute() for metric in made]

@@ -322,45 +322,6 @@ def calibration(ranked, truth, k, catalogue, history):
     return total
 
 
-def estimate(name, rankings, truths, chances, average="macro", **arguments):
-    """A metric of all relevant items, observed or not, from those observed with some chances."""
-    shares, totals = [], []
-    for ranked, truth in zip(rankings, truths, strict=True):
-        share = total = 0.0
-        for item, weight in truth.items():
-            counts = (weight if arguments.get("weighted") else 1) / chances[item]
-            share += counts * worth_of_one(name, ranked, truth, item, **arguments)
-            total += counts
-        shares.append(share)
-        totals.append(total)
-    with_truth = sum(bool(truth) for truth in truths)
-    if average == "micro":
-        totals = [sum(totals) / with_truth if truth else 0.0 for truth in truths]
-    return [share / total if total else nan for share, total in zip(shares, totals, strict=True)]
-
-
-def worth_of_one(name, ranked, truth, item, k=None, gain="linear", discount="log2", weighted=False):
-    """What a relevant item adds to the sum that a metric is."""
-    if name == "roc_auc":
-        return roc_auc([other for other in ranked if other == item or other not in truth], [item])
-    place = ranked[:k].index(item) + 1 if item in ranked[:k] else None
-    if name == "recall" or place is None:
-        return float(place is not None)
-    at = place + 1 if discount == "log2" else max(place, 2)
-    return worth(truth[item], gain) / math.log(at, 2)
-
-
-def chances_by_popularity(catalogue, gamma=2.0):
-    """How likely each item is to be observed, if the most popular one is for certain."""
-    counts = [catalogue.count(i) + 1 for i in range(catalogue.num_items)]  # with whose it is
-    return [(count / max(counts)) ** ((gamma + 1) / 2) for count in counts]
-
-
-def clipped(chances, clip=None):
-    """The same chances, but none is less than `clip`."""
-    return [clip if clip is not None and chance < clip else chance for chance in chances]
-
-
 def truth_of(user, edges, weights=None):
     """The relevant items of one user with their weights: the largest where an edge is repeated."""
     truth = {}

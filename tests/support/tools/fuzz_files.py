@@ -1,4 +1,4 @@
-"""Saved results and exported runs: whole, they say the same; damaged, they are named."""
+"""Saved results and runs: whole, they say the same; damaged, they are named."""
 
 import re
 import tempfile
@@ -8,8 +8,10 @@ from pathlib import Path
 import torch
 
 from pyg_recmetrics import EvaluationResult, RankedEdges
-from pyg_recmetrics.ranked_edges import fields_of, write_trec
+from pyg_recmetrics.ranked_edges import fields_of
+from pyg_recmetrics.results.frames import frame_of_lists
 from tests.support.tools.damage import damage_archive, damage_bytes, damage_lines
+from tests.support.tools.trec_files import write_trec
 
 #: How many damaged copies of a file are read.
 NUM_DAMAGED = 4
@@ -23,7 +25,7 @@ def check_files(result, draw):
     with tempfile.TemporaryDirectory() as folder:
         check_archive(result, Path(folder) / "result.npz", draw)
         if can_be_exported(result.ranked):
-            check_run(result.ranked, Path(folder) / "run", Path(folder) / "qrels", draw)
+            check_run(result.ranked, Path(folder), draw)
 
 
 def check_archive(result, path, draw):
@@ -65,17 +67,18 @@ def plain(value):
 
 
 def can_be_exported(ranked):
-    """Whether lists were kept and weights are whole numbers that trec_eval can hold."""
-    if ranked.lists is None or ranked.ties != "index":
+    """Whether lists were kept, without places that hold no item, and weights are whole numbers."""
+    if ranked.lists is None or ranked.ties != "index" or not ranked.edge_label_index.numel():
+        return False
+    lists = frame_of_lists(ranked, ranked.lists.width, None)
+    if lists.empty or (lists["rank"] > lists.groupby("user").cumcount() + 1).any():
         return False
     weight = ranked.weight
     return weight is None or bool(((weight == weight.round()) & (weight < 2**31)).all())
 
 
-def check_run(ranked, run, qrels, draw):
-    write_trec(ranked, run, qrels)
-    if not run.read_text() or not qrels.read_text():
-        return
+def check_run(ranked, folder, draw):
+    run, qrels = write_trec(ranked, folder)
     width = ranked.lists.to_matrix().size(1)
     read = RankedEdges.from_trec(run, qrels)
     assert ranks_in_lists(read, width) == ranks_in_lists(ranked, width), "a run ranks differently"

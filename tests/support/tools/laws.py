@@ -17,25 +17,21 @@ from tests.support.cases.strategies import cases
 CUT_OFFS = (1, 2, 3, 5, 20)
 
 #: Some values of parameters that take too many numbers to try all of them. Weights are up to 3.
-NUMBERS = {"head": (1, 50, 100), "max_grade": (3, 7), "p": (0.5, 0.9), "gamma": (1.5, 3.0)}
+NUMBERS = {"head": (1, 50, 100), "max_grade": (3, 7), "p": (0.5, 0.9)}
 
 
 def values_of(parameter, k):
-    """All values of a parameter of a metric at `k`, or some if there are too many.
-
-    Those that need more than the metric itself are left out, such as propensities.
-    """
+    """All values of a parameter of a metric at `k`, or some if there are too many."""
     if parameter.is_cut_off:
         return [] if k is None else [k, k + 1, k + 7]
-    values = parameter.words or NUMBERS.get(parameter.name, ())
-    return [value for value in values if value not in parameter.needed]
+    return list(parameter.words or NUMBERS.get(parameter.name, ()))
 
 
 def metrics_of_ranks(k=None):
     """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
 
-    Those that need all ranks are in `metrics_of_all_ranks`, those of lists in `metrics_of_lists`,
-    and estimates from propensities have tests of their own.
+    Those that need all ranks are in `metrics_of_all_ranks`, and those of lists in
+    `metrics_of_lists`.
     """
     found = []
     for name in metrics.names():
@@ -45,8 +41,6 @@ def metrics_of_ranks(k=None):
         cut_off = k if definition.has_cut_off else None
         found.append(metrics.Metric(name, cut_off))
         for parameter in definition.parameters.values():
-            if parameter.name in ("propensity", "gamma"):
-                continue
             for value in values_of(parameter, k):
                 found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
     if k is not None:

@@ -28,7 +28,6 @@ from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve as Prec
 from pyg_recmetrics.modules.precision_recall import RecallAtFixedPrecision as RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
-from pyg_recmetrics.modules.ranking_metric import OverListedItems as OverListedItems
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
 from pyg_recmetrics.modules.streaming_metric import TorchmetricsArguments
