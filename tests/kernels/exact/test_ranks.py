@@ -1,21 +1,18 @@
 """Ranks with their ties, against plain Python."""
 
 from itertools import groupby
-from unittest.mock import patch
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact import ranks as ranks_module
 from pyg_recmetrics.kernels.exact.ranks import (
     NOT_RETRIEVED,
     Ranks,
     are_edges,
     find_runs,
     first_kept,
-    ranks_among_rows,
     ranks_in_lists,
     ranks_in_top_scores,
     ranks_within_rows,
@@ -81,38 +78,18 @@ SCORES = [-torch.inf, -1.5, -0.0, 0.0, 0.25, 7.0]
 
 @settings(max_examples=300)
 @given(
-    entries=st.lists(
-        st.tuples(st.integers(0, 3), st.sampled_from(SCORES), st.booleans()), min_size=1
-    ),
+    entries=st.lists(st.tuples(st.integers(0, 3), st.sampled_from(SCORES)), min_size=1),
     dtype=st.sampled_from([torch.half, torch.float, torch.double]),
-    num_at_once=st.integers(1, 9),
 )
-def test_some_entries_are_ranked_without_sorting_the_others(entries, dtype, num_at_once):
-    chosen = [number for number, (_, _, is_chosen) in enumerate(entries) if is_chosen] or [0]
-    row, score = torch.tensor([e[0] for e in entries]), torch.tensor([e[1] for e in entries])
-    with patch.object(ranks_module, "NUM_ENTRIES", num_at_once):
-        found = ranks_among_rows(row, score.to(dtype), torch.tensor(chosen), num_rows=5)
-    all_ranks = ranks_within_rows(row, score.to(dtype))
-    for place, number in enumerate(chosen):
-        own_row, own, _ = entries[number]
-        others = [(s, n) for n, (r, s, _) in enumerate(entries) if r == own_row and n != number]
+def test_entries_are_ranked_among_those_of_their_row(entries, dtype):
+    row, score = torch.tensor([row for row, _ in entries]), torch.tensor([s for _, s in entries])
+    ranks = ranks_within_rows(row, score.to(dtype))
+    for number, (own_row, own) in enumerate(entries):
+        others = [(s, n) for n, (r, s) in enumerate(entries) if r == own_row and n != number]
         num_above = sum(other > own for other, _ in others)
         num_before = sum(other == own and n < number for other, n in others)
         expected = (1 + num_above + num_before, num_above, sum(s == own for s, _ in others))
-        assert tuple(int(known[place]) for known in found) == expected
-        assert tuple(int(known[number]) for known in all_ranks) == expected
-
-
-def test_many_entries_of_a_row_are_ranked(device):
-    generator = torch.Generator().manual_seed(0)
-    row = torch.randint(0, 3, (5000,), generator=generator)
-    score = torch.randint(0, 400, (5000,), generator=generator).float()
-    entry = (torch.rand(5000, generator=generator) < 0.3).nonzero().squeeze(1)
-    expected = ranks_within_rows(row, score)
-    with patch.object(ranks_module, "NUM_ENTRIES", 700):
-        found = ranks_among_rows(row.to(device), score.to(device), entry.to(device), num_rows=3)
-    for known, others in zip(found, expected, strict=True):
-        assert torch.equal(known.cpu(), others[entry])
+        assert tuple(int(known[number]) for known in ranks) == expected
 
 
 NUM_ITEMS = 6

@@ -14,8 +14,7 @@ from pyg_recmetrics.kernels.fast.bounded_counting import (
     MASKED,
     MAX_FLAGS,
     BoundedCount,
-    CountByComparison,
-    Histogram,
+    ThresholdCount,
     pack_counts,
     unpack_counts,
 )
@@ -33,14 +32,9 @@ PAIRS_OF_KINDS = [
 
 
 @pytest.mark.parametrize(("users", "items"), PAIRS_OF_KINDS)
-@pytest.mark.parametrize("max_comparisons", [0, 100])
-def test_counts_over_many_tiles_of_items(monkeypatch, users, items, max_comparisons):
-    monkeypatch.setattr(bounded_counting, "MAX_COMPARISONS", max_comparisons)
-    monkeypatch.setattr(bounded_counting, "STRETCH", 8)
+def test_counts_over_many_tiles_of_items(monkeypatch, users, items):
     monkeypatch.setattr(bounded_counting, "STRETCH", 8)
     monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
-    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", 12 * 8 * 3)
-    monkeypatch.setattr(bounded_counting, "NUM_KEYS_AT_ONCE", 50)
     monkeypatch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", 100)
     generator = torch.Generator().manual_seed(len(users) * len(items))
     user, item = KINDS[users]((12, 7), generator), KINDS[items]((203, 7), generator)
@@ -123,7 +117,6 @@ def test_no_count_is_too_large():
     assert unpack_counts(pack_counts(torch.ones(1, MAX_FLAGS, dtype=torch.int16))) == MAX_FLAGS
 
 
-@pytest.mark.parametrize("way", [CountByComparison, Histogram])
 @given(
     num_rows=st.integers(1, 5),
     num_thresholds=st.integers(1, 30),
@@ -135,7 +128,7 @@ def test_no_count_is_too_large():
     seed=st.integers(0, 2**30),
 )
 def test_values_are_counted_or_left_open(
-    way, num_rows, num_thresholds, num_tiles, reach, margin, max_close, at_once, seed
+    num_rows, num_thresholds, num_tiles, reach, margin, max_close, at_once, seed
 ):
     generator = torch.Generator().manual_seed(seed)
     row = torch.randint(num_rows, (num_thresholds,), generator=generator).sort().values
@@ -151,21 +144,20 @@ def test_values_are_counted_or_left_open(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounded_counting, "STRETCH", 8)
         patch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", at_once)
-        patch.setattr(bounded_counting, "NUM_KEYS_AT_ONCE", at_once)
         limits = torch.full((num_rows,), max_close)
-        count = way(row, threshold, margins, limits, width, Scratch(torch.device("cpu")))
+        count = ThresholdCount(row, threshold, margins, limits, Scratch(torch.device("cpu")))
         parts = []
         for tile, part in enumerate(keys.split(width, dim=1)):
             close, column = count.add(part.contiguous())
             parts.append((close, column + tile * width))
         close, column = count.left(*map(torch.cat, zip(*parts, strict=True)))
-        found = value[count.rows(close), column]
+        found = value[count.row[close], column]
         # Each value may be known better than its integer part says.
         precise = margin * torch.rand(value.size(1), generator=generator, dtype=torch.double)
-        ranked, index = count.decide(close, found, precise[column])
+        index = count.decide(close, found, precise[column])
     is_given_up = count.is_given_up.tolist()
     assert max_close == 10 or not any(is_given_up)
-    pairs = list(zip(ranked.tolist(), column[index].tolist(), strict=True))
+    pairs = list(zip(close[index].tolist(), column[index].tolist(), strict=True))
     left_open = {pair for pair in pairs if not is_given_up[row[pair[0]]]}
     for number, (r, own) in enumerate(zip(row.tolist(), threshold.tolist(), strict=True)):
         if is_given_up[r]:
@@ -182,15 +174,14 @@ def test_values_are_counted_or_left_open(
         assert count.num_above[number] == num_above
 
 
-@pytest.mark.parametrize("way", [CountByComparison, Histogram])
-def test_nothing_more_is_found_in_rows_that_are_given_up(way):
+def test_nothing_more_is_found_in_rows_that_are_given_up():
     row, threshold = torch.tensor([0, 1]), torch.zeros(2, dtype=torch.double)
     margin, max_close = torch.ones(2, dtype=torch.double), torch.tensor([3, 3])
     keys = torch.zeros(2, 128, dtype=torch.int16)
     keys[1, 2:] = 500
-    count = way(row, threshold, margin, max_close, 128, Scratch(torch.device("cpu")))
+    count = ThresholdCount(row, threshold, margin, max_close, Scratch(torch.device("cpu")))
     found, _ = count.add(keys)
-    assert count.rows(found).tolist() == [1, 1]
+    assert count.row[found].tolist() == [1, 1]
     keys[:] = 0
     _, column = count.add(keys)
     assert count.is_given_up.all()
