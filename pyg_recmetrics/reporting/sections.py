@@ -61,7 +61,7 @@ def _answer(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
     if warnings := notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
         names = [name for key, x in data_sets.items() for name in (key, *x.names)]
         yield Remarks([_as_sentence(warning, names) for warning in warnings], "warnings")
-    if any(x.split is not None and not x.split.has_leaks for x in data_sets.values()):
+    if any(x.split is not None and not x.split.findings() for x in data_sets.values()):
         yield Remarks(["The split has none of the leaks that were looked for."], "good")
 
 
@@ -107,8 +107,8 @@ def _drawing_of_means(contents: Contents) -> Drawing:
 
 def _warnings(contents: Contents) -> Iterator[str]:
     """Yields what a reader must know before anything else, in order of importance."""
-    if contents.split is not None and contents.split.has_leaks:
-        yield "the split leaks: see its checks below"
+    if contents.split is not None:
+        yield from contents.split.findings()
     metric = contents.main_metric if contents.metrics else None
     of_each = {name: _cautions(x, metric) for name, x in contents.recommenders.items()}
     yield from notes_of_all(of_each)

@@ -202,7 +202,10 @@ def keep_retrievable(
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the truth that can be retrieved or counts as missed, and warns of all other."""
     in_seen = contains(excluded, truth, num_items)
-    remedy = "pass 'exclude_seen=False' for the training part of a split, which has only seen edges"
+    remedy = (
+        "truth that a model learns from is a leak, unless this is the training part of a split, "
+        "which takes 'exclude_seen=False'"
+    )
     is_missing = ~are_candidates(truth, candidates, num_items)
     losses = [
         (in_seen, "are also in 'seen'", remedy),

@@ -1,17 +1,18 @@
 """A report on a split: its leaks, sizes, degrees, repeated edges and cold nodes."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular, to_data_frame
 from pyg_recmetrics.task.edges import coalesce_edges, contains
-from pyg_recmetrics.task.graph import UserItemEdges, is_reversed, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, find_truth, is_reversed, read_data
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +55,10 @@ class StageReport:
             edge type in the opposite direction. `None` for training.
         num_earlier: The number of truth edges that an earlier part has as truth or for message
             passing. `None` for training.
+        num_unmasked: The number of truth edges of earlier parts that are candidates of this part,
+            as they are not among its message-passing edges. `None` for training.
+        num_later: The number of message-passing edges that are later than the first truth of their
+            user. `None` for training, and without the times `time` and `edge_label_time`.
         num_users_without_truth: The number of users to evaluate that have no truth.
         num_empty_users: The number of users without any edge.
         num_empty_items: The number of items without any edge.
@@ -87,11 +92,23 @@ class StageReport:
     num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
     num_reverse_leaks: int | None = field(metadata={"label": "  in reverse edges"})
     num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
+    num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
+    num_later: int | None = field(metadata={"label": "message passing later than truth"})
     num_users_without_truth: int = field(metadata={"label": "users without truth"})
     num_empty_users: int = field(metadata={"label": "users without any edge"})
     num_empty_items: int = field(metadata={"label": "items without any edge"})
     num_cold_users: int = field(metadata={"label": "cold users: truth, no message passing"})
     num_cold_items: int = field(metadata={"label": "cold items"})
+
+
+#: What numbers above zero mean in a part.
+_FINDINGS = {
+    "num_leaks": "truth edges of the {0} are among its message-passing edges: a leak",
+    "num_reverse_leaks": "truth edges of the {0} are among its edges in reverse: a leak",
+    "num_earlier": "truth edges of the {0} are edges of an earlier part: a leak",
+    "num_unmasked": "truth edges of earlier parts are candidates of the {0}, which count as wrong",
+    "num_later": "message-passing edges of the {0} are later than truth of their user",
+}
 
 
 @dataclass(frozen=True)
@@ -123,6 +140,23 @@ class SplitReport(Tabular):
             for stage in (self.val, self.test)
         )
 
+    def findings(self) -> list[str]:
+        """Returns a sentence for all leaks of a kind, and for what else makes means wrong.
+
+        Example:
+            >>> from pyg_recmetrics import datasets, transforms
+            >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
+            >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
+            >>> report.findings()
+            []
+        """
+        return [
+            f"{number:,} {text.format(part)}"
+            for part, stage in (("validation", self.val), ("test", self.test))
+            for name, text in _FINDINGS.items()
+            if (number := getattr(stage, name))
+        ]
+
     def to_pandas(self) -> "pd.DataFrame":
         """Returns a data frame with a column for each part, and a row for each of its attributes.
 
@@ -145,8 +179,8 @@ class SplitReport(Tabular):
             [row.metadata["label"], *map(_format, self._of_stages(row.name))]
             for row in fields(StageReport)
         ]
-        verdict = "There are leaks." if self.has_leaks else "No leaks."
-        return Table(["", "train", "val", "test"], rows, (verdict,))
+        notes = self.findings() or ["none of the leaks that were looked for"]
+        return Table(["", "train", "val", "test"], rows, tuple(notes))
 
     def _of_stages(self, name: str) -> list[Any]:
         return [getattr(stage, name) for stage in (self.train, self.val, self.test)]
@@ -164,7 +198,8 @@ def check_split(
     It works on any split in PyG's convention, such as one of
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own
     message-passing edges. Truth of validation or test is a leak if it is also a message-passing
-    edge of the same part, in either direction, or an edge of an earlier part.
+    edge of the same part, in either direction, or an edge of an earlier part. Truth of an earlier
+    part that is no message-passing edge is a candidate, and counts as wrong when it is recommended.
     :func:`~pyg_recmetrics.evaluate` warns of the leaks that a single part shows.
 
     Args:
@@ -206,12 +241,14 @@ def check_split(
         leaks: truth in message-passing edges                 -                 0                 0
           in reverse edges                                    -                 0                 0
           in an earlier part                                  -                 0                 0
+        earlier truth that is a candidate                     -                 0                 0
+        message passing later than truth                      -                 0                 0
         users without truth                                   0                 0                 0
         users without any edge                                0                 0                 0
         items without any edge                                1                 0                 0
         cold users: truth, no message passing                 0                 0                 0
         cold items                                            0                 1                 0
-        No leaks.
+        none of the leaks that were looked for
     """
     stages = [read_data(data, edge_type, num_users) for data in (train, val, test)]
     for name, edges in (("val", stages[1]), ("test", stages[2])):
@@ -223,9 +260,12 @@ def check_split(
         )
     reports: list[StageReport] = []
     earlier: list[Tensor] = []
-    for edges in stages:
+    for data, edges in zip((train, val, test), stages, strict=True):
         seen, truth = _coalesce(edges, edges.seen), _coalesce(edges, edges.truth)
         reports.append(_report(edges, seen, truth, earlier))
+        if earlier:
+            num_later = _count_later(find_truth(data, edge_type), edges)
+            reports[-1] = replace(reports[-1], num_later=num_later)
         earlier += [seen, truth]
     return SplitReport(*reports)
 
@@ -253,12 +293,17 @@ def _report(
         }
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
-    num_leaks = num_reverse_leaks = num_earlier = None
+    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
     if earlier:
         num_leaks = _count(contains(seen, truth, edges.num_items))
         num_reverse_leaks = _count(is_reversed(edges, truth))
         before = _coalesce(edges, torch.cat(earlier, dim=1))
         num_earlier = _count(contains(before, truth, edges.num_items))
+        # What was the truth of earlier parts is at every odd place.
+        known = _coalesce(edges, torch.cat([seen, truth], dim=1))
+        was_truth = _coalesce(edges, torch.cat(earlier[1::2], dim=1))
+        is_asked = torch.bincount(truth[0], minlength=edges.num_users)[was_truth[0]] > 0
+        num_unmasked = _count(is_asked & ~contains(known, was_truth, edges.num_items))
     return StageReport(
         num_edges=seen.size(1),
         num_repeated_edges=_num_repeated(edges, seen),
@@ -267,9 +312,22 @@ def _report(
         num_leaks=num_leaks,
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
+        num_unmasked=num_unmasked,
+        num_later=None,
         num_users_without_truth=_count(evaluated == 0),
         **of_sides,
     )
+
+
+def _count_later(store: EdgeStorage, edges: UserItemEdges) -> int | None:
+    """Counts message-passing edges that are later than the first truth of their user."""
+    of_seen, of_truth = store.get("time"), store.get("edge_label_time")
+    if of_seen is None or of_truth is None or of_truth.numel() != edges.truth.size(1):
+        return None
+    latest = torch.iinfo(of_truth.dtype).max if not of_truth.is_floating_point() else torch.inf
+    first = torch.full((edges.num_users,), latest, dtype=of_truth.dtype, device=of_truth.device)
+    first.scatter_reduce_(0, edges.truth[0], of_truth, reduce="amin")
+    return _count(of_seen > first[edges.seen[0]])
 
 
 def _num_repeated(edges: UserItemEdges, seen: Tensor) -> int:

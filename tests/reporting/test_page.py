@@ -60,7 +60,7 @@ def test_all_sections_are_there(full, popular, runs):
         " ".join(popular.recipe().split()),
         "Holm's method",
         "sd of runs",
-        "No leaks.",
+        "none of the leaks that were looked for",
         "Popular minus each of the others in ndcg@10",
         "Random is worse than Popular in",
         "Random: ±: 95% confidence interval of the mean for other users and other runs",

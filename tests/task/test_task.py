@@ -207,7 +207,7 @@ def test_wrong_arguments_are_named(options, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seen": TRUTH}, "pass 'exclude_seen=False' .*edges that are also in 'seen'"),
+        ({"seen": TRUTH}, "is a leak, .*'exclude_seen=False' .*edges that are also in 'seen'"),
         ({"candidates": torch.tensor([1])}, "'candidates' .*that are not among the 'candidates'"),
         (
             {"seen": TRUTH[:, :2], "candidates": torch.tensor([2, 3])},

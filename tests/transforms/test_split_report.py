@@ -78,15 +78,41 @@ class TestCheckSplit:
 
     def test_a_split_of_ours_has_none(self):
         for transform in SPLITS.values():
-            assert not check_split(*transform(interactions())).has_leaks
+            report = check_split(*transform(interactions()))
+            assert not report.has_leaks
+            assert report.findings() == []
+
+    def test_truth_of_validation_that_a_test_forgot_to_exclude_is_found(self):
+        train, val, test = LeaveLastOut()(interactions())
+        edges = test[USER_ITEM]
+        edges.edge_index, edges.time = train[USER_ITEM].edge_index, train[USER_ITEM].time
+        report = check_split(train, val, test)
+        asked = set(edges.edge_label_index[0].tolist())
+        num_asked = sum(user in asked for user in val[USER_ITEM].edge_label_index[0].tolist())
+        assert (report.test.num_unmasked, report.has_leaks) == (num_asked, False)
+        assert report.findings() == [
+            f"{num_asked} truth edges of earlier parts are candidates of the test, which count as "
+            f"wrong"
+        ]
+
+    def test_message_passing_edges_after_the_truth_of_their_user_are_found(self):
+        train, val, test = LeaveLastOut()(interactions())
+        edges = test[USER_ITEM]
+        first = dict(zip(edges.edge_label_index[0].tolist(), edges.edge_label_time, strict=True))
+        edges.time = edges.time.max() + edges.time.min() - edges.time  # time runs backwards
+        seen = zip(edges.edge_index[0].tolist(), edges.time, strict=True)
+        num_later = sum(bool(time > first[user]) for user, time in seen if user in first)
+        assert check_split(train, val, test).test.num_later == num_later > 0
 
     def test_it_is_a_table(self):
         text = str(check_split(*LeaveLastOut()(interactions())))
         assert text.splitlines()[0].split() == ["train", "val", "test"]
         assert "cold items" in text
-        assert text.endswith("No leaks.")
+        assert text.endswith("none of the leaks that were looked for")
         careless = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
-        assert str(check_split(*careless)).endswith("There are leaks.")
+        report = check_split(*careless)
+        assert re.sub(r"\s+", " ", str(report)).endswith("; ".join(report.findings())[-40:])
+        assert all(finding.endswith(": a leak") for finding in report.findings())
 
     def test_it_is_a_data_frame(self):
         report = check_split(*LeaveLastOut()(interactions()))
