@@ -81,7 +81,6 @@ PARTS = {
             "report",
         ),
         last=(
-            "benchmark.BenchmarkComparison",
             "Cohorts",
             "Comparison",
             "Race",
