@@ -20,7 +20,7 @@ from page_code import code_before
 from pyg_recmetrics.plot import style
 
 HERE = Path(__file__).resolve().parent
-PAGES = [HERE / f"{name}.md" for name in ("start", "groups", "benchmark")]
+PAGES = [HERE / f"{name}.md" for name in ("start", "groups")]
 GROWTH = HERE.parent / "benchmarks" / "growth.json"
 MEASURED = HERE.parent / "benchmarks" / "README.md"
 

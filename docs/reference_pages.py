@@ -80,7 +80,6 @@ PARTS = {
             "report",
         ),
         last=(
-            "benchmark.BenchmarkComparison",
             "Cohorts",
             "Comparison",
             "results.notes.UserCounts",

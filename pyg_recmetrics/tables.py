@@ -41,10 +41,6 @@ class Best(str):
     """A cell that is set in bold where there is bold type."""
 
 
-class Faint(str):
-    """A cell that stands back where there is colour."""
-
-
 class Tabular(ABC):
     """Anything that is shown as a table, wherever it is shown."""
 
@@ -184,10 +180,9 @@ class Table(Tabular):
         cells = []
         for column, cell in enumerate(row):
             tag = f'th scope="{scope}"' if scope == "col" or column == 0 else "td"
-            kind = ' class="faint"' if isinstance(cell, Faint) else ""
             side = "left" if column < self.num_left else "right"
             style = f'style="text-align: {side}"'
-            cells.append(f"<{tag}{kind} {style}>{_to_html(cell)}</{tag[:2]}>")
+            cells.append(f"<{tag} {style}>{_to_html(cell)}</{tag[:2]}>")
         return f"<tr>{''.join(cells)}</tr>"
 
     def _aligned(self, rows: Sequence[Sequence[str]]) -> Iterable[str]:

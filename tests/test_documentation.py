@@ -164,7 +164,6 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
     assert drawn == of_functions | {
-        "benchmark.png",
         "growth.png",
         "coverage.png",
         "margin.png",

@@ -86,6 +86,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             unknown.
 
     Example:
+        >>> import tempfile
         >>> import torch
         >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
         >>> def run(num_users):
@@ -93,13 +94,18 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         ...     task = RankingTask(truth, num_users=num_users, num_items=3)
         ...     scores = {"first": [3.0, 2.0, 1.0], "last": [1.0, 2.0, 3.0]}
         ...     return {name: evaluate(torch.tensor(x), task, "mrr") for name, x in scores.items()}
-        >>> print(Benchmark({"small": run(101), "large": run(200)}))  # doctest: +ELLIPSIS
+        >>> benchmark = Benchmark({"small": run(101), "large": run(200)})
+        >>> print(benchmark)  # doctest: +ELLIPSIS
         recommender  small mrr  large mrr
         ---------------------------------
         first           0.6139     0.6125
         last            0.6073     0.6092
         users: 101 on small, 200 on large
         †: significantly better than the next in a column (paired t-test, ...
+        >>> path = tempfile.mkdtemp() + "/benchmark.npz"
+        >>> benchmark.save(path)
+        >>> Benchmark.load(path).to_pandas().shape
+        (4, 10)
     """
 
     def __init__(

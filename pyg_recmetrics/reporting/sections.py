@@ -180,7 +180,7 @@ def _differences(contents: Contents) -> Iterator[Part]:
         raise ValueError("two recommenders or more are needed")
     comparison = contents.comparison or compare(contents.recommenders)  # which says what it needs
     caption = "The difference of two recommenders in every metric, user by user."
-    yield Grid(caption, comparison.table(), fold="All numbers")
+    yield Grid(caption, comparison.table())
 
 
 def _curves(contents: Contents) -> Iterator[Part]:

@@ -982,6 +982,14 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
         Raises:
             ValueError: If `trials` is not a positive integer.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").with_trials(20)
+            >>> result.num_trials
+            20
         """
         return self._printed_anew(num_trials=check_positive_integer(trials, "trials"))
 
@@ -1276,6 +1284,13 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         These are intervals that may be too narrow, lists that lack items, and the protocol: sampled
         candidates, ground truth that a model may have propagated over, users without training
         edges, and means that are too good. The printed table has these lines, too.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").cautions()
+            ['intervals may be too narrow: there are few users (2)']
         """
         caution = self._caution(*self.per_user) if self._sampled is None else None
         return [*filter(None, [caution, self._lack_of_lists]), *self._protocol]

@@ -417,6 +417,28 @@ class TestSelect:
             compare(numbered, baseline=4)
 
 
+class TestTrials:
+    """In how many trials each recommender was tuned, as results or the caller say."""
+
+    def test_budgets_are_compared(self, results, tmp_path):
+        good, fair, none = results.values()
+        good.with_trials(40).save(tmp_path / "good.npz")
+        good = EvaluationResult.load(tmp_path / "good.npz")
+        assert "tuned in 40 trials" in str(good)
+        assert "tuned in 40 trials" in good.recipe()
+        given = {"good": good, "fair": [fair.with_trials(5)], "none": none}
+        numbers = "trials of tuning: 40 for good, 5 for fair, an unknown number for none; unequal"
+        assert f"{numbers} budgets favour good" in " ".join(str(compare(given)).split())
+        same = str(compare(given, trials={"good": 5, "none": 5}))
+        assert "trials of tuning: 5 for good, 5 for fair, 5 for none\n" in f"{same}\n"
+        assert "trials" not in str(compare(results))
+
+    @pytest.mark.parametrize("trials", [{"x": 1}, {"good": 0}, {"good": 1.5}, ["good"]])
+    def test_what_is_wrong_is_named(self, results, trials):
+        with pytest.raises((TypeError, ValueError), match="'trials' needs to be"):
+            compare(results, trials=trials)
+
+
 class TestNothingToSay:
     def test_where_nothing_is_tested_there_is_no_note_on_tests(self, task):
         a, b = (evaluate(scores_of(task, 0.5, seed), task, ["coverage@3"]) for seed in (0, 1))
