@@ -120,8 +120,7 @@ def test_benchmark_with_lastfm(monkeypatch, lastfm_folder, tmp_path):
     page = tmp_path / "benchmark.html"
     arguments = ["--lastfm", str(lastfm_folder), "--report", str(page), "--epochs", "25"]
     benchmark = run_example(monkeypatch, "benchmark.py", *arguments, "--seeds", "2")
-    found = [row for of_one in benchmark.comparisons.values() for row in of_one]
-    assert sum(row.verdict == "better" for row in found if row.metric == "recall@20") >= 2
+    assert {row.verdict for row in benchmark.comparisons["LastFM"]} == {"better"}
     assert page.stat().st_size < 2_000_000
 
 
