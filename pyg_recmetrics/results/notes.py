@@ -137,9 +137,9 @@ def notes_on_protocol(
         return
     if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):
         low, high = (int(x) for x in count_irrelevant(ranked)[has_truth].aminmax())
-        others = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        others = counted(low, "other items") if low == high else f"{low:,} to {high:,} other items"
         yield (
-            f"ranked among {others} other items and their own truth, not among all "
+            f"ranked among {others} and their own truth, not among all "
             f"{task.num_items:,}: not comparable with a full ranking"
         )
     if not task.exclude_seen and task.seen.size(1):

@@ -209,7 +209,7 @@ class TestKindsOfParameters:
         metric.update(torch.tensor([[1, 0]]), torch.tensor([[0], [0]]))
         assert metric.compute() == -0.25
         assert repr(metric) == "ScaledHits(k=2, by=0.25, negated=True)"
-        with pytest.raises(ValueError, match="'by' needs to be in"):
+        with pytest.raises(ValueError, match="'by' needs to be a number between 0 and 1"):
             modules.ScaledHits(k=2, by=2.0)
 
     def test_results_are_saved_with_them(self, scaled_hits, tmp_path):
@@ -315,9 +315,9 @@ def test_values_are_read_and_said(kind, text, value, words):
         ("integer", 1.5, ValueError, "'x' needs to be a positive integer"),
         ("integer", None, ValueError, "got None"),
         ("percentage", 101, ValueError, r"'x' needs to be in range\(1, 101\) \(got 101\)"),
-        ("fraction", 0.0, ValueError, r"'x' needs to be in \(0, 1\) \(got 0.0\)"),
-        ("fraction", 1, ValueError, r"needs to be in \(0, 1\)"),
-        ("fraction", float("nan"), ValueError, "'x' needs to be a finite number"),
+        ("fraction", 0.0, ValueError, r"'x' needs to be a number between 0 and 1 \(got 0.0\)"),
+        ("fraction", 1, ValueError, "needs to be a number between 0 and 1"),
+        ("fraction", float("nan"), ValueError, "got nan"),
         ("fraction", "half", ValueError, "got 'half'"),
         ("flag", 1, TypeError, r"'x' needs to be a boolean \(got 1\)"),
         ("flag", "yes", TypeError, "got 'yes'"),

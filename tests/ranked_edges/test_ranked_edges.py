@@ -197,6 +197,7 @@ def test_the_rank_is_the_place_in_a_list_without_the_others(case):
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
+@pytest.mark.filterwarnings("ignore:.*holds scores that fall")
 @OF_EACH_EDGE_1
 @given(case=cases(), k=st.integers(1, 6), ties=st.sampled_from(TIES))
 def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, ties):

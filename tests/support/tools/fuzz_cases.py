@@ -649,11 +649,8 @@ def draw_patches(draw, task):
         patches += [
             (bounded_counting, "STRETCH", stretch),
             (bounded_counting, "STRETCH", stretch),
-            (bounded_counting, "MAX_COMPARISONS", draw.choice([0, 2, 64])),
             (bounded_counting, "NUM_SCORES_IN_TILE", draw.choice([1, 50, 400])),
-            (bounded_counting, "NUM_SCORES_IN_HISTOGRAMS", draw.choice([1, 50, 400])),
             (bounded_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
-            (bounded_counting, "NUM_KEYS_AT_ONCE", draw.choice([1, 300])),
         ]
     if draw.chance(0.75):
         patches += [
