@@ -16,7 +16,7 @@ def write_trec(ranked, folder):
             "user": named_ids(user, ranked.user_ids),
             "0": 0,
             "item": named_ids(item, ranked.item_ids),
-            "relevance": 1 if ranked.weight is None else ranked.weight.long().numpy(),
+            "relevance": 1 if ranked.weight is None else ranked.weight.long().cpu().numpy(),
         }
     )
     paths = folder / "run", folder / "qrels"
