@@ -1,6 +1,7 @@
 """A report on a split: its leaks, sizes, degrees, repeated edges and cold nodes."""
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
+from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular, to_data_frame
@@ -258,29 +260,30 @@ def check_split(
         raise ValueError(
             f"'train', 'val' and 'test' need to have the same users and items (got {sizes} of them)"
         )
-    reports: list[StageReport] = []
-    earlier: list[Tensor] = []
-    for data, edges in zip((train, val, test), stages, strict=True):
-        seen, truth = _coalesce(edges, edges.seen), _coalesce(edges, edges.truth)
-        reports.append(_report(edges, seen, truth, earlier))
-        if earlier:
-            num_later = _count_later(find_truth(data, edge_type), edges)
-            reports[-1] = replace(reports[-1], num_later=num_later)
-        earlier += [seen, truth]
+    coalesced = [(_coalesce(edges, edges.seen), _coalesce(edges, edges.truth)) for edges in stages]
+    reports = [
+        _report(find_truth(data, edge_type), edges, *coalesced[number], coalesced[:number])
+        for number, (data, edges) in enumerate(zip((train, val, test), stages, strict=True))
+    ]
     return SplitReport(*reports)
 
 
 def _report(
-    edges: UserItemEdges, seen: Tensor, truth: Tensor, earlier: list[Tensor]
+    store: EdgeStorage,
+    edges: UserItemEdges,
+    seen: Tensor,
+    truth: Tensor,
+    earlier: Sequence[tuple[Tensor, Tensor]],
 ) -> StageReport:
     """Reports on one stage.
 
     Args:
+        store (EdgeStorage): What holds the edges.
         edges (UserItemEdges): All edges of the stage.
         seen (torch.Tensor): Its message-passing edges, coalesced.
         truth (torch.Tensor): Its truth, coalesced.
-        earlier (list of torch.Tensor): The edges of the stages before, coalesced. Training has
-            none before it, and no leaks.
+        earlier (sequence of tuple): Both of the stages before. Training has none before it, and no
+            leaks.
     """
     of_sides: dict[str, Any] = {}
     for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
@@ -293,17 +296,17 @@ def _report(
         }
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
-    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
+    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = num_later = None
     if earlier:
         num_leaks = _count(contains(seen, truth, edges.num_items))
         num_reverse_leaks = _count(is_reversed(edges, truth))
-        before = _coalesce(edges, torch.cat(earlier, dim=1))
+        before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
         num_earlier = _count(contains(before, truth, edges.num_items))
-        # What was the truth of earlier parts is at every odd place.
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))
-        was_truth = _coalesce(edges, torch.cat(earlier[1::2], dim=1))
-        is_asked = torch.bincount(truth[0], minlength=edges.num_users)[was_truth[0]] > 0
+        was_truth = _coalesce(edges, torch.cat([of_stage for _, of_stage in earlier], dim=1))
+        is_asked = of_users[was_truth[0]] > 0
         num_unmasked = _count(is_asked & ~contains(known, was_truth, edges.num_items))
+        num_later = _count_later(store, edges, of_users > 0)
     return StageReport(
         num_edges=seen.size(1),
         num_repeated_edges=_num_repeated(edges, seen),
@@ -313,21 +316,21 @@ def _report(
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
         num_unmasked=num_unmasked,
-        num_later=None,
+        num_later=num_later,
         num_users_without_truth=_count(evaluated == 0),
         **of_sides,
     )
 
 
-def _count_later(store: EdgeStorage, edges: UserItemEdges) -> int | None:
+def _count_later(store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor) -> int | None:
     """Counts message-passing edges that are later than the first truth of their user."""
-    of_seen, of_truth = store.get("time"), store.get("edge_label_time")
-    if of_seen is None or of_truth is None or of_truth.numel() != edges.truth.size(1):
+    times = [(store.get("time"), edges.seen), (store.get("edge_label_time"), edges.truth)]
+    # In a homogeneous graph, `time` may be that of nodes.
+    if any(time is None or time.shape != rows[0].shape for time, rows in times):
         return None
-    latest = torch.iinfo(of_truth.dtype).max if not of_truth.is_floating_point() else torch.inf
-    first = torch.full((edges.num_users,), latest, dtype=of_truth.dtype, device=of_truth.device)
-    first.scatter_reduce_(0, edges.truth[0], of_truth, reduce="amin")
-    return _count(of_seen > first[edges.seen[0]])
+    (of_seen, (user, _)), (of_truth, (truth_user, _)) = times
+    first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
+    return _count(has_truth[user] & (of_seen > first[user]))
 
 
 def _num_repeated(edges: UserItemEdges, seen: Tensor) -> int:

@@ -104,6 +104,14 @@ class TestCheckSplit:
         num_later = sum(bool(time > first[user]) for user, time in seen if user in first)
         assert check_split(train, val, test).test.num_later == num_later > 0
 
+    def test_times_of_nodes_are_not_those_of_edges(self):
+        graph = Graph(2, 3, [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)], [1, 2, 3, 4, 5])
+        parts = LeaveLastOut()(graph.data("undirected"))
+        assert check_split(*parts).test.num_later == 0
+        for part in parts:
+            part.time = torch.arange(part.num_nodes)
+        assert check_split(*parts).test.num_later is None
+
     def test_it_is_a_table(self):
         text = str(check_split(*LeaveLastOut()(interactions())))
         assert text.splitlines()[0].split() == ["train", "val", "test"]
