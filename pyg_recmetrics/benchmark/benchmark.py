@@ -130,7 +130,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             }
         )
         every = {
-            ", ".join(filter(None, (data_set, name))): result
+            _place(data_set, name): result
             for data_set, of_one in self.items()
             for name, result in every_run(of_one).items()
         }
@@ -164,7 +164,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 head.append(f"{data_set} {metric}".strip())
                 cells = {}
                 for name, result in of_one.items():
-                    with on(", ".join(filter(None, (data_set, name)))):
+                    with on(_place(data_set, name)):
                         cells[name] = self._cell(data_set, name, result, metric)
                 columns.append(with_best(cells, self.recommenders, metric))
         rows = list(zip(self.recommenders, *columns, strict=True))
@@ -288,6 +288,11 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 for data_set, found in self.comparisons.items()
             }
         )
+
+
+def _place(data_set: str, name: str) -> str:
+    """Returns how an error names a result, of a data set that may have no name."""
+    return ", ".join(filter(None, (data_set, name)))
 
 
 def _deviation(result: Measured, metric: Metric) -> float:

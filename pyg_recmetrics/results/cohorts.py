@@ -41,8 +41,9 @@ _NUM_ESTIMATES = 128
 #: How many users a class of equal numbers of relevant items has, where there are as many.
 _FEWEST_OF_DEGREE = 20
 
-#: By which share of the mean number of relevant items groups may differ without a note.
-_ALIKE = 0.1
+#: By which share of the mean number of relevant items groups may differ without a note, and which
+#: share of their differences may be hidden.
+_ALIKE, _LITTLE = 0.1, 0.1
 
 
 class Gap(NamedTuple):
@@ -504,7 +505,7 @@ def note_on_same_degree(group: Tensor, degree: Tensor, num_groups: int, nouns: N
         return note
     own = counts.square() / counts.sum(dim=1, keepdim=True) / counts.sum(dim=0)
     hidden = (float(own.sum()) - 1) / (counts.size(1) - 1)
-    if hidden < _ALIKE:
+    if hidden < _LITTLE:
         return note
     return f"{note}, which hides about {hidden:.0%} of the differences of these groups"
 

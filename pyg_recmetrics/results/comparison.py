@@ -607,9 +607,7 @@ def compare(
     check_scipy("compare")
     recommenders = _comparable(results)
     asked = _metrics(metrics, recommenders)
-    protocol = _protocol(recommenders, equivalence, deterministic, level)
-    known = {**protocol.trials, **_read_trials(trials, recommenders)}
-    protocol = replace(protocol, trials=FrozenDict(known))
+    protocol = _protocol(recommenders, equivalence, deterministic, level, trials)
     pairs = _pairs(list(recommenders), baseline)
     return _judge([_Tests(recommenders, protocol, list(product(asked, pairs)))])[0]
 
@@ -673,8 +671,10 @@ def _protocol(
     equivalence: float | str | None,
     deterministic: str | Iterable[Name],
     level: float,
+    trials: Mapping[Name, int] | None = None,
 ) -> Protocol:
     """Returns how recommenders are compared if nothing else is asked for."""
+    known = {name: each.runs[0].num_trials for name, each in recommenders.items()}
     remarks = [
         note_on_copies(len(results_of(each)), len(each.runs), name)
         for name, each in recommenders.items()
@@ -692,7 +692,7 @@ def _protocol(
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
-        trials=FrozenDict({name: each.runs[0].num_trials for name, each in recommenders.items()}),
+        trials=FrozenDict(known | _read_trials(trials, recommenders)),
         remarks=tuple(filter(None, remarks)),
     )
 

@@ -560,12 +560,8 @@ class Uncertainty:
         return self._margin((1 - level) / 2)
 
     def interval_at(self, center: float, alpha: float) -> Interval:
-        """Returns the interval that leaves out all whose two-sided p-value is below `alpha`.
-
-        At an alpha of zero it leaves out nothing but what cannot differ at all.
-        """
-        is_certain = self.variance == 0 and (alpha > 0 or center == 0)
-        margin = 0.0 if is_certain else self._margin(alpha / 2) if alpha > 0 else math.inf
+        """Returns the interval that leaves out all whose two-sided p-value is below `alpha`."""
+        margin = self._margin(alpha / 2)
         return Interval(center - margin, center + margin)
 
     def p_value(self, difference: float) -> float:

@@ -1301,11 +1301,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         calls = note_on_calls(self.num_calls, self.nouns) if self.num_calls > 1 else None
         return [*filter(None, [calls, note_on_trials({"": self.num_trials})])]
 
-    @property
-    def _protocol(self) -> list[str]:
+    @cached_property
+    def _protocol(self) -> tuple[str, ...]:
         """What is unusual about how users were evaluated."""
         means = {self.definitions[name]: self[name] for name in self.per_user}
-        return list(notes_on_protocol(self.task, self.ranked, means, self.nouns))
+        return tuple(notes_on_protocol(self.task, self.ranked, means, self.nouns))
 
     @property
     def _lack_of_lists(self) -> str | None:
