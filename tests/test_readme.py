@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from torch_geometric.nn import LightGCN
+import torch
+from torch_geometric.nn import ComplEx, LightGCN
 
-from pyg_recmetrics import evaluate, metrics
-from pyg_recmetrics.command.main import main
+from pyg_recmetrics import RankingTask, evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -22,7 +22,7 @@ DECIMAL = re.compile(r"\d*\.\d+")
 #: How far a number may be from the one shown. How training rounds depends on the machine.
 TOLERANCE = 0.02
 
-MAX_LINES = 190
+MAX_LINES = 130
 
 
 def run(code, namespace):
@@ -59,7 +59,7 @@ def test_the_first_block_trains_a_model(first):
     namespace, _ = first
     untrained = LightGCN(num_nodes=1500, embedding_dim=64, num_layers=2)
     trained, chance = (
-        evaluate(model, namespace["test"], ["recall@20", "ndcg@20"], num_users=1000)
+        evaluate(model, namespace["test"], ["recall@20", "ndcg@20"])
         for model in (namespace["model"], untrained)
     )
     assert all(trained[metric] > 3 * chance[metric] for metric in trained)
@@ -68,76 +68,62 @@ def test_the_first_block_trains_a_model(first):
 def test_the_first_block_evaluates_edges_that_were_not_trained_on(first):
     namespace, _ = first
     trained, tested = (
-        set(zip(*namespace[part].edge_label_index.tolist(), strict=True))
+        set(zip(*namespace[part]["user", "item"].edge_label_index.tolist(), strict=True))
         for part in ("train", "test")
     )
     assert tested
     assert not trained & tested
 
 
-def test_all_python_runs_and_gives_what_its_comments_say(first, tmp_path, monkeypatch):
+def test_edges_alone_give_the_numbers_of_the_split(first):
+    namespace = dict(first[0])
+    run(PYTHON[1], namespace)
+    call = PYTHON[1].splitlines()[-1]
+    assert call.startswith('evaluate(model, truth, "r_precision", edge_index=train_edges')
+    alone = eval(call, namespace)
+    split = evaluate(namespace["model"], namespace["test"], "r_precision")
+    assert alone["r_precision"] == split["r_precision"]
+
+
+def test_all_python_runs_and_prints_what_is_shown(first, tmp_path, monkeypatch):
     pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)
     namespace = dict(first[0])
-    printed = ""
-    for block in PYTHON[1:]:
-        printed += run(block, namespace)
-        for code, number in re.findall(r"^(.*\S)  # (\d\.\d{4})\b", block, flags=re.MULTILINE):
-            assert eval(code, namespace) == pytest.approx(float(number), abs=TOLERANCE), code
-    assert "Computed with pyg_recmetrics" in printed
-    assert "over edges, for other queries" in printed
-    # The end of a text is left out, as its first lines are what a newcomer wants.
+    printed = "".join(run(block, namespace) for block in PYTHON[1:])
     for text in TEXT[1:]:
-        lines = printed[printed.index(text.splitlines()[0]) :].splitlines()
-        assert_alike(text.strip(), "\n".join(lines[: text.count("\n")]))
+        assert_alike(text.strip(), printed.strip())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_runs(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("scipy")
-    monkeypatch.chdir(tmp_path)
-    (commands,) = (
-        block
-        for block in re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
-        if "gate" in block
-    )
-    users, items = range(40), range(12)
-    rows = {
-        "train.csv": [f"{user},{(user + 5) % 12}" for user in users],
-        "test.csv": [f"{user},{user % 12}" for user in users],
-        "lists.csv": [
-            f"{user},{item},{(item - user) % 12 + 1}" for user in users for item in items
-        ],
-        "old.csv": [f"{user},{item},{(item + user) % 12 + 1}" for user in users for item in items],
-    }
-    for name, lines in rows.items():
-        columns = "user,item" if name in ("train.csv", "test.csv") else "user,item,rank"
-        (tmp_path / name).write_text("\n".join([columns, *lines, ""]))
-    evaluation, gate = (line.split()[1:] for line in commands.splitlines())
-    old = ["old.csv" if word == "lists.csv" else word for word in evaluation]
-    assert main([*old[:-1], "old.npz"]) == 0
-    assert main(evaluation) == 0
-    assert main([*gate, "--deterministic", "new", "old"]) == 0
-    assert "new is not worse than old in ndcg@10" in capsys.readouterr().out
-
-
-def test_every_form_of_a_recommender_gives_the_same(first):
+def test_every_row_of_what_you_have_runs(first):
     namespace = dict(first[0])
-    (block,) = (block for block in PYTHON if "lambda batch" in block)
-    lines = [line for line in block.splitlines() if line.startswith("result = evaluate(")]
-    assert len(lines) == 5
-    run(block, namespace)
-    recalls = set()
-    for line in lines:
-        run(line, namespace)
-        recalls.add(round(namespace["result"]["recall@20"], 4))
-    assert len(recalls) == 1
-
-
-@pytest.mark.parametrize("name", metrics.names())
-def test_every_metric_is_listed(name):
-    section = README.partition("## Metrics\n")[2].partition("\n## ")[0]
-    assert f"`{name}`" in section
+    model, test = namespace["model"], namespace["test"]
+    task = RankingTask.from_data(test)
+    users, items = model.get_embedding(namespace["graph"].edge_index).split([1000, 500])
+    frame = pytest.importorskip("pandas").DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    triples = torch.stack([torch.arange(40), torch.arange(40) % 3, torch.arange(40).flip(0)])
+    kge = ComplEx(num_nodes=40, num_relations=3, hidden_channels=4)
+    rows = [
+        ({"model": model, "test": test}, "evaluate(model, test)"),
+        ({"users": users, "items": items, "test": test}, "evaluate((users, items), test)"),
+        ({"scores": users @ items.t(), "test": test}, "evaluate(scores, test)"),
+        (
+            {"lists": {"a": ["x", "y"], "b": ["x", "y"]}, "frame": frame},
+            "evaluate(lists, RankingTask.from_frames(test=frame))",
+        ),
+        (
+            {"model": kge, "test": triples[:, :9], "train": triples[:, 9:]},
+            "evaluate(model, RankingTask.from_triples(test, train, ..))",
+        ),
+    ]
+    results = []
+    for given, line in rows:
+        assert f"`{line}` |" in README
+        call = line.replace(", ..", ", num_entities=40, num_relations=3")
+        results.append(eval(call, {"evaluate": evaluate, "RankingTask": RankingTask, **given}))
+    first_row, *others = (result["recall@20"] for result in results[:3])
+    assert others == pytest.approx([first_row] * 2)
+    assert results[0].user_counts.num_evaluated == int((task.degree > 0).sum())
 
 
 def test_links_lead_to_files():
@@ -151,11 +137,12 @@ def test_commands_are_found_behind_their_markers(marker):
 
 
 def test_torch_scatter_is_built_by_the_line_that_is_shown():
-    run_by_ci = re.search(r"grep -o '(.*)' README.md", (ROOT / ".ci" / "run").read_text())[1]
-    (line,) = re.findall(run_by_ci, README)
+    pattern, page = re.search(
+        r"grep -o '(.*)' (\S+\.md)", (ROOT / ".ci" / "run").read_text()
+    ).groups()
+    (line,) = re.findall(pattern, (ROOT / page).read_text())
     # Where its build is isolated, it does not find torch.
     assert "--no-build-isolation" in line
-    assert f"```bash\n{line}\n```" in (ROOT / "docs" / "start.md").read_text()
 
 
 def test_it_is_short():
