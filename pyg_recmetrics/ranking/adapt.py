@@ -471,12 +471,11 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
     of_user, of_item, *of_biases = (check_finite(part, "recommender") for part in parts)
-    for bias, largest in zip(biases, of_biases, strict=True):
-        check_shape(bias, "recommender", (task.num_items,), "item biases")
+    for of_items, largest in zip(biases, of_biases, strict=True):
+        check_shape(of_items, "recommender", (task.num_items,), "item biases")
         check_range(of_user, of_item, largest, user.size(1))
-    return EmbeddingRecommender(
-        user, item, biases[0] if biases else None, task.device, max(of_item, *of_biases, 0), of_user
-    )
+    bias = biases[0] if biases else None
+    return EmbeddingRecommender(user, item, bias, task.device, max(of_item, *of_biases, 0))
 
 
 def _are_embeddings(value: object) -> bool:

@@ -129,9 +129,7 @@ def rank(
             rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
             ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.fast.bounded_counting`). Both compare near-ties by exact
-            scores, and take a fraction of the time. `"direct"` compares relevant items with a
-            product of all embeddings (:mod:`pyg_recmetrics.kernels.fast.direct_ranking`), which
-            takes less still if there are few items. The ranks are the same. `"recommend"` asks a
+            scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)

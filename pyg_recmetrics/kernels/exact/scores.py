@@ -436,11 +436,6 @@ class ItemFactors:
         return with_column(rows, _copied(self.bias, index, self.device))
 
 
-def is_moderate(embedding: Tensor, largest: float) -> bool:
-    """Returns whether embeddings are in single precision, and their largest number is moderate."""
-    return embedding.dtype != torch.double and math.frexp(largest)[1] in _MODERATE_EXPONENTS
-
-
 def largest_number(values: Tensor) -> float:
     """Returns the largest of some numbers, whatever their sign; zero if there are none."""
     if values.numel() == 0:
