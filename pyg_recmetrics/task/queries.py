@@ -20,7 +20,7 @@ from pyg_recmetrics.inputs import TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
-from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, number_pairs
+from pyg_recmetrics.task.edges import coalesce_truth, number_pairs
 
 #: Queries: a tuple of columns of shape `[num_edges]`, or rows of shape `[num_edges, num_columns]`.
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
@@ -114,11 +114,6 @@ class Queries:
                 f"query {named})"
             )
         return of_query
-
-
-def without(edges: Tensor, truth: Tensor, num_items: int) -> Tensor:
-    """Returns the edges that are no truth, as the filtered setting has it."""
-    return edges[:, ~contains(coalesce_edges(truth, num_items), edges, num_items)]
 
 
 def _read_rows(value: Any, name: str) -> Tensor:

@@ -45,7 +45,6 @@ from pyg_recmetrics.task.queries import (
     TriplesLike,
     read_events,
     read_triples,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -527,7 +526,8 @@ class RankingTask(Frozen):
         asked = Queries(query, item, num_items)
         edges = None if seen is None else asked.edges(seen, "seen")
         if edges is not None and check_boolean(exclude_seen, "exclude_seen"):
-            edges = without(edges, asked.relevant(weight, threshold), num_items)
+            truth = asked.relevant(weight, threshold)
+            edges = edges[:, ~contains(truth, edges, num_items)]
         return cls(
             asked.truth,
             num_users=asked.rows.size(0),
