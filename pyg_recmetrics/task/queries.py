@@ -46,7 +46,9 @@ class Queries:
         if items.numel() == 0:
             raise ValueError("'query' needs to hold at least one query (got none)")
         self.num_items = num_items
-        self.rows, number = rows.unique(dim=0, return_inverse=True)
+        number = _number(rows)
+        self.rows = rows.new_empty(max_id(number) + 1, rows.size(1))
+        self.rows[number] = rows
         self.truth = torch.stack([number, items])
         check_num_pairs("query", self.rows.size(0), num_items)
 
@@ -70,9 +72,9 @@ class Queries:
             )
         items = _read_items(part[1], name, self.num_items, rows, name)
         check_device(items, name, self.rows.device, "query")
-        both, number = torch.cat([self.rows, rows]).unique(dim=0, return_inverse=True)
+        number = _number(torch.cat([self.rows, rows]))
         own, others = number.split([self.rows.size(0), rows.size(0)])
-        asked = torch.full_like(both[:, 0], -1)
+        asked = own.new_full((max_id(number) + 1,), -1)
         asked[own] = torch.arange(own.numel(), device=own.device)
         edges = torch.stack([asked[others], items])
         return edges[:, edges[0] >= 0]
@@ -114,6 +116,15 @@ class Queries:
                 f"query {named})"
             )
         return of_query
+
+
+def _number(rows: Tensor) -> Tensor:
+    """Returns the number of each row among distinct rows, in their lexicographic order."""
+    number = torch.zeros_like(rows[:, 0])
+    for column in rows.unbind(1):  # `unique(dim=0)` takes ten times as long
+        values, value = column.unique(return_inverse=True)
+        number = (number * values.numel() + value).unique(return_inverse=True)[1]
+    return number
 
 
 def _read_rows(value: Any, name: str) -> Tensor:
