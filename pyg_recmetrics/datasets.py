@@ -28,6 +28,9 @@ _MIN_DEGREE = 3
 #: number of items with the rank of a user.
 _ITEM_EXPONENT, _USER_EXPONENT = 0.8, 0.5
 
+#: The dimension of the taste vectors.
+_NUM_TASTES = 8
+
 #: The weight of taste against popularity and noise.
 _TASTE_STRENGTH = 1.5
 
@@ -37,7 +40,6 @@ def synthetic_interactions(
     num_items: int = 500,
     *,
     mean_degree: float = 20.0,
-    num_tastes: int = 8,
     seed: int = 0,
 ) -> HeteroData:
     r"""Generates interactions that a model or a popularity baseline can learn.
@@ -53,7 +55,6 @@ def synthetic_interactions(
         num_items (int): The number of items. (default: `500`)
         mean_degree (float): The approximate mean number of items per user. Every user has at least
             three items and at most half of all items. (default: `20.0`)
-        num_tastes (int): The dimension of the taste vectors. (default: `8`)
         seed (int): The seed of the random numbers. The same seed gives the same data. The global
             random number generator is neither used nor changed. (default: `0`)
 
@@ -64,7 +65,7 @@ def synthetic_interactions(
         one year.
 
     Raises:
-        ValueError: If `num_users`, `num_items` or `num_tastes` is not a positive integer, or if
+        ValueError: If `num_users` or `num_items` is not a positive integer, or if
             `mean_degree` is less than three or more than half of `num_items`, or if `seed` is not
             a non-negative integer.
 
@@ -76,7 +77,6 @@ def synthetic_interactions(
     """
     num_users = check_positive_integer(num_users, "num_users")
     num_items = check_positive_integer(num_items, "num_items")
-    num_tastes = check_positive_integer(num_tastes, "num_tastes")
     seed = check_natural_number(seed, "seed")
     check_finite_number(mean_degree, "mean_degree")
     if not _MIN_DEGREE <= mean_degree <= num_items / 2:
@@ -85,7 +85,7 @@ def synthetic_interactions(
             f"(got {mean_degree})"
         )
     generator = torch.Generator().manual_seed(seed)
-    item_taste = torch.randn(num_items, num_tastes, generator=generator, device="cpu")
+    item_taste = torch.randn(num_items, _NUM_TASTES, generator=generator, device="cpu")
     popularity = _power_law(num_items, _ITEM_EXPONENT, generator)
     degree = _power_law(num_users, _USER_EXPONENT, generator)
     degree = (
@@ -93,12 +93,12 @@ def synthetic_interactions(
     )
     edges, times = [], []
     for users in torch.arange(num_users, device="cpu").split(_NUM_USERS_AT_ONCE):
-        user_taste = torch.randn(users.numel(), num_tastes, generator=generator, device="cpu")
+        user_taste = torch.randn(users.numel(), _NUM_TASTES, generator=generator, device="cpu")
         # With Gumbel noise added to log-probabilities, the largest sums are a sample without
         # replacement (Kool et al., "Stochastic beams and where to find them", 2019).
         uniform = torch.rand(users.numel(), num_items, generator=generator, device="cpu")
         noise = -torch.log(-torch.log(uniform.clamp(min=1e-20, max=1 - 1e-7)))
-        affinity = _TASTE_STRENGTH * user_taste @ item_taste.t() / num_tastes**0.5
+        affinity = _TASTE_STRENGTH * user_taste @ item_taste.t() / _NUM_TASTES**0.5
         wish = affinity + popularity.log() + noise
         picks = wish.topk(int(degree[users].max()), dim=1).indices
         is_picked = torch.arange(picks.size(1), device="cpu") < degree[users].unsqueeze(1)

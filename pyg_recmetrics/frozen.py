@@ -6,7 +6,7 @@ its attributes from other arguments is a :class:`Frozen`.
 """
 
 import inspect
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 K = TypeVar("K")
@@ -107,20 +107,6 @@ class FrozenDict(Mapping[K, V]):
 
     def __len__(self) -> int:
         return len(self._items)
-
-    # What a mapping does by itself looks up every key, which takes several times as long.
-
-    def keys(self) -> KeysView[K]:
-        """Returns the keys."""
-        return self._items.keys()
-
-    def values(self) -> ValuesView[V]:
-        """Returns the values."""
-        return self._items.values()
-
-    def items(self) -> ItemsView[K, V]:
-        """Returns the pairs of a key and its value."""
-        return self._items.items()
 
     def __or__(self, other: Mapping[K, V]) -> "FrozenDict[K, V]":
         return FrozenDict({**self._items, **other})

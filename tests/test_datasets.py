@@ -42,7 +42,6 @@ class TestSynthetic:
         [
             ({"num_users": 0}, "'num_users' needs to be a positive integer"),
             ({"num_items": -1}, "'num_items' needs to be a positive integer"),
-            ({"num_tastes": 0}, "'num_tastes' needs to be a positive integer"),
             ({"num_items": 10, "mean_degree": 6}, r"'mean_degree' .*\[3, .* 5\] \(got 6\)"),
         ],
     )

@@ -490,27 +490,27 @@ class RankedEdges:
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
         fields = _of_edges(vars(self) | known, rows)
         user, item = fields["edge_label_index"]
-        origin = dataclasses.replace(self.origin, listed=None)  # as there are no lists
-        if origin.num_masked is not None:
-            is_masked = _is_masked(self)[rows]
-            origin = dataclasses.replace(
-                origin, num_masked=without_others(origin.num_masked, user, is_masked)
-            )
+        num_candidates, origin = self.num_candidates, self.origin
+        num_masked, person = origin.num_masked, origin.person
+        if num_candidates is not None:
+            num_candidates = without_others(num_candidates, user, _can_be_retrieved(self)[rows])
+        if num_masked is not None:
+            num_masked = without_others(num_masked, user, _is_masked(self)[rows])
         row = torch.arange(user.numel() + 1, device=user.device)
         fields["edge_label_index"] = torch.stack([row[:-1], item])
         return dataclasses.replace(
             self,
             **fields,
             ptr=row,
-            num_candidates=None
-            if self.num_candidates is None
-            else without_others(self.num_candidates, user, _can_be_retrieved(self)[rows]),
+            num_candidates=num_candidates,
             depth=depth,
             lists=None,
             users=None,
             origin=dataclasses.replace(
                 origin,
-                person=user if origin.person is None else origin.person[user],
+                num_masked=num_masked,
+                listed=None,  # as there are no lists
+                person=user if person is None else person[user],
                 user_of_row=user,
             ),
         )

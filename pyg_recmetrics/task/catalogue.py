@@ -10,11 +10,10 @@ from pyg_recmetrics.checks import (
     check_device,
     check_edges,
     check_finite,
-    check_ids,
     check_integers,
     check_labels,
     check_matrix,
-    check_num_pairs,
+    check_pairs,
     check_positive_integer,
     check_scores,
 )
@@ -162,10 +161,7 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
     check_matrix(seen, "seen", None, num_items)
     if edges.size(1) == 0:
         return None
-    if (lowest := int(edges[0].min())) < 0:
-        raise ValueError(f"'seen' needs to hold user ids of zero or more (got {lowest})")
-    check_num_pairs("seen", int(edges[0].max()) + 1, num_items)
-    check_ids(edges[1], "seen", "item", num_items)
+    check_pairs(edges, "seen", int(edges[0].max()) + 1, num_items)
     return edges
 
 

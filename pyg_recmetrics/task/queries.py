@@ -1,7 +1,7 @@
 """Reads queries of several columns, triples and events, and numbers them."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -9,7 +9,6 @@ from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import (
     check_boolean,
-    check_choice,
     check_device,
     check_ids,
     check_integers,
@@ -17,53 +16,14 @@ from pyg_recmetrics.checks import (
     check_num_pairs,
     check_positive_integer,
 )
-from pyg_recmetrics.inputs import TensorLike, as_integer, as_tensor
+from pyg_recmetrics.inputs import TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
-from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, number_pairs
+from pyg_recmetrics.task.edges import coalesce_truth, number_pairs
 
-#: Queries: the columns, as tensors of shape `[num_edges]`, or rows `[num_edges, num_columns]`.
+#: Queries: a tuple of columns of shape `[num_edges]`, or rows of shape `[num_edges, num_columns]`.
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
-
-
-class RowNumbers:
-    """Numbers distinct rows in their lexicographic order.
-
-    Values are numbered column by column, so they may be of any size, such as times in nanoseconds.
-
-    Args:
-        columns (list of torch.Tensor): The columns of some rows, integers of shape `[num_rows]`.
-
-    Attributes:
-        number (torch.Tensor): The number of each row, of shape `[num_rows]`.
-        rows (torch.Tensor): The distinct rows, of shape `[num_distinct, num_columns]`.
-    """
-
-    def __init__(self, columns: list[Tensor]) -> None:
-        self.number = _number(columns)
-        index = torch.arange(self.number.numel(), device=self.number.device)
-        #: A row that has each number.
-        self.first = index.new_empty(max_id(self.number) + 1).scatter_(0, self.number, index)
-        self.rows = torch.stack([column[self.first] for column in columns], dim=1)
-
-    def find(self, columns: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """Returns the rows of others that are among the numbered ones, and their numbers."""
-        both = _number(list(map(torch.cat, zip(self.rows.unbind(1), columns, strict=True))))
-        own, others = both.split([self.rows.size(0), columns[0].numel()])
-        number = torch.full((max_id(both) + 1,), -1, device=both.device)
-        number[own] = torch.arange(own.numel(), device=both.device)
-        found = (number[others] >= 0).nonzero().flatten()
-        return found, number[others[found]]
-
-
-def _number(columns: list[Tensor]) -> Tensor:
-    """Returns the number of each row among distinct rows."""
-    number = torch.zeros_like(columns[0])
-    for column in columns:
-        values, value = column.unique(return_inverse=True)
-        number = (number * values.numel() + value).unique(return_inverse=True)[1]
-    return number
 
 
 class Queries:
@@ -81,13 +41,15 @@ class Queries:
     """
 
     def __init__(self, query: Any, item: TensorLike, num_items: int) -> None:
-        columns = _read_columns(query, "query")
-        items = _read_items(item, "item", num_items, columns, "query")
+        rows = _read_rows(query, "query")
+        items = _read_items(item, "item", num_items, rows, "query")
         if items.numel() == 0:
             raise ValueError("'query' needs to hold at least one query (got none)")
-        self.num_items, self._numbers = num_items, RowNumbers(columns)
-        self.rows = self._numbers.rows
-        self.truth = torch.stack([self._numbers.number, items])
+        self.num_items = num_items
+        number = _number(rows)
+        self.rows = rows.new_empty(max_id(number) + 1, rows.size(1))
+        self.rows[number] = rows
+        self.truth = torch.stack([number, items])
         check_num_pairs("query", self.rows.size(0), num_items)
 
     def edges(self, part: Any, name: str) -> Tensor:
@@ -102,22 +64,26 @@ class Queries:
                 f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
                 f"item for each (got {_shape_in_words(part)})"
             )
-        columns = _read_columns(part[0], name)
-        if len(columns) != self.rows.size(1):
+        rows = _read_rows(part[0], name)
+        if rows.size(1) != self.rows.size(1):
             raise ValueError(
                 f"'{name}' needs to hold queries of as many columns as 'query', "
-                f"{self.rows.size(1)} (got {len(columns)})"
+                f"{self.rows.size(1)} (got {rows.size(1)})"
             )
-        items = _read_items(part[1], name, self.num_items, columns, name)
+        items = _read_items(part[1], name, self.num_items, rows, name)
         check_device(items, name, self.rows.device, "query")
-        found, number = self._numbers.find(columns)
-        return torch.stack([number, items[found]])
+        number = _number(torch.cat([self.rows, rows]))
+        own, others = number.split([self.rows.size(0), rows.size(0)])
+        asked = own.new_full((max_id(number) + 1,), -1)
+        asked[own] = torch.arange(own.numel(), device=own.device)
+        edges = torch.stack([asked[others], items])
+        return edges[:, edges[0] >= 0]
 
     def candidates(self, candidates: Any) -> TensorLike | None:
         """Returns the items that all queries share, or the edges to those of each query."""
         if candidates is None:
             return None
-        if _are_columns(candidates):
+        if isinstance(candidates, tuple):
             return self.edges(candidates, "candidates")
         shared = as_tensor(candidates, "candidates")
         if shared.dim() != 1:
@@ -137,19 +103,12 @@ class Queries:
         return coalesce_truth(self.truth, in_double, self.num_items, threshold)[0]
 
     def person(self, person: Any) -> Tensor | None:
-        """Returns the person of each query: a column of it, or the label of all of its edges."""
+        """Returns the person of each query, which is that of all of its edges."""
         if person is None:
             return None
-        if (column := as_integer(person)) is not None:
-            if not 0 <= column < self.rows.size(1):
-                raise ValueError(
-                    f"'person' needs to be a column of 'query', from 0 to {self.rows.size(1) - 1}, "
-                    f"or to hold labels (got {column})"
-                )
-            return self.rows[:, column]
         label = preparation.number_persons(person, "edge", self.truth.size(1))
-        label = label.to(self.rows.device)
-        of_query, query = label[self._numbers.first], self.truth[0]
+        label, query = label.to(self.rows.device), self.truth[0]
+        of_query = label.new_zeros(self.rows.size(0)).scatter_(0, query, label)
         if len(differing := (label != of_query[query]).nonzero()):
             named = tuple(self.rows[query[differing[0, 0]]].tolist())
             raise ValueError(
@@ -159,36 +118,33 @@ class Queries:
         return of_query
 
 
-def without(edges: Tensor, truth: Tensor, num_items: int) -> Tensor:
-    """Returns the edges that are no truth, as the filtered setting has it."""
-    return edges[:, ~contains(coalesce_edges(truth, num_items), edges, num_items)]
+def _number(rows: Tensor) -> Tensor:
+    """Returns the number of each row among distinct rows, in their lexicographic order."""
+    number = torch.zeros_like(rows[:, 0])
+    for column in rows.unbind(1):  # `unique(dim=0)` takes ten times as long
+        values, value = column.unique(return_inverse=True)
+        number = (number * values.numel() + value).unique(return_inverse=True)[1]
+    return number
 
 
-def _are_columns(value: Any) -> bool:
-    """Returns whether a sequence holds columns, and not numbers or rows, as nested lists do."""
-    if not isinstance(value, tuple | list) or len(value) == 0:
-        return False
-    is_tuple_of_lists = isinstance(value, tuple) and isinstance(value[0], tuple | list)
-    return is_tuple_of_lists or getattr(value[0], "ndim", 0) > 0
-
-
-def _read_columns(value: Any, name: str) -> list[Tensor]:
-    """Returns the columns of queries, which may come as columns, or as rows of a matrix."""
-    if _are_columns(value):
-        columns = [check_integers(column, name) for column in value]
-    else:
-        matrix = check_integers(value, name)
-        columns = list(matrix.unbind(1)) if matrix.dim() == 2 else [matrix]
-    shapes = [list(column.shape) for column in columns]
-    if not columns or any(len(shape) != 1 or shape != shapes[0] for shape in shapes):
+def _read_rows(value: Any, name: str) -> Tensor:
+    """Returns queries of shape `[num_edges, num_columns]`, which may come as their columns."""
+    columns = value if isinstance(value, tuple | list) else [value]
+    parts = [check_integers(column, name) for column in columns]
+    shapes = [list(part.shape) for part in parts]
+    is_matrix = columns is not value and parts[0].dim() == 2 and parts[0].size(1) > 0
+    are_columns = len(set(map(tuple, shapes))) == 1 and len(shapes[0]) == 1
+    if not (is_matrix or are_columns) or any(
+        isinstance(column, list | tuple) for column in columns
+    ):
         raise ValueError(
-            f"'{name}' needs to hold columns of shape [num_edges], or to have shape [num_edges, "
-            f"num_columns] (got {shapes if _are_columns(value) else _shape_in_words(value)})"
+            f"'{name}' needs to be a tuple of columns, tensors of shape [num_edges], or a tensor "
+            f"of shape [num_edges, num_columns] (got {shapes})"
         )
-    for column in columns:
-        check_device(column, name, columns[0].device, f"{name}[0]")
-        _check_not_negative(column, name)
-    return columns
+    for part in parts:
+        check_device(part, name, parts[0].device, f"{name}[0]")
+        _check_not_negative(part, name)
+    return parts[0] if is_matrix else torch.stack(parts, dim=1)
 
 
 def _check_not_negative(column: Tensor, name: str) -> None:
@@ -196,19 +152,17 @@ def _check_not_negative(column: Tensor, name: str) -> None:
         raise ValueError(f"'{name}' needs to hold no negative numbers (got {int(column.min())})")
 
 
-def _read_items(
-    value: TensorLike, name: str, num_items: int, columns: list[Tensor], owner: str
-) -> Tensor:
+def _read_items(value: TensorLike, name: str, num_items: int, rows: Tensor, owner: str) -> Tensor:
     """Returns the item of each edge."""
-    items, num_edges = check_integers(value, name), columns[0].numel()
+    items, num_edges = check_integers(value, name), rows.size(0)
     if list(items.shape) != [num_edges]:
-        is_transposed = len(items.shape) == 1 and len(columns) == items.numel()
+        is_transposed = items.dim() == 1 and rows.size(1) == items.numel()
         raise ValueError(
             f"'{name}' needs to hold an item for each of the {num_edges} queries "
             f"(got shape {list(items.shape)}"
             f"{'; transpose queries in a matrix' if is_transposed else ''})"
         )
-    check_device(items, name, columns[0].device, owner)
+    check_device(items, name, rows.device, owner)
     check_ids(items, name, "item", num_items)
     return items
 
@@ -269,7 +223,7 @@ def read_events(
         "item": item[is_asked],
         "num_items": num_items,
         "seen": seen,
-        "person": 0,
+        "person": sources[asked[0]],
     }
 
 
@@ -293,30 +247,20 @@ def _read_events(
 #: Triples `(head, relation, tail)`, of shape `[3, num_triples]`.
 TriplesLike: TypeAlias = TensorLike | Sequence[TensorLike]
 
-#: Which of the two entities of a triple is asked for.
-Directions: TypeAlias = Literal["both", "tail", "head"]
-
 
 def read_triples(
-    test: TriplesLike,
-    known: Any,
-    candidates: TensorLike | None,
-    num_entities: int,
-    num_relations: int | None,
-    directions: Directions,
+    test: TriplesLike, known: Any, num_entities: int, num_relations: int | None
 ) -> tuple[int, dict[str, Any]]:
     """Reads the number of relations, and the arguments of :meth:`RankingTask.from_queries`.
 
-    A warning is given if no triples of the training are known.
-
-    Raises:
-        TypeError: If triples do not hold numbers.
-        ValueError: If ids are out of range, or shapes, dtypes or devices do not fit.
+    Returns:
+        The number of relations, and the arguments. Relation `num_relations + r` asks for the head
+        of a triple with relation `r`.
     """
     num_entities = check_positive_integer(num_entities, "num_entities")
-    check_choice(directions, "directions", get_args(Directions))
+    parts = known if isinstance(known, tuple | list) else [] if known is None else [known]
     asked = _read(test, "test", num_entities)
-    others = [_read(part, "known", num_entities) for part in _parts(known)]
+    others = [_read(part, "known", num_entities) for part in parts]
     if num_relations is None:
         num_relations = 1 + max_id(*(triples[1] for triples in (asked, *others)))
     num_relations = check_positive_integer(num_relations, "num_relations")
@@ -329,30 +273,9 @@ def read_triples(
             "'known' is not given, so triples that the model was trained on compete with those of "
             "'test'. For filtered ranks, pass the parts of the split, as in known=[train, valid]"
         )
-    asked = _answers(asked, num_relations, directions)
-    seen = _answers(torch.cat(others, dim=1), num_relations, directions) if others else None
-    query, item = _pair(asked)
-    return num_relations, {
-        "query": query,
-        "item": item,
-        "num_items": num_entities,
-        "seen": None if seen is None else _pair(seen),
-        "candidates": _read_candidates(candidates, asked, num_entities, num_relations, directions),
-    }
-
-
-def _parts(known: Any) -> list[Any]:
-    """Returns the parts of a split: none, one or several."""
-    if known is None:
-        return []
-    is_one = not isinstance(known, tuple | list) or (len(known) == 3 and _num_dims(known) == 2)
-    return [known] if is_one else list(known)
-
-
-def _num_dims(value: Any) -> int:
-    if isinstance(value, tuple | list):
-        return 1 + (_num_dims(value[0]) if value else 0)
-    return int(getattr(value, "ndim", 0))
+    query, item = _questions(asked, num_relations)
+    seen = _questions(torch.cat(others, dim=1), num_relations) if others else None
+    return num_relations, {"query": query, "item": item, "num_items": num_entities, "seen": seen}
 
 
 def _read(triples: TriplesLike, name: str, num_entities: int) -> Tensor:
@@ -369,48 +292,9 @@ def _read(triples: TriplesLike, name: str, num_entities: int) -> Tensor:
     return read
 
 
-def _answers(triples: Tensor, num_relations: int, directions: Directions) -> Tensor:
-    """Returns the entity and the relation of each query, over the entity that is asked for.
-
-    Where the head is asked for, the number of relations is added to the relation.
-    """
+def _questions(triples: Tensor, num_relations: int) -> tuple[Tensor, Tensor]:
+    """Returns the entity and the relation of each query as rows, and the entity it asks for."""
     head, relation, tail = triples
     heads = torch.stack([tail, relation + num_relations, head])
-    if directions == "both":
-        return torch.cat([triples, heads], dim=1)
-    return triples if directions == "tail" else heads
-
-
-def _pair(answers: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the rows of queries, and the item of each."""
-    return answers[:2].t(), answers[2]
-
-
-def _read_candidates(
-    candidates: TensorLike | None,
-    asked: Tensor,
-    num_entities: int,
-    num_relations: int,
-    directions: Directions,
-) -> TensorLike | tuple[Tensor, Tensor] | None:
-    """Returns the entities that all queries share, or those that fit the relation of each."""
-    if candidates is None:
-        return None
-    read = as_tensor(candidates, "candidates")
-    if read.dim() == 1 and read.dtype != torch.bool:
-        return read
-    allowed = [2 * num_relations] if directions == "both" else [num_relations, 2 * num_relations]
-    shapes = [(size, num_entities) for size in allowed]
-    if read.dtype != torch.bool or tuple(read.shape) not in shapes:
-        raise ValueError(
-            f"'candidates' needs to hold entity ids of shape [num_candidates], or booleans of "
-            f"shape {' or '.join(str(list(shape)) for shape in shapes)} for directions="
-            f"{directions!r}: which entities are tails of each relation, and then which are heads "
-            f"(got {read.dtype} of shape {list(read.shape)})"
-        )
-    check_device(read, "candidates", asked.device, "test")
-    queries = asked[:2].unique(dim=1)
-    row = queries[1] if read.size(0) > num_relations else queries[1] % num_relations
-    degree = read.sum(dim=1)
-    query, index = spread((degree.cumsum(0) - degree)[row], degree[row])
-    return queries[:, query].t(), read.nonzero()[index, 1]
+    both = torch.cat([triples, heads], dim=1)
+    return both[:2].t(), both[2]

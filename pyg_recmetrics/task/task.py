@@ -40,13 +40,11 @@ from pyg_recmetrics.task.graph import (
 )
 from pyg_recmetrics.task.preparation import Missing
 from pyg_recmetrics.task.queries import (
-    Directions,
     Queries,
     QueriesLike,
     TriplesLike,
     read_events,
     read_triples,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -474,7 +472,7 @@ class RankingTask(Frozen):
         weight: TensorLike | None = None,
         threshold: float | None = None,
         exclude_seen: bool = True,
-        person: int | TensorLike | Sequence[Hashable] | None = None,
+        person: TensorLike | Sequence[Hashable] | None = None,
     ) -> "RankingTask":
         r"""Reads a task in which items are ranked for queries, which consist of several numbers.
 
@@ -490,7 +488,7 @@ class RankingTask(Frozen):
         Args:
             query (tuple of torch.Tensor): The columns of the query of each edge, integers of shape
                 `[num_edges]` that are not negative, or their rows: a tensor of shape
-                `[num_edges, num_columns]`, or nested lists.
+                `[num_edges, num_columns]`.
             item (torch.Tensor): The item of each edge, of shape `[num_edges]`.
             num_items (int): The number of items.
             seen (tuple, optional): What is left out of the rankings: the columns of queries, as in
@@ -505,9 +503,9 @@ class RankingTask(Frozen):
             threshold (float, optional): See :class:`RankingTask`. (default: `None`)
             exclude_seen (bool, optional): Whether seen items are left out of the rankings. If not,
                 truth remains among them. (default: `True`)
-            person (int or torch.Tensor, optional): The person to whom each query belongs: the
-                number of a column, or a label for each edge of shape `[num_edges]`, which is the
-                same for all edges of a query. (default: `None`, every query is a person)
+            person (torch.Tensor, optional): The person to whom each query belongs: a label for each
+                edge of shape `[num_edges]`, which is the same for all edges of a query.
+                (default: `None`, every query is a person)
 
         Raises:
             TypeError: If an argument does not hold numbers, or `exclude_seen` is not a boolean.
@@ -520,15 +518,16 @@ class RankingTask(Frozen):
             >>> from pyg_recmetrics import RankingTask
             >>> session, position = torch.tensor([7, 7, 3]), torch.tensor([2, 1, 1])
             >>> item = torch.tensor([0, 3, 1])
-            >>> task = RankingTask.from_queries((session, position), item, num_items=4, person=0)
-            >>> task.query.tolist(), task.truth.tolist(), task.person.tolist()
-            ([[3, 1], [7, 1], [7, 2]], [[0, 1, 2], [1, 3, 0]], [0, 1, 1])
+            >>> task = RankingTask.from_queries((session, position), item, num_items=4)
+            >>> task.query.tolist(), task.truth.tolist()
+            ([[3, 1], [7, 1], [7, 2]], [[0, 1, 2], [1, 3, 0]])
         """
         num_items = check_positive_integer(num_items, "num_items")
         asked = Queries(query, item, num_items)
         edges = None if seen is None else asked.edges(seen, "seen")
         if edges is not None and check_boolean(exclude_seen, "exclude_seen"):
-            edges = without(edges, asked.relevant(weight, threshold), num_items)
+            truth = asked.relevant(weight, threshold)
+            edges = edges[:, ~contains(truth, edges, num_items)]
         return cls(
             asked.truth,
             num_users=asked.rows.size(0),
@@ -551,7 +550,6 @@ class RankingTask(Frozen):
         *,
         num_entities: int,
         num_relations: int | None = None,
-        directions: Directions = "both",
         candidates: TensorLike | None = None,
     ) -> "RankingTask":
         r"""Reads a task of link prediction in a knowledge graph, in the filtered setting.
@@ -567,25 +565,18 @@ class RankingTask(Frozen):
         Args:
             test (torch.Tensor): The triples to rank, of shape `[3, num_triples]`, or three tensors
                 of shape `[num_triples]`.
-            known (torch.Tensor or sequence, optional): All other triples that are true, in one of
-                these forms, or a sequence of such parts: `[train, valid]`. Those of `test` among
-                them do no harm. (default: `None`, with a warning that these compete)
+            known (torch.Tensor or sequence, optional): All other triples that are true, of shape
+                `[3, num_triples]`, or a sequence of such parts: `[train, valid]`. Those of `test`
+                among them do no harm. (default: `None`, with a warning that these compete)
             num_entities (int): The number of entities.
             num_relations (int, optional): The number of relations.
                 (default: `None`, those that `test` and `known` have)
-            directions (str, optional): Which entity is asked for: `"tail"`, `"head"` or `"both"`.
-                (default: `"both"`)
-            candidates (torch.Tensor, optional): The entities to rank, of shape `[num_candidates]`;
-                or those that fit each relation, booleans of shape
-                `[2 * num_relations, num_entities]`: first which entities are tails of a relation,
-                and then which are heads. If only one is asked for, its half suffices. Each query
-                then has a list of its candidates, which takes memory for all of them.
+            candidates (torch.Tensor, optional): The entities to rank, of shape `[num_candidates]`.
                 (default: `None`, all entities)
 
         Raises:
             TypeError: If an argument does not hold numbers.
-            ValueError: If ids are out of range, shapes or dtypes do not fit, or there are no such
-                `directions`.
+            ValueError: If ids are out of range, or shapes or dtypes do not fit.
 
         Example:
             >>> import torch
@@ -597,10 +588,9 @@ class RankingTask(Frozen):
             >>> task.truth.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [[0, 1], [3, 3]])
         """
-        num_relations, read = read_triples(
-            test, known, candidates, num_entities, num_relations, directions
-        )
-        return cls.from_queries(**read)._with(num_relations=num_relations)
+        num_relations, read = read_triples(test, known, num_entities, num_relations)
+        task = cls.from_queries(**read, candidates=candidates)
+        return task._with(num_relations=num_relations)
 
     @classmethod
     def from_events(

@@ -8,7 +8,6 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
-from tqdm import tqdm
 
 from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
 from pyg_recmetrics.messages import warn
@@ -47,7 +46,6 @@ class SampledCandidates(BaseTransform):
             (default: `0.0`)
         seed (int): Equal seeds give equal samples, on every device and whatever the order of
             the edges. (default: `0`)
-        progress (bool): Whether to show a progress bar. (default: `False`)
         edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
             (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
             nodes)
@@ -71,7 +69,6 @@ class SampledCandidates(BaseTransform):
     num_negatives: int = 99
     popularity: float = 0.0
     seed: int = 0
-    progress: bool = field(default=False, repr=False)
     edge_type: EdgeType | None = field(default=None, repr=False)
     num_users: int | None = field(default=None, repr=False)
 
@@ -110,9 +107,7 @@ class SampledCandidates(BaseTransform):
         generator = torch.Generator().manual_seed(self.seed)
         num_rows = max(1, _MAX_DRAWS // num_items)
         sampled = []
-        for start in tqdm(
-            range(0, users.numel(), num_rows), desc="Sampling", disable=not self.progress
-        ):
+        for start in range(0, users.numel(), num_rows):
             chunk = users[start : start + num_rows]
             bounds = torch.tensor([start, start + chunk.numel()], device="cpu")
             first, end = torch.searchsorted(excluded[0].contiguous(), bounds)

@@ -13,12 +13,7 @@ from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, scatter, select
 
-from pyg_recmetrics.checks import (
-    check_bipartite,
-    check_device,
-    check_finite,
-    check_positive_integer,
-)
+from pyg_recmetrics.checks import check_device, check_finite, check_pairs, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import coalesce_edges, number_pairs
@@ -158,7 +153,7 @@ def read_interactions(
     num_users, num_items = count_users(data, num_users)
     edge_index = read_edge_index(data)
     edges = to_bipartite(edge_index, "edge_index", num_users)
-    check_bipartite(edges, "edge_index", num_users, num_items)
+    check_pairs(edges, "edge_index", num_users, num_items)
     groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
     return Interactions(num_users, num_items, None, groups)
 
@@ -172,12 +167,12 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
     edge_type = choose_edge_type(data, edge_type, found, "connects two types of nodes")
     num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
     edges = read_edge_index(data[edge_type])
-    check_bipartite(edges, "edge_index", num_users, num_items)
+    check_pairs(edges, "edge_index", num_users, num_items)
     groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
     pairs = coalesce_edges(edges, num_items)
     for key, reverse in opposite_edges(data, edge_type).items():
         check_device(reverse, f"data{list(key)}", edges.device, "edge_type")
-        check_bipartite(reverse, "edge_index", num_users, num_items)
+        check_pairs(reverse, "edge_index", num_users, num_items)
         if torch.equal(coalesce_edges(reverse, num_items), pairs):
             groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
     return Interactions(num_users, num_items, edge_type[0], groups)

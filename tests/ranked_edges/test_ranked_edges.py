@@ -13,7 +13,6 @@ from pyg_recmetrics import (
     EvaluationResult,
     RankedEdges,
     RankingTask,
-    compare,
     evaluate,
     metrics,
     rank,
@@ -136,13 +135,6 @@ class TestToDict:
                 assert value_again == value, field.name
         again, ranked = metrics.popularity(again, k=2), metrics.popularity(ranked, k=2)
         assert torch.allclose(again, ranked, equal_nan=True)
-
-    def test_what_is_not_known_stays_unknown(self):
-        ranked = RankedEdges.from_topk(torch.tensor([[1, 2]]), torch.tensor([[0], [2]]))
-        again = from_fields(fields_of(ranked))
-        for field in dataclasses.fields(RankedEdges):
-            is_known = getattr(ranked, field.name) is not None
-            assert (getattr(again, field.name) is not None) == is_known, field.name
 
 
 OF_EACH_EDGE_1 = pytest.mark.filterwarnings(
@@ -364,18 +356,3 @@ def test_edges_of_users_who_are_left_out_keep_their_rows(tmp_path):
     assert result.to_pandas(per_user=True)["item"].tolist() == [1, 3]
     result.save(tmp_path / "result.npz")
     assert str(EvaluationResult.load(tmp_path / "result.npz")) == str(result)
-
-
-@pytest.mark.usefixtures("expect_lost_truth")
-@OF_EACH_EDGE_1
-def test_a_result_of_edges_is_saved_and_compared_with_its_like(tmp_path):
-    task = RankingTask(torch.tensor([[0, 0, 1], [3, 1, 2]]), num_users=2, num_items=4)
-    result = evaluate(torch.rand(2, 4), task, "mrr", per="edge")
-    result.save(tmp_path / "result.npz")
-    loaded = EvaluationResult.load(tmp_path / "result.npz")
-    assert str(loaded) == str(result)
-    assert torch.equal(loaded.ranked.origin.user_of_row, task.truth[0])
-    compare({"a": result, "b": loaded})
-    by_user = evaluate(torch.rand(2, 4), task, "mrr")
-    with pytest.raises(ValueError, match=r"differ in .*per"):
-        compare({"a": result, "b": by_user})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from pyg_recmetrics.ranked_edges import positions
-from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+from pyg_recmetrics.ranked_edges.ties import Ties
 from tests.support.cases.strategies import cases, ranks
 from tests.support.references import naive
 
@@ -237,7 +237,3 @@ class TestWhatCannotBe:
             rank(scores, task, ties="first")
         with pytest.raises(ValueError, match="'seed' needs to be"):
             rank(scores, task, ties="random", seed=-1)
-
-
-def test_every_way_has_words():
-    assert list(TIES_IN_WORDS) == list(get_args(Ties))

@@ -18,12 +18,6 @@ def test_users_with_and_without_truth(device):
     assert (truth.num_users, truth.num_with_truth) == (4, 2)
 
 
-def test_nobody_has_truth(device):
-    truth = TruthByUser.of(torch.empty(0, dtype=torch.long).to(device), num_users=2)
-    assert (truth.degree.tolist(), truth.position.tolist()) == ([0, 0], [])
-    assert truth.num_with_truth == 0
-
-
 def test_what_is_found_out_is_found_out_once_for_each_key():
     truth, asked = TruthByUser.of(torch.tensor([0]), num_users=1), []
 
@@ -34,14 +28,6 @@ def test_what_is_found_out_is_found_out_once_for_each_key():
     for number in (1, 2, 1, 2):
         assert truth.once(("name", number), lambda number=number: make(number)) == number
     assert asked == [1, 2]
-
-
-def test_few_results_are_kept(monkeypatch):
-    monkeypatch.setattr(truth_by_user, "_MAX_KNOWN", 3)
-    truth = TruthByUser.of(torch.tensor([0]), num_users=1)
-    for number in range(10):
-        assert truth.once(number, lambda number=number: torch.tensor(number)) == number
-        assert len(truth._known) <= 3
 
 
 @pytest.mark.parametrize("fits", [True, False])

@@ -155,7 +155,7 @@ class TestGroups:
                 read(person)
 
     def test_labels_of_edges_and_queries_are_called_so(self):
-        test, known = [[0, 1], [0, 0], [1, 2]], [[2], [0], [0]]
+        test, known = torch.tensor([[0, 1], [0, 0], [1, 2]]), torch.tensor([[2], [0], [0]])
         task = RankingTask.from_triples(test, known, num_entities=3, num_relations=1)
         scores = torch.rand(task.num_users, 3)
         with pytest.raises(ValueError, match=r"shape \[4\], a label for every edge \(got \[2\]\)"):

@@ -67,11 +67,12 @@ def test_the_recipe_says_all_that_a_reader_needs():
     assert "each user's own candidates" in evaluate(torch.rand(4), task, "mrr@2").recipe()
 
 
-def queries(**options):
+def queries(of_persons=False):
     generator = torch.Generator().manual_seed(0)
     source, relation = (torch.randint(6, (80,), generator=generator) for _ in range(2))
     item = torch.randint(9, (80,), generator=generator)
-    task = RankingTask.from_queries((source, relation), item, num_items=9, **options)
+    person = source if of_persons else None
+    task = RankingTask.from_queries((source, relation), item, num_items=9, person=person)
     return task, torch.rand(task.num_users, 9, generator=generator)
 
 
@@ -140,7 +141,7 @@ def test_few_edges_that_differ_are_called_so():
 
 @pytest.mark.filterwarnings("ignore:.*may be too narrow")
 def test_persons_behind_queries_are_called_so():
-    task, scores = queries(person=0)
+    task, scores = queries(of_persons=True)
     result = evaluate(scores, task, "mrr", per="edge")
     assert result.nouns == ("queries", "edges", "edges", "persons")
     averaged = evaluate(scores, task, "mrr", per="person")
@@ -153,7 +154,7 @@ def test_persons_behind_queries_are_called_so():
 
 @pytest.mark.filterwarnings("ignore:.*may be too narrow")
 def test_pictures_name_what_they_count():
-    task, scores = queries(person=0)
+    task, scores = queries(of_persons=True)
     for options, noun, pronoun in (
         ({}, "queries", "that"),
         ({"per": "edge"}, "edges", "that"),

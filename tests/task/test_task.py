@@ -101,15 +101,6 @@ class TestRawTensors:
         assert repr(made).endswith("seen=[2, 3], exclude_seen=False)")
         assert torch.equal(task(seen=seen[:, 2:]).excluded, seen[:, 2:])
 
-    def test_32_bit_integers_are_as_good(self):
-        assert torch.equal(task(TRUTH.int()).truth, task().truth)
-
-    def test_printing(self):
-        assert repr(task(candidates=torch.arange(4), users=torch.tensor([0, 1]))) == (
-            "RankingTask(num_users=3, num_items=4, truth=[2, 3], candidates=[4], missing='drop', "
-            "users=[2])"
-        )
-
     @pytest.mark.parametrize("candidates", [torch.tensor([0, 2, 3]), TRUTH.flip([1])])
     def test_on_a_default_device_of_ones_own(self, candidates):
         options = {
@@ -157,12 +148,6 @@ class TestFrozen:
         assert again.catalogue.popularity.tolist() == [1, 0, 0, 0]
         with pytest.raises(AttributeError, match="seen"):
             again.seen = None
-
-    def test_a_copy_does_not_change_what_it_was_made_of(self):
-        made = task()
-        made.select_users(torch.tensor([0]))
-        assert made.users.tolist() == [0, 1, 2]
-        assert pairs(made.truth) == pairs(TRUTH)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +233,6 @@ class TestOwner:
         with pytest.raises(ValueError, match="'person' needs to hold integers or booleans"):
             task(person=torch.rand(3))
 
-    def test_it_moves_with_the_task(self, device):
-        assert task(person=["eve", "fay", "eve"]).to(device).person.device.type == device.type
-
 
 class TestQuery:
     def test_each_row_stands_for_one(self, device):
@@ -322,9 +304,3 @@ class TestToDict:
                 assert getattr(again, name) == value, name
         assert torch.equal(again.catalogue.seen, made.catalogue.seen)
         assert repr(again) == repr(made)
-
-    def test_of_some_users_only(self):
-        made = task().select_users(torch.tensor([0]))
-        again = RankingTask(**made.to_dict())
-        assert again.users.tolist() == [0]
-        assert torch.equal(again.truth, made.truth)

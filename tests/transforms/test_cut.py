@@ -1,6 +1,5 @@
 """The splits obey their laws on random graphs, and return data in PyG's own convention."""
 
-import inspect
 from collections import Counter
 from functools import partial
 
@@ -267,20 +266,6 @@ def held_out(num_items, val, test):
     return min(wanted[0], available - num_test), num_test
 
 
-@ALL_SPLITS
-def test_validation_comes_before_the_test(split):
-    names = list(inspect.signature(split).parameters)
-    assert names[:2] == ["num_val", "num_test"]
-
-
-@ALL_SPLITS
-def test_all_arguments_have_names(split):
-    kinds = {parameter.kind for parameter in inspect.signature(split).parameters.values()}
-    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
-    with pytest.raises(TypeError):
-        split(0.1, 0.2)
-
-
 @pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut])
 @given(
     form=st.sampled_from(FORMS),
@@ -299,33 +284,6 @@ def test_amounts_of_each_user(split, form, graph, val, test):
         assert [count[user] for count in counts] == expected
         if num_items and (type(test) is int or (type(val) is int and val > 0)):
             assert counts[0][user] >= 1
-
-
-def test_one_item_is_not_all_items():
-    # Each of two users has four items: an integer counts them, and a float divides them.
-    graph = Graph(2, 6, [(user, item) for user in range(2) for item in range(4)], [0] * 8)
-    for split in (PerUserSplit, LeaveLastOut):
-        for val, test, expected in (
-            (1, 1, [4, 2, 2]),
-            (0, 3, [2, 0, 6]),
-            (9, 1, [2, 4, 2]),
-            (1, 9, [2, 0, 6]),
-            (0.25, 0.5, [2, 2, 4]),
-            (1, 0.5, [2, 2, 4]),
-            (0.5, 3, [2, 0, 6]),
-            (0, 0.9, [0, 0, 8]),
-            (1, 0.9, [2, 0, 6]),
-        ):
-            parts = split(num_val=val, num_test=test)(graph.data("hetero"))
-            assert [len(truth(part)) for part in parts] == expected
-
-
-def test_no_validation_is_the_same_in_either_way():
-    data = interactions()
-    for split in (PerUserSplit, LeaveLastOut, TemporalSplit):
-        fraction, number = (split(num_val=zero, num_test=0.9)(data) for zero in (0.0, 0))
-        for part, same in zip(fraction, number, strict=True):
-            assert truth(part) == truth(same)
 
 
 @given(

@@ -1,7 +1,5 @@
 """Who is evaluated, separated from training or joined to it, composed with how edges are split."""
 
-import dataclasses
-
 import pytest
 import torch
 from hypothesis import given
@@ -12,7 +10,6 @@ from pyg_recmetrics.transforms import (
     LeaveLastOut,
     PerUserSplit,
     SeparatedUsers,
-    TemporalSplit,
 )
 from tests.support.cases.graphs import (
     FORMS,
@@ -215,29 +212,6 @@ def test_every_user_can_be_drawn():
 
 @pytest.mark.parametrize("kind", [SeparatedUsers, JoinedUsers])
 class TestValues:
-    def test_equal_values_are_one_key(self, kind):
-        assert kind() == kind(fraction=0.1, max_users=10_000, min_items_pool=2, min_pos_test=1)
-        assert kind(fraction=0.2) != kind()
-        assert {kind(fraction=0.2): "a", kind(): "b"}[kind(fraction=0.2)] == "a"
-        assert len({kind(), kind(), kind(max_users=None)}) == 2
-
-    def test_it_says_what_it_is(self, kind):
-        text = repr(kind(fraction=None, max_users=7))
-        assert text == (
-            f"{kind.__name__}(fraction=None, max_users=7, min_items_pool=2, min_pos_test=1, "
-            f"consider_cold_start=False)"
-        )
-        assert eval(text) == kind(fraction=None, max_users=7)
-
-    def test_it_does_not_change(self, kind):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            kind().fraction = 0.2
-        assert dataclasses.replace(kind(), fraction=0.2) == kind(fraction=0.2)
-
-    def test_arguments_have_names(self, kind):
-        with pytest.raises(TypeError):
-            kind(0.1)
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -255,15 +229,6 @@ class TestValues:
     def test_a_condition_that_is_no_boolean_is_named(self, kind):
         with pytest.raises(TypeError, match="'consider_cold_start' needs to be a boolean"):
             kind(consider_cold_start="no")
-
-
-def test_separated_users_are_not_joined_ones():
-    assert SeparatedUsers() != JoinedUsers()
-
-
-def test_a_split_by_time_has_no_users():
-    with pytest.raises(TypeError, match="users"):
-        TemporalSplit(users=SeparatedUsers())
 
 
 def test_conditions_are_named_if_nobody_fulfils_them():
