@@ -18,7 +18,7 @@ _MAX_KNOWN = 16
 
 
 class TruthByUser:
-    """Ground-truth edges, grouped by user. All rankings of a task may share one.
+    """Ground-truth edges, grouped by user.
 
     Args:
         user (torch.Tensor): The user of every edge, sorted, of shape `[num_edges]`.

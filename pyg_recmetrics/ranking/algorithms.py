@@ -109,15 +109,11 @@ class Findings(NamedTuple):
         is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
-        edge: Which truth edges of the chunk the ranks are those of, none of an unsettled user;
-            `None` for all of them. The others of a settled user are out of reach. Only the first
-            algorithm may leave any out, as nothing is known of them before it.
     """
 
     ranks: Ranks
     is_unsettled: Tensor | None = None
     lists: Tensor | None = None
-    edge: Tensor | None = None
 
 
 class RankingAlgorithm(ABC):

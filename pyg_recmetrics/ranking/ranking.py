@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +17,6 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -29,7 +27,7 @@ from pyg_recmetrics.ranking.algorithms import (
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.recommenders import Recommender
-from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
+from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
@@ -299,8 +297,7 @@ class OpenRanking:
             users (torch.Tensor, optional): Some of those who have been ranked, sorted.
                 (default: `None`, all users of the task; this is the end, and warns of what is odd)
         """
-        is_all = users is None
-        if is_all:
+        if users is None:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
         truth, weight, is_missed = task.truth, task.weight, self._is_missed
@@ -317,7 +314,6 @@ class OpenRanking:
             truth,
             ranks.rank,
             num_users=task.num_users,
-            grouped=_truth_of(task) if is_all else None,
             num_above=ranks.num_above if has_scores else None,
             num_tied=ranks.num_tied if has_scores else None,
             weight=weight,
@@ -407,9 +403,7 @@ class _KnownRanks:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled: Tensor | None = None
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        depth = algorithm.depth
-        schedule = Schedule.prepared(self.task, users, depth, num_rows(depth))
-        for chunk in schedule.chunks(num_rows):
+        for chunk in Schedule(self.task, users, algorithm.depth).chunks(num_rows):
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
@@ -427,8 +421,6 @@ class _KnownRanks:
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         ranks, index, row = findings.ranks, chunk.truth.index, chunk.truth.row
-        if findings.edge is not None:
-            index, row = (values.index_select(0, findings.edge) for values in (index, row))
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = self.task.degree.index_select(0, chunk.users).clamp_(min=self.request.depth)
@@ -437,19 +429,6 @@ class _KnownRanks:
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
-
-
-#: What is known of the truth of tasks, whose next ranking needs it again.
-_truths: "WeakKeyDictionary[RankingTask, TruthByUser]" = WeakKeyDictionary()
-
-
-def _truth_of(task: RankingTask) -> TruthByUser | None:
-    """Returns what is known of the truth of a task; `None` if it is too large to be kept."""
-    if task.truth.size(1) > MAX_PREPARED_EDGES:
-        return None
-    if task not in _truths:
-        _truths[task] = TruthByUser.of(task.truth[0], task.num_users)
-    return _truths[task]
 
 
 def _answer(recommender: Recommender, task: RankingTask) -> object:

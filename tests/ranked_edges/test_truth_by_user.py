@@ -47,16 +47,6 @@ def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(
     assert order.tolist() == [edge for *_, edge in sorted(given)]
 
 
-def test_rankings_of_a_task_share_it_and_those_of_other_tasks_do_not():
-    task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=3, num_items=3)
-    first, second = (rank(scores, task, k=2) for scores in (torch.rand(3, 3), torch.rand(3, 3)))
-    assert grouped_truth(first) is grouped_truth(second)
-    some = task.select_users(torch.tensor([0, 2]))
-    assert rank(torch.rand(3, 3), some, k=2).degree.tolist() == [1, 0, 0]
-    assert task.degree.tolist() == [1, 2, 0]
-    assert some.degree.tolist() == [1, 0, 0]
-
-
 def test_a_large_task_keeps_nothing(monkeypatch):
     monkeypatch.setattr("pyg_recmetrics.ranking.ranking.MAX_PREPARED_EDGES", 2)
     task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=3, num_items=3)
