@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from pyg_recmetrics.ranked_edges import grouped_truth, truth_by_user
+from pyg_recmetrics.ranked_edges import truth_by_user
 from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 
 
@@ -45,11 +44,3 @@ def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(
     given = list(zip(user.tolist(), rank.tolist(), range(300), strict=True))
     order = TruthByUser.of(user.to(device), num_users=21).order(rank.to(device, dtype))
     assert order.tolist() == [edge for *_, edge in sorted(given)]
-
-
-def test_a_large_task_keeps_nothing(monkeypatch):
-    monkeypatch.setattr("pyg_recmetrics.ranking.ranking.MAX_PREPARED_EDGES", 2)
-    task = RankingTask(torch.tensor([[0, 1, 1], [2, 0, 1]]), num_users=3, num_items=3)
-    first, second = (rank(torch.rand(3, 3), task, k=2) for _ in range(2))
-    assert grouped_truth(first) is not grouped_truth(second)
-    assert first.degree.tolist() == second.degree.tolist() == [1, 2, 0]
