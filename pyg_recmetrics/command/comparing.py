@@ -31,7 +31,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """Writes a page about saved results."""
-    notes.check_output(options.output, options)
+    notes.check_output(options)
     results = _by_name(options.results)
     is_asked = notes.same_options(compare_results, options).keys() - {"results"}
     comparison = _compare(results, options) if is_asked else None
@@ -46,7 +46,7 @@ def gate(options: argparse.Namespace) -> int:
     if (options.margin is None) == (options.equivalence is None):
         raise ValueError("gate needs either --margin or --equivalence")
     level, size = _read_level(options), _read_size(options)
-    notes.remember_file("metrics", "--metric")
+    notes.files["metrics"] = "--metric"
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
     if same := {*paths[0]} & {*paths[1]}:
@@ -83,7 +83,7 @@ def gate(options: argparse.Namespace) -> int:
 
 def _read_level(options: argparse.Namespace) -> float:
     """Returns the level of the test. Intervals of one side are those of twice the rest."""
-    notes.remember_file("level", "--level")
+    notes.files["level"] = "--level"
     level = 0.95 if options.level is None else check_level(options.level)
     if options.margin is not None and level <= 0.5:
         raise ValueError(f"'level' needs to be more than 0.5 with --margin (got {level})")
@@ -93,7 +93,7 @@ def _read_level(options: argparse.Namespace) -> float:
 def _read_size(options: argparse.Namespace) -> Equivalence:
     """Returns the difference that matters, which is less than metrics can differ by at all."""
     option = "--equivalence" if options.margin is None else "--margin"
-    notes.remember_file("equivalence", option)
+    notes.files["equivalence"] = option
     size = Equivalence.of(options.equivalence if options.margin is None else options.margin)
     low, high = parse(options.metric).definition.range
     if not size.is_share and size.size >= high - low:

@@ -46,10 +46,6 @@ def _size(text: str) -> float | str:
     return text if text.endswith("%") else number
 
 
-def _amount(text: str) -> int | float:
-    return int(text) if text.isdecimal() else _number(text)
-
-
 _LEVEL = _option("--level X", "of confidence: 0.95", type=float)
 _DETERMINISTIC = _option("--deterministic NAME ..", "names of recommenders that no seed changes")
 _EQUIVALENCE = "the smallest difference that matters: a number, or a share such as 2%%"
@@ -135,27 +131,6 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _LEVEL,
             _DETERMINISTIC,
             _FORMS[0],
-        ),
-    ),
-    "split": (
-        "divide interactions into training, validation and test",
-        _FILES,
-        (
-            _option("interactions FILE", "a table of interactions", type=Path),
-            _option(
-                "--how HOW",
-                "at random or by time within each user, or at the same moments for all",
-                choices=("per-user", "leave-last-out", "temporal"),
-                required=True,
-            ),
-            _option("--val X", "a fraction such as 0.1, or a number", type=_amount, dest="num_val"),
-            _option("--test X", "the same of the test part", type=_amount, dest="num_test"),
-            _option("--seed N", "of random splits: 0", type=int),
-            _option("--k-core K", "first leave out who has fewer interactions", type=int),
-            _option("-o --output FOLDER", "where to write it: here", type=Path, default=Path()),
-            *_COLUMNS,
-            _option("--time-column NAME", "the column of times"),
-            *_FORMS,
         ),
     ),
 }
