@@ -38,13 +38,16 @@ def evaluate(options: Namespace) -> int:
         lists = _read_lists(Path(options.lists), options)
         rows = {"item": _ids_in(options.item_ids)} if options.item_ids else {}
     elif options.scores is not None:
-        arrays = [_read_scores(options.scores)]
-        sizes = zip(("user", "item")[-arrays[0].ndim :], arrays[0].shape, strict=False)
+        scores = reading.read_array(options.scores, "score")
+        is_integer = isinstance(scores, np.ndarray) and scores.dtype.kind in "iu"
+        arrays = [np.asarray(scores, dtype=np.float64) if is_integer else scores]
+        sizes = zip(("user", "item")[-scores.ndim :], scores.shape, strict=False)
         rows = {kind: _row_ids(n, kind, options.scores, options) for kind, n in sizes}
     else:
         users, items = _read_vectors("user", options), _read_vectors("item", options)
         arrays, rows = [users[0], items[0]], {"user": users[1], "item": items[1]}
-    rows = {kind: check_raw_ids(ids, files[kind]) for kind, ids in rows.items()}
+    for kind, ids in rows.items():
+        check_raw_ids(ids, files[kind])
     recommender = options.lists or " and ".join(dict.fromkeys(files.values()))
     notes.files.update(test=options.test, truth=options.test, train="--train")
     notes.files.update(items=files["item"], recommender=recommender)
@@ -107,7 +110,7 @@ def _make_task(
 
 def _in_order(
     arrays: list[Array],
-    rows: Mapping[str, Sequence[Any]],
+    rows: Mapping[str, Sequence[str]],
     task: RankingTask,
     files: Mapping[str, str],
 ) -> Any:
@@ -116,7 +119,7 @@ def _in_order(
     for number, sides in enumerate(all_sides):
         for dim, kind in enumerate(sides):
             ids = [*map(str, (task.user_ids if kind == "user" else task.item_ids) or ())]
-            places = pd.Index(rows[kind]).get_indexer(ids)
+            places = pd.Index(rows[kind]).get_indexer(pd.Index(ids))
             if missing := [ids[number] for number in np.flatnonzero(places < 0)]:
                 raise ValueError(
                     f"{files[kind]}: {kind}s of the interactions without a row: {len(missing):,} "
@@ -139,7 +142,7 @@ def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
     return frame[["user", "item"]].assign(rank=frame.groupby("user", sort=False).cumcount() + 1)
 
 
-def _read_vectors(kind: str, options: Namespace) -> tuple[Array, Sequence[str]]:
+def _read_vectors(kind: str, options: Namespace) -> tuple[Array, list[str]]:
     """Returns the embeddings of users or items, and the id of each row."""
     file = getattr(options, f"{kind}s")
     if reading.is_array_file(file):
@@ -149,12 +152,6 @@ def _read_vectors(kind: str, options: Namespace) -> tuple[Array, Sequence[str]]:
     column = find_column(table.data.column_names, kind, "id")
     ids: list[str] = table.read(**{kind: column})[kind].tolist()
     return table.vectors(str(column)), ids
-
-
-def _read_scores(file: str) -> Array:
-    scores = reading.read_array(file, "score")
-    is_integer = isinstance(scores, np.ndarray) and scores.dtype.kind in "iu"
-    return scores.astype(np.float64) if is_integer else scores
 
 
 def _row_ids(num_rows: int, kind: str, file: str, options: Namespace) -> list[str]:

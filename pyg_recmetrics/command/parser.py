@@ -15,11 +15,8 @@ _EXIT_STATUS = """exit status:
   3  an option or a file is wrong, or something is not installed
 """
 
-_FILES = """files:
-  Tables are CSV, TSV, JSON lines (.jsonl), Parquet, or runs and qrels of TREC; text may be
-  compressed by gzip. The suffix says which, or else the first line. Columns are found by their
-  usual names, and standard error says which ones were taken. Arrays are .npy, .npz or
-  .safetensors; FILE:NAME names one of several in a file.
+_FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC. Columns are found by
+their usual names. Arrays are .npy, .npz or .safetensors; FILE:NAME names one of several.
 """
 
 _RESULTS = "results [NAME=]FILE .."
@@ -33,17 +30,9 @@ def _option(spelled: str, about: str, **more: Any) -> _Option:
     return spelled, about, more
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"a number is needed (got {text!r})") from None
-
-
-def _size(text: str) -> float | str:
-    """Reads a number, or a share such as `2%`."""
-    number = _number(text.removesuffix("%"))
-    return text if text.endswith("%") else number
+def amount(text: str) -> float | str:
+    """Reads a number, or a share such as `2%`. Mistakes are told by the name of this function."""
+    return text if "%" in text else float(text)
 
 
 _LEVEL = _option("--level X", "of confidence: 0.95", type=float)
@@ -57,7 +46,7 @@ _COLUMNS = (
 )
 _COMPARISON = (
     _option("--baseline NAME", "compare all others with this one"),
-    _option("--equivalence X", _EQUIVALENCE, type=_size),
+    _option("--equivalence X", _EQUIVALENCE, type=amount),
     _LEVEL,
     _DETERMINISTIC,
 )
@@ -126,8 +115,8 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option(_RESULTS, "results of the new model; several files are its runs"),
             _option("--baseline FILE ..", "the same of the old model", required=True),
             _option("--metric NAME@K", "the one that decides", required=True),
-            _option("--margin X", "by how much it may be worse: as --equivalence", type=_size),
-            _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=_size),
+            _option("--margin X", "by how much it may be worse: as --equivalence", type=amount),
+            _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=amount),
             _LEVEL,
             _DETERMINISTIC,
             _FORMS[0],

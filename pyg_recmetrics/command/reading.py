@@ -53,7 +53,7 @@ class TableFile:
                 is the one with a usual name.
         """
         names = self.data.column_names
-        found = {what: name or find_column(names, what) for what, name in given.items()}
+        found = {what: name or str(find_column(names, what)) for what, name in given.items()}
         for what, name in found.items():
             if names.count(name) != 1:
                 raise ValueError(
@@ -76,7 +76,8 @@ class TableFile:
         if not pa.types.is_nested(column.type):
             return np.stack([self._numbers(name) for name in names], axis=1).astype(np.float32)
         lengths = pc.list_value_length(column)
-        self._check(names[0], pc.equal(lengths, lengths[0]), "vectors of one length")
+        is_right = pc.and_(pc.equal(lengths, lengths[0]), pc.greater(lengths, 0))
+        self._check(names[0], is_right, "vectors of one length, and none without numbers")
         numbers = _as_numbers(pc.list_flatten(column)).reshape(len(column), lengths[0].as_py())
         self._check(names[0], np.isfinite(numbers).all(axis=1), "vectors of finite numbers")
         return numbers.astype(np.float32)

@@ -134,7 +134,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         ),
         ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
-        ("t.dat", "1::2\n", "(got '1::2')"),
+        ("t.dat", "1::2\n", "(got ['1::2'])"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
         ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "EOF inside string starting at row"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
@@ -207,13 +207,13 @@ def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content
         *(
             ({"id": [1, 2], "vector": [[1.0], other]}, got)
             for other, got in (
-                ([1.0, 2.0], "the len"),
-                (None, "the len"),
-                ([None], "None in row 2"),
+                ([1.0, 2.0], "[1.0, 2.0] in row 2"),
+                (None, "None in row 2"),
+                ([None], "[None] in row 2"),
             )
         ),
-        ({"id": [1, 2], "vector": [[], []]}, "the lengths [0]"),
-        ({"id": [1, 2], "vector": [["1", "2"], ["3", "a"]]}, "'a' in row 2"),
+        ({"id": [1, 2], "vector": [[], []]}, "[] in row 1"),
+        ({"id": [1, 2], "vector": [["1", "2"], ["3", "a"]]}, "['3', 'a'] in row 2"),
     ],
 )
 def test_a_vector_of_another_form_is_told(folder, run, content, got):
