@@ -15,8 +15,8 @@ _EXIT_STATUS = """exit status:
   3  an option or a file is wrong, or something is not installed
 """
 
-_FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC. Columns are found by
-their usual names. Arrays are .npy, .npz or .safetensors; FILE:NAME names one of several.
+_FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC. Columns are found
+by their usual names. Arrays are .npy, .npz or .safetensors; FILE:NAME names one of several.
 """
 
 _RESULTS = "results [NAME=]FILE .."

@@ -53,7 +53,7 @@ class TableFile:
                 is the one with a usual name.
         """
         names = self.data.column_names
-        found = {what: name or str(find_column(names, what)) for what, name in given.items()}
+        found: dict[str, Any] = {w: name or find_column(names, w) for w, name in given.items()}
         for what, name in found.items():
             if names.count(name) != 1:
                 raise ValueError(
@@ -73,10 +73,12 @@ class TableFile:
             raise ValueError(f"{self.path}: numbers are needed beside the column {id_column!r}")
         note(f"{self.path}: vectors from {' to '.join(dict.fromkeys((names[0], names[-1])))!r}")
         column = self._column(names[0])
-        if not pa.types.is_nested(column.type):
+        if pa.types.is_struct(column.type) or not pa.types.is_nested(column.type):
             return np.stack([self._numbers(name) for name in names], axis=1).astype(np.float32)
         lengths = pc.list_value_length(column)
-        is_right = pc.and_(pc.equal(lengths, lengths[0]), pc.greater(lengths, 0))
+        is_right = pc.fill_null(
+            pc.and_(pc.equal(lengths, lengths[0]), pc.greater(lengths, 0)), False
+        )
         self._check(names[0], is_right, "vectors of one length, and none without numbers")
         numbers = _as_numbers(pc.list_flatten(column)).reshape(len(column), lengths[0].as_py())
         self._check(names[0], np.isfinite(numbers).all(axis=1), "vectors of finite numbers")
@@ -92,7 +94,7 @@ class TableFile:
             column = pc.if_else(is_integer, column, None).cast(pa.int64())
         if pa.types.is_integer(column.type) or _is_text(column):
             texts = column.cast(pa.large_string())
-        is_id = pc.match_substring_regex(texts, r"^[^\x00\n\r]+$")
+        is_id = pc.fill_null(pc.match_substring_regex(texts, r"^[^\x00\n\r]+$"), False)
         self._check(name, is_id, "ids, integers or texts of one line")
         ids: pd.Series[Any] = texts.to_pandas()
         return ids
@@ -111,9 +113,8 @@ class TableFile:
 
     def _check(self, name: str, is_right: Any, wanted: str) -> None:
         """Raises for the first row that is wrong."""
-        wrong = ~np.asarray(is_right).astype(object).astype(bool)  # where `None` is wrong, too
-        if wrong.any():
-            row = int(wrong.argmax())
+        if not np.all(is_right):
+            row = int(np.argmin(is_right))
             got = f"{self._column(name)[row].as_py()!r:.80} in row {row + 1}"
             raise ValueError(f"{self.path}: column {name!r} needs to hold {wanted} (got {got})")
 

@@ -213,6 +213,7 @@ def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content
             )
         ),
         ({"id": [1, 2], "vector": [[], []]}, "[] in row 1"),
+        ({"id": [1, 2], "vector": [{"a": 1.0}, {"a": 2.0}]}, "{'a': 1.0} in row 1"),
         ({"id": [1, 2], "vector": [["1", "2"], ["3", "a"]]}, "['3', 'a'] in row 2"),
     ],
 )
