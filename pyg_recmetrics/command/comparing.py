@@ -11,10 +11,11 @@ from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.notes import as_number, note, print_result
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.reporting import report as write_report
-from pyg_recmetrics.results import Comparison, EvaluationResult, Runs
+from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results import compare as compare_results
 from pyg_recmetrics.results.comparison import is_higher_better, pair_of
 from pyg_recmetrics.results.estimates import alpha_of
+from pyg_recmetrics.results.runs import load_results
 from pyg_recmetrics.results.verdicts import Equivalence
 from pyg_recmetrics.tables import format_p
 
@@ -31,7 +32,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def report(options: argparse.Namespace) -> int:
     """Writes a page about saved results."""
-    notes.check_output(options.output, options)
+    notes.check_output(options)
     results = _by_name(options.results)
     is_asked = notes.same_options(compare_results, options).keys() - {"results"}
     comparison = _compare(results, options) if is_asked else None
@@ -45,8 +46,9 @@ def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
     if (options.margin is None) == (options.equivalence is None):
         raise ValueError("gate needs either --margin or --equivalence")
-    level, size = _read_level(options), _read_size(options)
-    notes.remember_file("metrics", "--metric")
+    option = "--equivalence" if options.margin is None else "--margin"
+    notes.files.update(metrics="--metric", level="--level", equivalence=option)
+    level, size = _read_level(options), _read_size(options, option)
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
     if same := {*paths[0]} & {*paths[1]}:
@@ -57,7 +59,10 @@ def gate(options: argparse.Namespace) -> int:
     if names[0] == names[1]:
         names = [str(path) for path, *_ in paths]
     comparison = compare_results(
-        {n: [run for x in side for run in _load(x)] for n, side in zip(names, paths, strict=True)},
+        {
+            n: [run for x in side for run in load_results(x)]
+            for n, side in zip(names, paths, strict=True)
+        },
         metrics=[options.metric],
         baseline=names[1],
         equivalence=options.equivalence,
@@ -83,17 +88,14 @@ def gate(options: argparse.Namespace) -> int:
 
 def _read_level(options: argparse.Namespace) -> float:
     """Returns the level of the test. Intervals of one side are those of twice the rest."""
-    notes.remember_file("level", "--level")
     level = 0.95 if options.level is None else check_level(options.level)
     if options.margin is not None and level <= 0.5:
         raise ValueError(f"'level' needs to be more than 0.5 with --margin (got {level})")
     return level
 
 
-def _read_size(options: argparse.Namespace) -> Equivalence:
+def _read_size(options: argparse.Namespace, option: str) -> Equivalence:
     """Returns the difference that matters, which is less than metrics can differ by at all."""
-    option = "--equivalence" if options.margin is None else "--margin"
-    notes.remember_file("equivalence", option)
     size = Equivalence.of(options.equivalence if options.margin is None else options.margin)
     low, high = parse(options.metric).definition.range
     if not size.is_share and size.size >= high - low:
@@ -146,7 +148,7 @@ def _by_name(files: Sequence[str]) -> dict[str, list[EvaluationResult]]:
     for name, path in given:
         # Folders tell files of one name apart.
         own = path.stem if stems.count(path.stem) == 1 else str(path.with_suffix(""))
-        runs.setdefault(name or own, []).extend(_load(path))
+        runs.setdefault(name or own, []).extend(load_results(path))
     return runs
 
 
@@ -154,22 +156,3 @@ def _split(file: str) -> tuple[str | None, Path]:
     """Returns the name and the path of `NAME=FILE`; the name is `None` if there is none."""
     name, separator, path = file.partition("=")
     return (name, Path(path)) if separator and not Path(file).exists() else (None, Path(file))
-
-
-def _load(path: Path) -> list[EvaluationResult]:
-    """Returns the runs in a file, which may hold one result or several.
-
-    Raises:
-        OSError: If the file cannot be opened.
-        ValueError: If it is no saved result.
-    """
-    try:
-        return [EvaluationResult.load(path)]
-    except ValueError as error:
-        try:
-            return list(Runs.load(path))
-        except ValueError:
-            raise ValueError(
-                f"{path}: the file needs to be a result, as --output or "
-                f"EvaluationResult.save writes it ({error.__cause__ or error})"
-            ) from None

@@ -10,9 +10,6 @@ from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.parser import make_parser
 from pyg_recmetrics.extras import requires_extra
 
-#: The modules of subcommands that read tables. The others read saved results.
-_MODULES = {"evaluate": "evaluating", "split": "splitting"}
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command, and returns its exit status.
@@ -32,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = notes.show_warning
         try:
             with requires_extra("pandas and pyarrow", "command", options.command):
-                name = _MODULES.get(options.command, "comparing")
+                name = "evaluating" if options.command == "evaluate" else "comparing"
                 module = import_module(f"pyg_recmetrics.command.{name}")
             run: Callable[..., int] = getattr(module, options.command)
             status = run(options)

@@ -36,27 +36,23 @@ _is_quiet = False
 #: What a person at the command line does in place of what messages tell callers of functions.
 _REMEDIES = {
     "you write RankingTask.from_frames(..., items=ids_of_all_items)": "--item-ids names all items",
+    "items=catalogue['item']": "--item-ids",
 }
 
 #: The files behind the arguments of public functions, which their messages name.
-_files: dict[str, str] = {}
+files: dict[str, object] = {}
 
 
 def start(quiet: bool) -> None:
     """Sets whether notes are left out, and forgets the files of a run before."""
     global _is_quiet
     _is_quiet = quiet
-    _files.clear()
-
-
-def remember_file(argument: str, path: object) -> None:
-    """Sets what messages call an argument of a public function from now on."""
-    _files[argument] = str(path)
+    files.clear()
 
 
 def by_files(message: str) -> str:
     """Returns a message about arguments as one about the files that they were read from."""
-    for argument, path in _files.items():
+    for argument, path in files.items():
         message = message.replace(f"'{argument}'", f"'{path}'")
     for line, option in _REMEDIES.items():
         message = message.replace(line, option)
@@ -86,14 +82,17 @@ def is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def check_output(output: Path, options: argparse.Namespace) -> None:
-    """Raises if an output would take the place of a file that some option names, or links to."""
+def check_output(options: argparse.Namespace) -> None:
+    """Raises if the output would take the place of a file that some option names, or links to."""
+    output = options.output
+    if output is None or not output.exists():
+        return
     for option, given in vars(options).items():
         for value in map(str, given if isinstance(given, list) else [given]):
             # Arrays are `FILE:NAME`, and results are `NAME=FILE`.
             for name in (value, value.rpartition(":")[0], value.partition("=")[2]):
                 is_input = option != "output" and name and Path(name).is_file()
-                if is_input and output.exists() and output.samefile(name):
+                if is_input and output.samefile(name):
                     raise ValueError(f"{output}: --output needs to be another file than {value}")
 
 

@@ -15,11 +15,8 @@ _EXIT_STATUS = """exit status:
   3  an option or a file is wrong, or something is not installed
 """
 
-_FILES = """files:
-  Tables are CSV, TSV, JSON lines (.jsonl), Parquet, or runs and qrels of TREC; text may be
-  compressed by gzip. The suffix says which, or else the first line. Columns are found by their
-  usual names, and standard error says which ones were taken. Arrays are .npy, .npz or
-  .safetensors; FILE:NAME names one of several in a file.
+_FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC. Columns are found
+by their usual names. Arrays are .npy, .npz or .safetensors; FILE:NAME names one of several.
 """
 
 _RESULTS = "results [NAME=]FILE .."
@@ -33,21 +30,9 @@ def _option(spelled: str, about: str, **more: Any) -> _Option:
     return spelled, about, more
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"a number is needed (got {text!r})") from None
-
-
-def _size(text: str) -> float | str:
-    """Reads a number, or a share such as `2%`."""
-    number = _number(text.removesuffix("%"))
-    return text if text.endswith("%") else number
-
-
-def _amount(text: str) -> int | float:
-    return int(text) if text.isdecimal() else _number(text)
+def amount(text: str) -> float | str:
+    """Reads a number, or a share such as `2%`. Mistakes are told by the name of this function."""
+    return text if "%" in text else float(text)
 
 
 _LEVEL = _option("--level X", "of confidence: 0.95", type=float)
@@ -61,7 +46,7 @@ _COLUMNS = (
 )
 _COMPARISON = (
     _option("--baseline NAME", "compare all others with this one"),
-    _option("--equivalence X", _EQUIVALENCE, type=_size),
+    _option("--equivalence X", _EQUIVALENCE, type=amount),
     _LEVEL,
     _DETERMINISTIC,
 )
@@ -130,32 +115,11 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option(_RESULTS, "results of the new model; several files are its runs"),
             _option("--baseline FILE ..", "the same of the old model", required=True),
             _option("--metric NAME@K", "the one that decides", required=True),
-            _option("--margin X", "by how much it may be worse: as --equivalence", type=_size),
-            _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=_size),
+            _option("--margin X", "by how much it may be worse: as --equivalence", type=amount),
+            _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=amount),
             _LEVEL,
             _DETERMINISTIC,
             _FORMS[0],
-        ),
-    ),
-    "split": (
-        "divide interactions into training, validation and test",
-        _FILES,
-        (
-            _option("interactions FILE", "a table of interactions", type=Path),
-            _option(
-                "--how HOW",
-                "at random or by time within each user, or at the same moments for all",
-                choices=("per-user", "leave-last-out", "temporal"),
-                required=True,
-            ),
-            _option("--val X", "a fraction such as 0.1, or a number", type=_amount, dest="num_val"),
-            _option("--test X", "the same of the test part", type=_amount, dest="num_test"),
-            _option("--seed N", "of random splits: 0", type=int),
-            _option("--k-core K", "first leave out who has fewer interactions", type=int),
-            _option("-o --output FOLDER", "where to write it: here", type=Path, default=Path()),
-            *_COLUMNS,
-            _option("--time-column NAME", "the column of times"),
-            *_FORMS,
         ),
     ),
 }

@@ -2,11 +2,8 @@
 
 import csv
 import re
-from argparse import Namespace
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -23,10 +20,9 @@ from pyg_recmetrics.command.notes import note
 from pyg_recmetrics.extras import requires_extra
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.ranked_edges import trec
-from pyg_recmetrics.task.data_frames import find_column
+from pyg_recmetrics.task.data_frames import find_column, find_vectors
 
 Array: TypeAlias = NDArray[Any] | torch.Tensor
-Texts: TypeAlias = "pd.Series[Any]"
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
@@ -43,112 +39,70 @@ class TableFile:
         path: The file.
         form: Its format, in words.
         data: Its columns, as text in formats without types.
-        has_header: Whether the first line names the columns.
     """
 
     path: Path
     form: str
     data: pa.Table
-    has_header: bool = True
 
-    def find(self, *what: str, given: str | None = None, hint: str = "") -> str:
-        """Returns the column of a given name, or one with a usual name of what it holds.
+    def read(self, **given: str | None) -> pd.DataFrame:
+        """Returns the ids of users and items as texts, and all else as numbers.
 
-        Raises:
-            ValueError: If there is no such column, or more than one.
+        Args:
+            **given (str or None): The column of what it holds, such as `user="customer"`; `None`
+                is the one with a usual name.
         """
         names = self.data.column_names
-        column = find_column(names, *what) if given is None else given
-        if names.count(column) != 1:
-            name = "a usual name" if given is None else repr(given)
-            raise ValueError(
-                f"{self.path}: one column needs to have {name} for {what[0]}s{hint} (got "
-                f"{', '.join(map(repr, names[:20]))})"
-            )
-        return str(column)
-
-    def read(self, options: Namespace, *more: str) -> pd.DataFrame:
-        """Returns the ids of users and items, and numbers or times: `"rating"`, `"time"`."""
-        found = {}
-        for what in ("user", "item", *more):
-            option, hint = f"{what}_column", ""
-            if option in options:
-                hint = f"; --{what}-column names it, and --columns all if there is no header"
-            found[what] = self.find(what, given=getattr(options, option, None), hint=hint)
-        self.say(**found)
-        read = {"user": self.ids, "item": self.ids, "time": self.times}
-        return pd.DataFrame({w: read.get(w, self.numbers)(name) for w, name in found.items()})
-
-    def say(self, **found: str) -> None:
-        """Says what is read from which column."""
+        found: dict[str, Any] = {w: name or find_column(names, w) for w, name in given.items()}
+        for what, name in found.items():
+            if names.count(name) != 1:
+                raise ValueError(
+                    f"{self.path}: one column needs to have "
+                    f"{'a usual name' if given[what] is None else repr(name)} for {what}s; options "
+                    f"name others, and all if there is no header (got {names[:20]})"
+                )
         parts = ", ".join(f"{what}s from {name!r}" for what, name in found.items())
         note(f"{self.path} ({self.form}): {parts}")
+        read = {"user": self._ids, "item": self._ids}
+        return pd.DataFrame({w: read.get(w, self._numbers)(name) for w, name in found.items()})
 
-    def ids(self, name: str) -> Texts:
+    def vectors(self, id_column: str) -> NDArray[np.float32]:
+        """Returns vectors, of shape `[num_rows, dim]`: a column of them, or columns of numbers."""
+        names = find_vectors(self.data.column_names, id_column)
+        if not names:
+            raise ValueError(f"{self.path}: numbers are needed beside the column {id_column!r}")
+        note(f"{self.path}: vectors from {' to '.join(dict.fromkeys((names[0], names[-1])))!r}")
+        column = self._column(names[0])
+        if pa.types.is_struct(column.type) or not pa.types.is_nested(column.type):
+            return np.stack([self._numbers(name) for name in names], axis=1).astype(np.float32)
+        lengths = pc.list_value_length(column)
+        is_right = pc.fill_null(
+            pc.and_(pc.equal(lengths, lengths[0]), pc.greater(lengths, 0)), False
+        )
+        self._check(names[0], is_right, "vectors of one length, and none without numbers")
+        numbers = _as_numbers(pc.list_flatten(column)).reshape(len(column), lengths[0].as_py())
+        self._check(names[0], np.isfinite(numbers).all(axis=1), "vectors of finite numbers")
+        return numbers.astype(np.float32)
+
+    def _ids(self, name: str) -> "pd.Series[Any]":
         """Returns ids as texts, as one format writes as a number what another writes as a text."""
         column = self._column(name)
-        kind, texts = column.type, pa.nulls(len(column), pa.large_string())
-        if pa.types.is_floating(kind):  # what becomes of integers with gaps
-            whole = pc.and_(
-                pc.equal(column, pc.round(column)), pc.less(pc.abs(column), _MAX_INTEGER)
-            )
-            column = pc.if_else(whole, column, None).cast(pa.int64())
-        if pa.types.is_integer(column.type) or _is_text(kind):
+        texts = pa.nulls(len(column), pa.large_string())
+        if pa.types.is_floating(column.type):  # what becomes of integers with gaps
+            whole = pc.equal(column, pc.round(column))
+            is_integer = pc.and_(whole, pc.less(pc.abs(column), _MAX_INTEGER))
+            column = pc.if_else(is_integer, column, None).cast(pa.int64())
+        if pa.types.is_integer(column.type) or _is_text(column):
             texts = column.cast(pa.large_string())
         is_id = pc.fill_null(pc.match_substring_regex(texts, r"^[^\x00\n\r]+$"), False)
-        if not pc.all(is_id).as_py():
-            row = pc.index(is_id, False).as_py()
-            got = f"{self._column(name)[row].as_py()!r:.80} in row {row + 1}"
-            raise self._error(name, "ids, integers or texts of one line", got)
-        ids: Texts = texts.to_pandas()
+        self._check(name, is_id, "ids, integers or texts of one line")
+        ids: pd.Series[Any] = texts.to_pandas()
         return ids
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """Returns finite numbers."""
-        return self._as_numbers(name, self._column(name))
-
-    def times(self, name: str) -> NDArray[np.float64]:
-        """Returns times, in seconds if the column holds dates."""
-        column = self._column(name)
-        try:
-            return self._as_numbers(name, column)
-        except ValueError:
-            times = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
-        if (is_wrong := times.isna()).any():
-            row = int(is_wrong.argmax())
-            got = f"{column[row].as_py()!r:.80} in row {row + 1}"
-            raise self._error(name, "numbers, or dates as 2024-05-31 12:00", got)
-        return np.asarray((times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1))
-
-    def vectors(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Returns vectors, of shape `[num_rows, dim]`: a column of them, or columns of numbers."""
-        column = self._column(names[0])
-        if not pa.types.is_nested(column.type):
-            return np.stack([self.numbers(name) for name in names], axis=1)
-        lengths = pc.unique(pc.list_value_length(column)).to_pylist()
-        if len(names) > 1 or len(lengths) > 1 or not lengths[0]:
-            raise self._error(names[0], "vectors of one length", f"the lengths {lengths[:5]}")
-        return self._as_numbers(names[0], pc.list_flatten(column)).reshape(-1, lengths[0])
-
-    def write(self, keep: NDArray[np.bool_], file: IO[bytes]) -> None:
-        """Writes some of the rows in the format of the file."""
-        rows = self.data.filter(pa.array(keep))
-        if self.form == "Parquet":
-            pa.parquet.write_table(rows, file)
-        elif self.form == "JSON lines":
-            with reading(self.path) as lines:
-                file.writelines(compress((line for line in lines if not line.isspace()), keep))
-        else:
-            sign = {"CSV": ",", "TSV": "\t", "TREC": " "}.get(self.form, self.form[-2])
-            quoting = csv.QUOTE_MINIMAL if self.form.startswith("CSV") else csv.QUOTE_NONE
-            rows.to_pandas().to_csv(
-                file,
-                sep=sign,
-                quoting=quoting,
-                header=self.has_header,
-                index=False,
-                lineterminator="\n",
-            )
+    def _numbers(self, name: str) -> NDArray[np.float64]:
+        numbers = _as_numbers(self._column(name))
+        self._check(name, np.isfinite(numbers), "finite numbers")
+        return numbers
 
     def _column(self, name: str) -> pa.ChunkedArray:
         column = self.data.column(name)
@@ -157,35 +111,27 @@ class TableFile:
         is_packed = pa.types.is_dictionary(column.type)
         return column.cast(column.type.value_type) if is_packed else column
 
-    def _as_numbers(self, name: str, column: Any) -> NDArray[np.float64]:
-        numbers = _finite(column)
-        if numbers is None:
-            ends = range(1, len(column) + 1)
-            place = bisect_left(ends, True, key=lambda end: _finite(column[:end]) is None)
-            row = place * self.data.num_rows // len(column)  # which may hold a vector
-            got = f"{column[place].as_py()!r:.80} in row {row + 1}"
-            raise self._error(name, "finite numbers", got)
-        return numbers
-
-    def _error(self, name: str, wanted: str, got: object) -> ValueError:
-        return ValueError(f"{self.path}: column {name!r} needs to hold {wanted} (got {got})")
+    def _check(self, name: str, is_right: Any, wanted: str) -> None:
+        """Raises for the first row that is wrong."""
+        if not np.all(is_right):
+            row = int(np.argmin(is_right))
+            got = f"{self._column(name)[row].as_py()!r:.80} in row {row + 1}"
+            raise ValueError(f"{self.path}: column {name!r} needs to hold {wanted} (got {got})")
 
 
-def _finite(column: Any) -> NDArray[np.float64] | None:
-    """Returns a column of finite numbers; `None` if it holds anything else."""
-    if pa.types.is_boolean(column.type):
-        return None
-    if _is_text(column.type):
-        column = pc.utf8_trim_whitespace(column)
-    try:
-        numbers = np.asarray(column.cast(pa.float64()), dtype=np.float64)
-    except pa.ArrowException:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
+def _as_numbers(column: Any) -> NDArray[np.float64]:
+    """Returns the numbers of a column, and NaN in place of all else."""
+    if _is_text(column):
+        texts = pc.utf8_trim_whitespace(column)
+        is_number = pc.match_substring_regex(texts, f"^({trec.NUMBER})$")
+        column = pc.if_else(is_number, texts, None)
+    elif not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        column = pa.nulls(len(column))
+    return np.asarray(column.cast(pa.float64()), dtype=np.float64)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _is_text(column: Any) -> bool:
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
@@ -216,33 +162,26 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
         if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
             known = trec.RUN if len(fields) >= len(trec.RUN) else trec.QRELS
-            lines = trec.read_lines(file, known, "evaluate")
-            return TableFile(path, "TREC", pa.Table.from_pandas(lines, preserve_index=False), False)
+            # As in trec_eval, a run is ranked by its scores.
+            rows = trec.read_lines(file, known, "evaluate").drop(columns="rank", errors="ignore")
+            return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
-        return TableFile(path, form, _read_text(file, sign, columns), columns is None)
+        return TableFile(path, form, _read_text(file, sign, columns))
 
 
 def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:
     """Reads a table whose fields have a sign between them. They are quoted in CSV alone."""
-    try:
-        frame = pd.read_csv(
-            file,
-            sep=sign,
-            header=None,
-            dtype=str,
-            na_filter=False,
-            quoting=csv.QUOTE_NONE if sign == "\t" else csv.QUOTE_MINIMAL,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-        )
-    except pd.errors.ParserError as error:
-        if sizes := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
-            wanted, line, got = sizes.groups()
-            many = f"line {line} has more fields than the first ({got}, not {wanted})"
-            raise ValueError(many) from None
-        is_open = "EOF inside string" in str(error)
-        raise ValueError("a quote is opened and never closed" if is_open else error) from None
+    frame = pd.read_csv(
+        file,
+        sep=sign,
+        header=None,
+        dtype=str,
+        na_filter=False,
+        quoting=csv.QUOTE_NONE if sign == "\t" else csv.QUOTE_MINIMAL,
+        skipinitialspace=True,
+        encoding="utf-8-sig",
+    )
     first = [*frame.iloc[0]]
     names = first if columns is None else [*columns]
     if len(names) != len(first):

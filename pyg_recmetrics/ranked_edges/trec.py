@@ -31,7 +31,7 @@ RUN = ("user", "Q0", "item", "rank", "score", "tag")
 QRELS = ("user", "0", "item", "relevance")
 
 #: How a number is written. Python also reads others, which no other tool does.
-_NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
+NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 
 
 def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.DataFrame":
@@ -81,7 +81,7 @@ def _read_values(path: str | Path, fields: tuple[str, ...], name: str) -> "pd.Da
     """Returns the user, the item and the finite number of every line, each pair once."""
     with reading(path) as file:
         lines = read_lines(file, fields, "from_trec")
-        texts = lines[name].where(lines[name].str.fullmatch(_NUMBER), "nan")
+        texts = lines[name].where(lines[name].str.fullmatch(NUMBER), "nan")
         values = texts.to_numpy(object).astype(np.float64)
         _check_lines(lines, ~np.isfinite(values), f"a finite {name}")
         _check_lines(lines, lines.duplicated(["user", "item"]), "each item of a user once")

@@ -63,6 +63,7 @@ from pyg_recmetrics.task.data_frames import (
     FrameLike,
     as_frame,
     find_column,
+    find_vectors,
     look_up_ids,
     read_column,
 )
@@ -284,7 +285,7 @@ def _read_vectors(given: Any, what: str) -> tuple[dict[Hashable, int], Any] | No
     frame = as_frame(given, "recommender", "evaluate")
     number, ids = look_up_ids(read_column(frame, what, column, "recommender"), {})
     row = _rows([ids[place] for place in number.tolist()])
-    rest = frame.drop(column)
+    rest = frame.select(find_vectors(frame.columns, column))
     if len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric():
         return row, rest[rest.columns[0]].to_list()
     return row, rest.to_numpy()

@@ -431,6 +431,16 @@ def runs_from_fields(fields: dict[str, Any]) -> list[EvaluationResult]:
     return [EvaluationResult._from_fields(run) for run in fields.values()]
 
 
+def load_results(path: Path) -> list[EvaluationResult]:
+    """Returns the results in a file, which may hold one or several.
+
+    Raises:
+        OSError: If the file cannot be opened.
+        ValueError: If it is no saved result.
+    """
+    return archive.read(path, lambda fields: runs_from_fields(fields.get("runs", {"0": fields})))
+
+
 def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
     """Returns the metrics that all results have, in the order of the first."""
     first, *others = results

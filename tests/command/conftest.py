@@ -19,7 +19,6 @@ def files(tmp_path, monkeypatch):
     ]
     whole = pd.DataFrame(rows, columns=["userId", "movieId", "rating", "timestamp"])
     is_test = whole.groupby("userId").cumcount() >= 7
-    whole.to_csv("all.csv", index=False)
     whole[is_test].to_csv("test.csv", index=False)
     whole[~is_test].to_csv("train.csv", index=False)
     np.save("u.npy", users.astype(np.float32))

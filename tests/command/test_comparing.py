@@ -214,7 +214,7 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
     [
         ("compare good0.npz", "needs to hold at least two results"),
         ("compare good0.npz none.npz", "none.npz: No such file or directory"),
-        ("compare good0.npz text.npz", "text.npz: the file needs to be a result, as --output or"),
+        ("compare good0.npz text.npz", "needs to be a saved result (got text.npz: "),
         (
             "gate bad.npz --baseline good0.npz --metric mrr@3 --equivalence 1% --deterministic bat",
             "'deterministic' needs to be one of ['bad', 'good0'] (got 'bat')",

@@ -129,32 +129,11 @@ def test_ids_of_rows_may_come_in_any_order(files, run):
     assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
 
 
-def test_positions_are_refused_if_ids_are_no_rows(files, run):
-    (files / "test.csv").write_text("user,item\n1,2\n40,3\n")
-    status, out, err = run("evaluate --test test.csv --users u.npy --items i.npy")
-    assert (status, out) == (3, "")
-    assert (
-        "u.npy: users of the interactions without a row: 1 (40); --user-ids names the user" in err
-    )
-
-
-def test_an_id_without_an_embedding_is_named(files, run):
-    write_by_id("u", files / "forms")
-    frame = pd.read_parquet("forms/u.parquet")
-    frame[frame.id != 7].to_parquet("forms/u.parquet")
-    status, _, err = run(f"{DATA} --users forms/u.parquet --items i.npy")
-    assert status == 3
-    assert "forms/u.parquet: users of the interactions without a row: 1 (7)" in err
-
-
 def test_items_that_only_embeddings_have_are_candidates(files, run):
     write_by_id("i", files / "forms")
     (files / "test.csv").write_text("user,item\n0,1\n1,2\n")
-    status, _, err = run(
-        "evaluate --test test.csv --users u.npy --items forms/i.parquet -o result.npz"
-    )
-    assert status == 0
-    assert "items without interactions that are candidates, too: 23" in err
+    line = "evaluate --test test.csv --users u.npy --items forms/i.parquet -o result.npz"
+    assert run(line)[0] == 0
     assert EvaluationResult.load("result.npz").task.num_items == 25
 
 
@@ -258,9 +237,9 @@ def test_it_says_how_files_are_read_and_what_could_not_be_learned(files, run):
     for part in (
         "train.csv (CSV): users from 'userId', items from 'movieId'",
         "test.csv: rows that repeat an interaction, which counts once: 1",
-        "users without interactions whose lists are left out: 1",
+        "lists.csv: users without interactions that are left out: 1",
         "test.csv: 'stars' is not used, so all rows are equally relevant",
-        "about users of the truth that --train does not have: 1 (77)",
+        "'test.csv' has 1 user (77) that '--train' does not have, so nothing could be learned",
         "lists.csv (CSV): users from 'user', items from 'item', scores from 'score'",
         "warning: Items of 'lists.csv' are no candidates, as the task does not have them: 1 ('99')",
         "The candidates are the whole catalogue if --item-ids names all items",
@@ -294,36 +273,46 @@ def test_the_order_of_lists_is_as_documented(ann, run, name, content, first):
     assert found == {"mrr": pytest.approx(1 / first)}
 
 
+ITEM_IDS = "--lists l.csv --item-ids items.txt"
+RANKED = "user,item,rank\nann,9,1\n"
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("line", "lists", "ids", "message"),
     [
-        ("l.csv", "user,item,rank\nann,9,1\nann,10,3\n", "rank the items of every user as 1, 2, 3"),
-        ("l.csv", "user,item,rank\nann,9,0\nann,10,1\n", "without gaps (got 2 other ranks)"),
-        ("l.csv", "user,item\nann,9\n", "the order of items needs a column 'rank' or"),
-        ("l.csv", "user,item,rank\nann,9,1\nann,9,2\n", "'l.csv' needs to list every item once"),
-        ("l.csv", "user,item,rank\nbob,9,1\n", "'l.csv' needs to hold lists by the original ids"),
+        ("--lists l.csv", f"{RANKED}ann,10,3\n", "", "rank the items of every user as 1, 2, 3"),
+        ("--lists l.csv", "user,item\nann,9\n", "", "needs to have a usual name for scores"),
+        ("--lists l.csv", f"{RANKED}ann,9,2\n", "", "'l.csv' needs to list every item once"),
+        (
+            "--lists l.csv",
+            "user,item,rank\nbob,9,1\n",
+            "",
+            "'l.csv' needs to hold lists by the orig",
+        ),
+        (ITEM_IDS, RANKED, "9\n10\n\n11\n", "items.txt, line 3: an id is needed (got nothing)"),
+        (ITEM_IDS, RANKED, "9\n10\n9\n", "'items.txt' needs to hold every id once (got '9' more"),
+        (ITEM_IDS, RANKED, "9\n", "'items.txt' needs to hold all items of the frames (got none of"),
+        ("--scores popular.npy --item-ids items.txt", "", "9\n", "needs 25 ids, one a row (got 1)"),
+        (
+            "--users u.npy --items i.npy",
+            "",
+            "",
+            "u.npy: users of the interactions without a row: 1 (ann); --user-ids names the user of",
+        ),
+        ("--users l.csv --items i.npy", "id,x\nann,1\nann,2\n", "", "'l.csv' needs to hold every"),
+        (
+            "--users l.csv --items i.npy",
+            "id\nann\n",
+            "",
+            "l.csv: numbers are needed beside the col",
+        ),
     ],
 )
-def test_what_is_no_list_is_told(ann, run, name, content, message):
-    (ann / name).write_text(content)
-    status, out, err = run(f"evaluate -q --test ann.csv --lists {name}")
+def test_what_does_not_fit_is_told(ann, run, line, lists, ids, message):
+    (ann / "l.csv").write_text(lists)
+    (ann / "items.txt").write_text(ids)
+    status, out, err = run(f"evaluate -q --test ann.csv {line}")
     assert (status, out) == (3, "")
-    assert message in err
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("9\n10\n\n11\n", "items.txt, line 3: an id is needed (got nothing)"),
-        ("9\n10\n9\n", "items.txt: every id needs one row (got 1 more)"),
-        ("9\n", "items.txt: items of the interactions without a row: 1 (10)"),
-    ],
-)
-def test_ids_of_items_are_all_of_them_once(ann, run, lines, message):
-    (ann / "lists.csv").write_text("user,item,rank\nann,10,1\n")
-    (ann / "items.txt").write_text(lines)
-    status, _, err = run("evaluate -q --test ann.csv --lists lists.csv --item-ids items.txt")
-    assert status == 3
     assert message in err
 
 

@@ -31,7 +31,6 @@ TESTED_IN = {
     "compare": "test_comparing.py",
     "report": "test_comparing.py",
     "gate": "test_comparing.py",
-    "split": "test_splitting.py",
 }
 
 #: What `report` hands on to `compare`, where it is tested.
@@ -65,9 +64,3 @@ def test_options_are_spelled_out():
 def test_equivalence_is_a_number_or_a_share(text, value):
     line = ["gate", "a", "--baseline", "b", "--metric", "mrr", "--equivalence", text]
     assert make_parser().parse_args(line).equivalence == value
-
-
-@pytest.mark.parametrize(("text", "value"), [("1", 1), ("0.1", 0.1), ("0", 0)])
-def test_amounts_are_numbers_or_fractions(text, value):
-    found = make_parser().parse_args(["split", "a", "--how", "per-user", "--val", text]).num_val
-    assert (found, type(found)) == (value, type(value))

@@ -1,8 +1,7 @@
-"""Files of every format: what is read, what is written, and what is refused."""
+"""Files of every format: what is read, and what is refused."""
 
 import gzip
 import io
-from argparse import Namespace
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,6 @@ from tests.support.machines.missing_packages import hide_package
 pa = pytest.importorskip("pyarrow")
 
 EVALUATE = "evaluate -q --lists lists.csv --metrics recall@1 --markdown --test"
-
-OPTIONS = Namespace(user_column=None, item_column=None)
 
 
 @pytest.fixture
@@ -119,27 +116,27 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         (
             "t.csv",
             "user,what\nann,tea\n",
-            "usual name for items; --item-column names it, and --columns all if",
+            "a usual name for items; options name others, and all if there is no header",
         ),
         ("t.csv", "user,item\nann,tea\nbob\n", "column 'item' needs to hold ids"),
-        ("t.csv", "user,item\nann,tea,1\n", "line 2 has more fields than the first (3, not 2)"),
+        ("t.csv", "user,item\nann,tea,1\n", "Expected 2 fields in line 2, saw 3"),
         (
             "t.csv",
             "user,item\nann,tea\nbob,jam,1\n",
-            "line 3 has more fields than the first (3, not 2)",
+            "Expected 2 fields in line 3, saw 3",
         ),
         ("t.csv", "user,item\nann,tea\n\nbob,\n", "integers or texts of one line (got '' in row 2"),
-        ("t.csv", 'user,item\nann,"tea\nbob,jam\n', "a quote is opened and never closed"),
+        ("t.csv", 'user,item\nann,"tea\nbob,jam\n', "EOF inside string starting at row"),
         (
             "t.csv",
             'user,item\nann,"tea\nbob",jam\n',
-            "line 2 has more fields than the first (3, not 2)",
+            "Expected 2 fields in line 2, saw 3",
         ),
         ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
-        ("t.dat", "1::2\n", "(got '1::2')"),
+        ("t.dat", "1::2\n", "(got ['1::2'])"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
-        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "a quote is opened and never closed"),
+        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "EOF inside string starting at row"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
         ("t.jsonl", '{"user": 1, "item": 2, "user": 3}\n', "was specified twice in row 0"),
         *(("t.jsonl", x, "changed from object to array") for x in ("[1]\n", "[" * 99_999)),
@@ -203,16 +200,6 @@ def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content
     assert not (folder / "out.npz").exists()
 
 
-@pytest.mark.parametrize("value", ["later", "", "2024-13-01"])
-def test_a_time_that_is_none_is_told(folder, run, value):
-    write(folder / "t.csv", f"user,item,time\n1,2,2024-01-01\n1,1,{value}\n")
-    status, _, err = run("split t.csv --how temporal -o parts")
-    assert status == 3
-    assert "t.csv: column 'time' needs to hold numbers, or dates as 2024-05-31 12:00" in err
-    assert f"(got {value!r} in row 2)" in err
-    assert not (folder / "parts").exists()
-
-
 @pytest.mark.parametrize(
     ("content", "got"),
     [
@@ -220,13 +207,14 @@ def test_a_time_that_is_none_is_told(folder, run, value):
         *(
             ({"id": [1, 2], "vector": [[1.0], other]}, got)
             for other, got in (
-                ([1.0, 2.0], "the len"),
-                (None, "the len"),
-                ([None], "None in row 2"),
+                ([1.0, 2.0], "[1.0, 2.0] in row 2"),
+                (None, "None in row 2"),
+                ([None], "[None] in row 2"),
             )
         ),
-        ({"id": [1, 2], "vector": [[], []]}, "the lengths [0]"),
-        ({"id": [1, 2], "vector": [["1", "2"], ["3", "a"]]}, "'a' in row 2"),
+        ({"id": [1, 2], "vector": [[], []]}, "[] in row 1"),
+        ({"id": [1, 2], "vector": [{"a": 1.0}, {"a": 2.0}]}, "{'a': 1.0} in row 1"),
+        ({"id": [1, 2], "vector": [["1", "2"], ["3", "a"]]}, "['3', 'a'] in row 2"),
     ],
 )
 def test_a_vector_of_another_form_is_told(folder, run, content, got):
@@ -256,8 +244,8 @@ FORMATS = ["csv", "tsv", "inter", "jsonl", "parquet", "qrels", "csv.gz"]
 @pytest.mark.parametrize("form", FORMATS)
 @given(rows=st.lists(st.tuples(TEXT | st.integers().map(str), TEXT), min_size=2, max_size=9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-def test_what_is_written_is_read_and_what_is_read_is_written(tmp_path, form, rows):
-    path, other = tmp_path / f"t.{form}", tmp_path / f"o.{form.removesuffix('.gz')}"
+def test_what_is_written_is_read(tmp_path, form, rows):
+    path = tmp_path / f"t.{form}"
     frame = pd.DataFrame(rows, columns=["user_id", "item_id"], dtype=object)
     if form in ("tsv", "inter"):
         path.write_text("".join(f"{a}\t{b}\n" for a, b in [("user_id", "item_id"), *rows]))
@@ -270,12 +258,8 @@ def test_what_is_written_is_read_and_what_is_read_is_written(tmp_path, form, row
         frame.to_parquet(path)
     else:
         frame.to_csv(path, index=False)
-    table = read_table(path)
-    assert [*table.read(OPTIONS).itertuples(index=False, name=None)] == rows
-    keep = np.arange(len(rows)) % 2 == 0
-    with other.open("wb") as file:
-        table.write(keep, file)
-    assert [*read_table(other).read(OPTIONS).itertuples(index=False, name=None)] == rows[::2]
+    frame = read_table(path).read(user=None, item=None)
+    assert [*frame.itertuples(index=False, name=None)] == rows
 
 
 @pytest.mark.parametrize(
