@@ -47,7 +47,7 @@ def test_however_large_weights_are_the_ndcg_is_exact(truth, k, gain, ideal):
     assert value == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 1e300, 1.7e308])
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 0.3, 50.0, 1e300, 1.7e308])
 @pytest.mark.parametrize("gain", ["linear", "exponential"])
 def test_weights_of_any_size_count(weight, gain):
     # The hits are at the ranks 2 and 3, and all three relevant items weigh the same.
@@ -56,14 +56,10 @@ def test_weights_of_any_size_count(weight, gain):
     second, third = 1 / math.log2(3), 1 / 2
     expected = (second + third) / (1 + second + third)
     assert float(metrics.ndcg(ranked, 3, gain=gain)) == pytest.approx(expected, rel=1e-15)
-
-
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 0.3, 1.0, 7.0, 50.0])
-def test_the_exponential_gain_of_the_dcg_has_all_its_digits(weight):
-    lists, truth = torch.tensor([[0]]), torch.tensor([[0], [0]])
-    ranked = RankedEdges.from_topk(lists, truth, torch.tensor([weight], dtype=torch.double))
-    value = float(metrics.dcg(ranked, 1, gain="exponential"))
-    assert value == pytest.approx(math.expm1(weight * math.log(2)), rel=1e-14, abs=5e-324)
+    if weight < 1024:  # otherwise the exponential gain is infinite
+        worth = math.expm1(weight * math.log(2)) if gain == "exponential" else weight
+        value = float(metrics.dcg(ranked, 2, gain=gain))
+        assert value == pytest.approx(worth * second, rel=1e-14, abs=5e-324)
 
 
 def test_empty_lists_have_a_precision_of_zero():
@@ -142,16 +138,3 @@ class TestExpectedReciprocalRank:
             own = truth[0] == user
             grades = dict(zip(truth[1, own].tolist(), weight[own].tolist(), strict=True))
             assert value == pytest.approx(naive.err(range(2000), grades), rel=1e-12)
-
-    def test_a_weight_above_the_scale_is_an_error(self):
-        lists, truth = torch.tensor([[0]]), torch.tensor([[0, 0], [0, 7]])
-        ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1, 5]))
-        message = r"'max_grade' needs to be at least the largest weight, 5 \(got 4\)"
-        with pytest.raises(ValueError, match=message):
-            metrics.err(ranked)
-        assert metrics.err(ranked, max_grade=5).tolist() == [1 / 32]
-        assert metrics.err(ranked, max_grade=2000).tolist() == pytest.approx([0], abs=1e-300)
-
-    def test_a_batch_without_users_has_no_values(self):
-        nobody = torch.empty(0, 3, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
-        assert metrics.err(RankedEdges.from_topk(*nobody)).tolist() == []

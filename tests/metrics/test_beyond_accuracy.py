@@ -12,7 +12,6 @@ from torch_geometric.data import Data
 from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
-    Evaluator,
     RankedEdges,
     RankingTask,
     evaluate,
@@ -40,11 +39,6 @@ def expected(case, rankings, metric):
     return naive.value(
         metric.name, rankings, case.truths, case.naive_catalogue, k=metric.k, **arguments
     )
-
-
-def test_every_metric_has_a_naive_twin():
-    for name in metrics.names():
-        assert callable(getattr(naive, name)), name
 
 
 @settings(max_examples=100)
@@ -202,16 +196,6 @@ class TestEvaluate:
         assert width(["roc_auc", "coverage@1", "tail_share(head=50)@2"]) == 2
         assert width(["recall@3", "coverage@2"], keep_items=True) == 3
         assert width("coverage@20") == 4
-
-    def test_every_metric_of_lists_can_be_evaluated(self):
-        names = [str(metric) for metric in metrics_of_lists(2)]
-        items = Catalogue(4, item_category=self.category, item_embedding=torch.eye(4))
-        evaluator = Evaluator(self.task(), names, catalogue=items)
-        result = evaluator(self.scores)
-        assert list(result) == list(dict.fromkeys(names))
-        assert all(math.isfinite(value) for value in result.values())
-        assert evaluator(self.scores).to_dict() == result.to_dict()
-        assert "the tail is what is not in the 50 percent head" in " ".join(result.recipe().split())
 
     def test_what_was_seen_but_not_left_out_is_popular_too(self):
         shift = torch.tensor([[0], [4]])
