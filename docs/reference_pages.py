@@ -144,7 +144,7 @@ FOR_THE_PACKAGE = {
     "RankingTask": ("from_dict", "to_dict"),
     "Runs": ("tie_range",),
     "Sampling": ("from_dict", "mean_over_all", "to_dict"),
-    "StreamingMetric": ("as_result", "get", "get_extra_state", "merge", "set", "set_extra_state"),
+    "StreamingMetric": ("as_result", "get", "merge", "set"),
     "UserCounts": ("of", "of_all"),
 }
 

@@ -545,14 +545,9 @@ def check_spelling(value: object) -> str:
 
 def _similar_names(name: str) -> list[str]:
     """Returns the names of up to three metrics that `name` may be meant for, the best first."""
-    known = {**aliases(), **{each: each for each in _DEFINITIONS}}
-    by_letters = {_letters(each): metric_name for each, metric_name in known.items()}
-    similar = get_close_matches(_letters(name), by_letters, n=len(by_letters), cutoff=0.6)
-    return list(dict.fromkeys(by_letters[letters] for letters in similar))[:3]
-
-
-def _letters(name: str) -> str:
-    return folded(name).replace("_", "")
+    known = {each: each for each in _DEFINITIONS} | aliases()
+    similar = get_close_matches(folded(name), known, n=len(known))
+    return list(dict.fromkeys(known[each] for each in similar))[:3]
 
 
 def _add(defined: Definition) -> None:

@@ -102,9 +102,9 @@ class PrecisionRecallCurve(StreamingMetric):
         return {p.name: value for p in own if (value := getattr(self, p.name)) != p.default}
 
     @property
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> str:
         """Which pairs a state is of."""
-        return {"pairs": f"max_k={self.max_k}, ignore_index={self.ignore_index}"}
+        return f"max_k={self.max_k}, ignore_index={self.ignore_index}"
 
     def parts(self) -> dict[str, Part]:
         """Returns the scores, relevance and users of no pairs."""

@@ -89,9 +89,9 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         return self._arguments
 
     @property
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> str:
         """Which metric a state is of."""
-        return {"metric": self.metric.describe(), "empty_target_action": self.empty_target_action}
+        return f"{self.metric.describe()}_{self.empty_target_action}"
 
     @abstractmethod
     def add(self, ranked: RankedEdges) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_mapping, holds_double_precision
+from pyg_recmetrics.checks import holds_double_precision
 
 
 class Part(NamedTuple):
@@ -54,11 +54,11 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     r"""A metric over mini-batches: `update`, `compute` and `reset`.
 
     Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
-    processes become one: `"sum"` adds them up, `"cat"` concatenates them. The `state_dict` holds
-    the state. The state moves between devices, and stays in double precision when a model that
-    holds the metric is converted to another precision. If a device holds no double precision, as
-    Apple's do not, the state stays on the CPU. Results are in the default dtype, and on the device
-    that the metric was moved to.
+    processes become one: `"sum"` adds them up, `"cat"` concatenates them. The state
+    moves between devices, and stays in double precision when a model that holds the metric is
+    converted to another precision. If a device holds no double precision, as Apple's do not, the
+    state stays on the CPU. Results are in the default dtype, and on the device that the metric was
+    moved to.
 
     Raises:
         ImportError: If an argument is one of torchmetrics, which is not installed.
@@ -96,7 +96,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     @property
     @abstractmethod
-    def identity(self) -> dict[str, str]:
+    def identity(self) -> str:
         """Which metric a state is of, since a state makes no sense to others."""
 
     @abstractmethod
@@ -151,45 +151,13 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         merged = merged + ([value] if isinstance(merged, list) else value)
         setattr(self, self._attributes[name], merged)
 
-    def get_extra_state(self) -> dict[str, Any]:
-        """Returns what the `state_dict` holds: the tensors of the state, and whose they are."""
-        return self.identity | self._tensors()
-
-    def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Restores the state that :meth:`get_extra_state` returned.
-
-        Raises:
-            TypeError: If `state` is not a dictionary.
-            ValueError: If it is the state of another metric, or of the same metric with other
-                arguments.
-        """
-        tensors = dict(check_mapping(state, "state"))
-        identity = {name: tensors.pop(name, None) for name in self.identity}
-        if identity != self.identity or tensors.keys() != self._attributes.keys():
-            raise ValueError(
-                f"'state' needs to hold {list(self._attributes)} of {self.identity} (got "
-                f"{list(tensors)} of {identity})"
-            )
-        for name, (merging, initial) in self._parts.items():
-            # As those of metrics over catalogues of other sizes are.
-            if merging == "sum" and tensors[name].shape != initial.shape:
-                raise ValueError(
-                    f"'state' needs to hold '{name}' of shape {list(initial.shape)} (got "
-                    f"{list(tensors[name].shape)})"
-                )
-        for name, value in tensors.items():
-            self.set(name, value)
-        # Otherwise torchmetrics returns an earlier result, or warns that there was no update.
-        self._computed = None
-        self._update_count = max(getattr(self, "_update_count", 0), 1)
-
     def _tensors(self) -> dict[str, Tensor]:
         return {name: self.get(name) for name in self._attributes}
 
     def _declare_states(self) -> None:
         # A collection of torchmetrics lets metrics share their state if the names and, after the
         # first update, the values are the same. So each name says what exactly is counted.
-        suffix = re.sub(r"\W+", "_", "_".join(self.identity.values()))
+        suffix = re.sub(r"\W+", "_", self.identity)
         self._parts = self.parts()
         self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
         if link_pred.WITH_TORCHMETRICS:

@@ -46,8 +46,9 @@ class Picture(NamedTuple):
         >>> from pyg_recmetrics import RankingTask, evaluate, plot
         >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
         >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task)
-        >>> plot.metric_at_k(result, "recall", max_k=2), plot.means(result, "recall@2")
-        (Picture(recall@k against k), Picture(recall@2, 2 users))
+        >>> picture = plot.metric_at_k(result, "recall", max_k=2)
+        >>> picture.figure
+        <Figure size 600x350 with 1 Axes>
     """
 
     figure: "Figure"
@@ -61,14 +62,6 @@ class Picture(NamedTuple):
         image = io.BytesIO()
         self.figure.savefig(image, format="png", bbox_inches="tight")
         return image.getvalue()
-
-    def __repr__(self) -> str:
-        each = getattr(self.axes, "flat", [self.axes])
-        shown = [
-            f"{x.get_ylabel()} against {x.get_xlabel()}" if x.get_xlabel() else x.get_title()
-            for x in each
-        ]
-        return f"{type(self).__name__}({'; '.join(shown)})".replace("\n", " ")
 
 
 def new_figure(height: float = _HEIGHT) -> "Figure":

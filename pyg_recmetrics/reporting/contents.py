@@ -117,7 +117,7 @@ def read_contents(
     if isinstance(results, Benchmark):
         data_sets = results
         options = {"deterministic": results.deterministic, "level": results.level}
-    if len(data_sets) == 1 and "" in data_sets:
+    if [*data_sets] == [""]:
         recommenders = one_or_recommenders_by_name(data_sets[""])
         check_same_task({name: result.runs[0] for name, result in recommenders.items()})
         checked = None if split is None else _check_split(split, Contents(recommenders).first)

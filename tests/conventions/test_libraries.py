@@ -48,16 +48,6 @@ class TestEvaluate:
             "ndcg(gain=binary,ideal=retrieved,ideal_k=10)@3"
         )
 
-    def test_the_auc_of_ngcf_is_that_of_the_whole_ranking(self):
-        truth = torch.tensor([[0, 0, 1], [0, 2, 3]])
-        seen = torch.tensor([[1, 1, 1], [0, 1, 2]])
-        task = RankingTask(truth, num_users=2, num_items=4, seen=seen)
-        scores = torch.tensor([0.4, 0.3, 0.2, 0.1])
-        result = evaluate(scores, task, ["roc_auc", "recall@1"], convention="ngcf")
-        # Three of four pairs are in order. The only candidate of the second user is relevant.
-        assert result.per_user["roc_auc"].tolist() == pytest.approx([0.75, math.nan], nan_ok=True)
-        assert result["roc_auc"] == 0.75
-
     @pytest.mark.usefixtures("expect_ties")
     @pytest.mark.parametrize("convention", ["torchmetrics", "ngcf"])
     def test_pairs_of_equal_score_count_one_half_in_an_auc(self, convention):
@@ -155,13 +145,3 @@ class TestEvaluate:
             assert len(result) == len(asked)
             assert convention.name in result.recipe()
             assert convention.source
-
-
-def test_whose_ndcg_ignores_weights():
-    binary = {
-        name
-        for name, convention in conventions.CONVENTIONS.items()
-        if (convention.metrics or {}).get("ndcg", {}).get("gain") == "binary"
-    }
-    ignoring = "recbole rectools recommenders replay implicit rectorch ngcf mind ncf"
-    assert binary == set(ignoring.split())

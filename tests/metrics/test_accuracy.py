@@ -10,28 +10,6 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
 from tests.support.references import naive
-from tests.support.tools.laws import metrics_of_ranks
-
-
-def test_known_values():
-    # Hits at ranks 1 and 3 of five relevant; at rank 2 of one; at 5 and 6 of two; no truth.
-    lists = torch.arange(10).repeat(4, 1)
-    truth = [(0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5)]
-    ranked = RankedEdges.from_topk(lists, torch.tensor(truth).t())
-    means = {
-        str(m): round(float(m(ranked).nanmean()), 4)
-        for m in metrics_of_ranks(3)
-        if not m.arguments and not m.definition.needs_candidates
-    }
-    assert means["precision@3"] == 0.3333
-    assert means["truncated_precision@3"] == 0.5556
-    assert means["recall@3"] == 0.4667
-    assert means["f1@3"] == 0.3333
-    assert means["r_precision"] == 0.1333
-    assert means["hit_rate@3"] == 0.6667
-    assert means["mrr@3"] == 0.5
-    assert means["map@3"] == 0.3519
-    assert means["ndcg@3"] == 0.4449
 
 
 def exact_ndcg(ranks, weights, k, gain, ideal="relevant"):
@@ -69,7 +47,7 @@ def test_however_large_weights_are_the_ndcg_is_exact(truth, k, gain, ideal):
     assert value == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 1e300, 1.7e308])
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 0.3, 50.0, 1e300, 1.7e308])
 @pytest.mark.parametrize("gain", ["linear", "exponential"])
 def test_weights_of_any_size_count(weight, gain):
     # The hits are at the ranks 2 and 3, and all three relevant items weigh the same.
@@ -78,14 +56,10 @@ def test_weights_of_any_size_count(weight, gain):
     second, third = 1 / math.log2(3), 1 / 2
     expected = (second + third) / (1 + second + third)
     assert float(metrics.ndcg(ranked, 3, gain=gain)) == pytest.approx(expected, rel=1e-15)
-
-
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-17, 0.3, 1.0, 7.0, 50.0])
-def test_the_exponential_gain_of_the_dcg_has_all_its_digits(weight):
-    lists, truth = torch.tensor([[0]]), torch.tensor([[0], [0]])
-    ranked = RankedEdges.from_topk(lists, truth, torch.tensor([weight], dtype=torch.double))
-    value = float(metrics.dcg(ranked, 1, gain="exponential"))
-    assert value == pytest.approx(math.expm1(weight * math.log(2)), rel=1e-14, abs=5e-324)
+    if weight < 1024:  # otherwise the exponential gain is infinite
+        worth = math.expm1(weight * math.log(2)) if gain == "exponential" else weight
+        value = float(metrics.dcg(ranked, 2, gain=gain))
+        assert value == pytest.approx(worth * second, rel=1e-14, abs=5e-324)
 
 
 def test_empty_lists_have_a_precision_of_zero():
@@ -153,18 +127,6 @@ class TestFallOut:
             ranked = rank(torch.tensor(lists), task, k=3)
             assert metrics.fall_out(ranked, 3).tolist() == [expected]
 
-    def test_lists_alone_do_not_tell_the_number_of_candidates(self):
-        ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
-        with pytest.raises(ValueError, match=r"number of candidates \(got only lists"):
-            metrics.fall_out(ranked, 1)
-
-
-def test_a_persistence_is_a_chance():
-    ranked = RankedEdges.from_topk(torch.tensor([[0]]), torch.tensor([[0], [0]]))
-    for p in (0, 1, 0.0, 1.0, -0.5, 80, math.nan, "0.8"):
-        with pytest.raises(ValueError, match="'p' needs to be"):
-            metrics.rbp(ranked, p=p)
-
 
 class TestExpectedReciprocalRank:
     def test_long_rankings_equal_a_loop(self):
@@ -176,50 +138,3 @@ class TestExpectedReciprocalRank:
             own = truth[0] == user
             grades = dict(zip(truth[1, own].tolist(), weight[own].tolist(), strict=True))
             assert value == pytest.approx(naive.err(range(2000), grades), rel=1e-12)
-
-    def test_a_weight_above_the_scale_is_an_error(self):
-        lists, truth = torch.tensor([[0]]), torch.tensor([[0, 0], [0, 7]])
-        ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1, 5]))
-        message = r"'max_grade' needs to be at least the largest weight, 5 \(got 4\)"
-        with pytest.raises(ValueError, match=message):
-            metrics.err(ranked)
-        assert metrics.err(ranked, max_grade=5).tolist() == [1 / 32]
-        assert metrics.err(ranked, max_grade=2000).tolist() == pytest.approx([0], abs=1e-300)
-
-    def test_a_batch_without_users_has_no_values(self):
-        nobody = torch.empty(0, 3, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
-        assert metrics.err(RankedEdges.from_topk(*nobody)).tolist() == []
-
-
-@pytest.fixture
-def ranked():
-    return RankedEdges.from_topk(torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [0, 2]]))
-
-
-def test_normalizers():
-    # Both users have hits at the ranks 1 and 3. The first one has a list of three items and six
-    # relevant ones, the second one a list of four and two.
-    lists = torch.tensor([[0, 9, 1, -1], [0, 9, 1, 8]])
-    truth = torch.tensor([[0] * 6 + [1] * 2, [0, 1, 2, 3, 4, 5, 0, 1]])
-    ranked = RankedEdges.from_topk(lists, truth)
-    sum_of_precisions = 1 / 1 + 2 / 3
-    expected = {
-        metrics.precision: (2, {"k": [4, 4], "length": [3, 4], "min": [4, 2]}),
-        metrics.recall: (2, {"R": [6, 2], "min": [4, 2]}),
-        metrics.map: (
-            sum_of_precisions,
-            {"min": [4, 2], "R": [6, 2], "k": [4, 4], "hits": [2, 2]},
-        ),
-    }
-    for metric, (numerator, denominators_of) in expected.items():
-        for normalizer, denominators in denominators_of.items():
-            values = metric(ranked, 4, normalizer=normalizer).tolist()
-            wanted = [numerator / denominator for denominator in denominators]
-            assert values == pytest.approx(wanted), (metric, normalizer)
-
-
-def test_arguments_that_need_a_cut_off_are_named(ranked):
-    with pytest.raises(ValueError, match=r"'normalizer' can only be 'k' if 'k' is given"):
-        metrics.map(ranked, normalizer="k")
-    with pytest.raises(ValueError, match=r"'ideal' can only be 'k' if 'k' is given"):
-        metrics.ndcg(ranked, ideal="k")

@@ -1,6 +1,5 @@
 """Metrics of the whole ranking: values worked out by hand, and the ranks they need."""
 
-import dataclasses
 import math
 
 import pytest
@@ -8,59 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, metrics, rank
-
-
-def test_values_worked_out_by_hand():
-    # Of five candidates, the relevant ones have the ranks 1 and 4; 5; 1 to 5, so that nothing else
-    # is left; and 3 of the four that are left without what is seen. The last user has no truth.
-    scores = torch.arange(5, 0, -1).float().repeat(5, 1)
-    truth = [(0, 0), (0, 3), (1, 4), *((2, item) for item in range(5)), (3, 3)]
-    seen = torch.tensor([[3], [0]])
-    task = RankingTask(torch.tensor(truth).t(), num_users=5, num_items=5, seen=seen)
-    ranked = rank(scores, task, full=True)
-    nan = math.nan
-    expected = {
-        "roc_auc": [4 / 6, 0, nan, 1 / 3, nan],
-        "pr_auc": [(1 + 2 / 4) / 2, 1 / 5, 1, 1 / 3, nan],
-        "mean_rank": [2.5, 5, 3, 3, nan],
-        "median_rank": [2.5, 5, 3, 3, nan],
-        # By chance, the sums of ranks are 6, 3, 15 and 2.5, of which the mean is 6.625.
-        "adjusted_mean_rank": [5 / 6.625, 5 / 6.625, 15 / 6.625, 3 / 6.625, nan],
-        "adjusted_mean_rank_index": [1 / 4.375, -2 / 4.375, 0, -0.5 / 4.375, nan],
-    }
-    for name, values in expected.items():
-        assert getattr(metrics, name)(ranked).tolist() == pytest.approx(values, nan_ok=True), name
-    for k, values in {
-        1: [1 / 2, 0, nan, 0, nan],
-        2: [2 / 4, 0, nan, 0, nan],
-        3: [4 / 6, 0, nan, 1 / 3, nan],
-        9: [4 / 6, 0, nan, 1 / 3, nan],  # from the number of irrelevant items on, the whole area
-    }.items():
-        found = metrics.partial_auc(ranked, k).tolist()
-        assert found == pytest.approx(values, nan_ok=True), k
-
-
-def test_all_ranks_have_to_be_known():
-    task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=9)
-    shallow = rank(torch.arange(9.0), task, k=2)
-    lists = rank(torch.tensor([[3, 4]]), task, k=2)
-    given = RankedEdges.from_topk(torch.tensor([[3, 1]]), torch.tensor([[0], [1]]))
-    for ranked in (shallow, lists, given):
-        for name in ("roc_auc", "pr_auc", "mean_rank"):
-            with pytest.raises(ValueError, match="'full=True'"):
-                getattr(metrics, name)(ranked)
-    assert metrics.roc_auc(rank(torch.arange(9.0), task, full=True)).tolist() == [0.125]
-    with pytest.raises(ValueError, match="'k' needs to be given"):
-        metrics.mrr(shallow)
-
-
-def test_truth_that_is_no_candidate_has_no_rank():
-    edges = torch.tensor([[0, 0], [1, 2]])
-    task = RankingTask(edges, num_users=1, num_items=9, candidates=edges[:, :1])
-    ranked = rank(torch.arange(9.0), task, full=True)
-    with pytest.raises(ValueError, match=r"with missing='drop' \(got 1 edges without"):
-        metrics.mean_rank(ranked)
+from pyg_recmetrics import EvaluationResult, RankedEdges, metrics, rank
 
 
 def ranked_by_scores(scores, relevant):
@@ -113,21 +60,6 @@ def test_ties_that_count_one_half_equal_a_loop_over_all_pairs(case):
     expected = [auc_with_half_credit(*user) for user in zip(scores, relevant, strict=True)]
     value = metrics.roc_auc(ranked_by_scores(scores, relevant), ties="half").tolist()
     assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-def test_without_ties_both_ways_to_count_them_agree():
-    scores = [[4, 2, 3, 1], [1, 2, 3, 4]]
-    ranked = ranked_by_scores(scores, [{0, 3}, {1}])
-    assert metrics.roc_auc(ranked).tolist() == metrics.roc_auc(ranked, ties="half").tolist()
-
-
-def test_ties_can_count_one_half_only_if_they_are_known():
-    ranked = dataclasses.replace(ranked_by_scores([[1, 2]], [{0}]), num_tied=None)
-    with pytest.raises(ValueError, match=r"'ties' can only be 'half' if .* which scores are equal"):
-        metrics.roc_auc(ranked, ties="half")
-    with pytest.raises(ValueError, match=r"'ties' needs to be one of \['ranked', 'half'\]"):
-        metrics.roc_auc(ranked, ties="mean")
-    assert metrics.parse("roc_auc(ties=half)").describe() == "roc_auc (equal scores count one half)"
 
 
 def mean_of(name, ranked):
@@ -202,10 +134,3 @@ class TestAdjustedRanks:
             index = metrics.adjusted_mean_rank_index(ranked, average=average)
             assert float(ratio.mean()) == pytest.approx(1, rel=1e-15)
             assert index.tolist() == [0, 0, 0]
-
-    def test_a_user_with_a_single_candidate_does_not_change_the_index(self):
-        users = [({2}, 5), ({1}, 1)]
-        value = metrics.adjusted_mean_rank_index(ranked_of(users)).tolist()
-        assert value == pytest.approx([2 * 0.5, 0])
-        alone = metrics.adjusted_mean_rank_index(ranked_of(users[1:]))
-        assert alone.isnan().all()

@@ -10,11 +10,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
+from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
 from tests.support.cases.strategies import cases
 from tests.support.references import naive, naive_ranks
 from tests.support.tools import laws
-from tests.support.tools.laws import CUT_OFFS, metrics_of_all_ranks, metrics_of_ranks
+from tests.support.tools.laws import (
+    CUT_OFFS,
+    metrics_of_all_ranks,
+    metrics_of_lists,
+    metrics_of_ranks,
+)
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
@@ -191,7 +196,12 @@ def test_devices_agree(device):
     weight = torch.randint(1, 4, (400,), generator=generator)
     scores = torch.randint(9, (50, 50), generator=generator).float()
     task = RankingTask(truth, num_users=50, num_items=50, seen=seen, weight=weight)
-    here, there = rank(scores, task, k=27), rank(scores.to(device), task.to(device), k=27)
-    assert there.rank.device.type == device.type
-    for metric in metrics_of_ranks(20):
-        assert torch.allclose(metric(here), metric(there).cpu(), atol=1e-12, equal_nan=True)
+    category = torch.rand(50, 6, generator=generator).round()
+    items = Catalogue(50, seen=seen, item_category=category, item_embedding=category - 0.3)
+    here = rank(scores, task, k=27, keep_items=True).with_catalogue(items)
+    there = rank(scores.to(device), task.to(device), k=27, keep_items=True)
+    assert there.rank.device.type == there.catalogue.popularity.device.type == device.type
+    there = there.with_catalogue(items.to(device))
+    for metric in metrics_of_ranks(20) + metrics_of_lists(10):
+        for other in (there, here.to(device)):
+            assert torch.allclose(metric(here), metric(other).cpu(), atol=1e-12, equal_nan=True)

@@ -1,6 +1,5 @@
 """The registry of metrics."""
 
-import json
 from typing import Annotated, Literal
 
 import numpy as np
@@ -8,7 +7,9 @@ import pytest
 import torch
 
 from pyg_recmetrics import (
+    Catalogue,
     EvaluationResult,
+    Evaluator,
     RankedEdges,
     RankingTask,
     conventions,
@@ -17,7 +18,6 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.metrics import registry
-from pyg_recmetrics.metrics.registry import parameter_of
 
 
 @pytest.fixture
@@ -50,29 +50,6 @@ def function_named(name):
 
 
 class TestNames:
-    @pytest.mark.parametrize(
-        ("name", "aliases", "taken", "owner"),
-        [
-            ("recall", (), "recall", "recall"),
-            ("coverage", (), "coverage", "coverage"),
-            ("hr", (), "hr", "hit_rate"),
-            ("item_coverage", (), "item_coverage", "coverage"),
-            ("new", ("other", "p"), "p", "precision"),
-            ("new", ("recall",), "recall", "recall"),
-        ],
-    )
-    @pytest.mark.parametrize(
-        "register", [metrics.register, lambda **more: metrics.register_aggregate(len, **more)]
-    )
-    def test_those_that_are_taken_are_refused(
-        self, definitions, register, name, aliases, taken, owner
-    ):
-        before = dict(definitions)
-        message = rf"new \(got '{taken}', which means '{owner}', a metric of 'pyg_recmetrics\."
-        with pytest.raises(ValueError, match=message):
-            register(aliases=aliases)(function_named(name))
-        assert definitions == before
-
     def test_a_cell_of_a_notebook_can_be_run_again(self, definitions):
         cell = (
             "@metrics.register(aliases=('fh', 'first'))\n"
@@ -105,55 +82,6 @@ class TestNames:
             assert str(metrics.parse(f"{name}@2")) == f"{name}@2"
             assert metrics.definition(name.lower()).name == other
         assert metrics.definition("nDCG").name == "ndcg"
-
-    @pytest.mark.parametrize(
-        ("error", "options"),
-        [
-            (TypeError, {"aliases": "hit"}),
-            (TypeError, {"aliases": ["first"]}),
-            (TypeError, {"aliases": (1,)}),
-            (ValueError, {"aliases": ("First",)}),
-            (ValueError, {"aliases": ("first-hit",)}),
-            (ValueError, {"aliases": ("",)}),
-            (TypeError, {"needs": "items"}),
-            (TypeError, {"range": 1.0}),
-            (TypeError, {"range": first_hit}),
-            (ValueError, {"range": (1.0, 0.0)}),
-            (TypeError, {"higher_is_better": None}),
-        ],
-    )
-    def test_wrong_descriptions_are_named(self, error, options):
-        for register in (
-            metrics.register,
-            lambda **given: metrics.register_aggregate(len, **given),
-        ):
-            with pytest.raises(error, match=f"'{next(iter(options))}' needs to"):
-                register(**options)
-
-
-@pytest.mark.parametrize(
-    "hint",
-    [
-        Annotated[Literal["a", "b"], {"a": "first"}],
-        Annotated[str, {}],
-        Annotated[str, "words"],
-        Annotated[float, "words", range(1, 5)],
-        Annotated[int, "words", (1, 5)],
-        Annotated[float, "words", (1, 5)],
-        Literal["a", "b"],
-        str,
-        float,
-        bool,
-    ],
-)
-def test_values_need_words_that_say_what_they_mean(definitions, hint):
-    def first_hit(ranked, k, *, gain="a"):
-        return ranked.hits(k)
-
-    first_hit.__annotations__["gain"] = hint
-    with pytest.raises(TypeError, match="'gain' of 'first_hit' needs words for every choice"):
-        metrics.register()(first_hit)
-    assert "first_hit" not in definitions
 
 
 @pytest.fixture
@@ -194,15 +122,11 @@ class TestKindsOfParameters:
         assert metric.depth == 7
         assert metric(self.ranked).tolist() == [-0.75]
         assert scaled_hits(self.ranked, 2, negated=True).tolist() == [-0.5]
+        assert metrics.parse("scaled_hits(at_most=0.25)@2")(self.ranked).tolist() == [0.25]
+        assert metrics.parse("scaled_hits(Negated=FALSE)@2").all_arguments["negated"] is False
+        assert scaled_hits(self.ranked, 2, np.float64(0.25)).tolist() == [0.25]
         by_default = metrics.parse("scaled_hits@2").describe()
         assert by_default == "scaled_hits@2 (times 0.5, 1 times over)"
-
-    def test_a_number_need_not_be_given(self, scaled_hits):
-        metric = metrics.parse("scaled_hits(times=3,at_most=0.75)@2")
-        assert str(metric) == "scaled_hits(times=3,at_most=0.75)@2"
-        assert metric.describe() == "scaled_hits@2 (times 0.5, 3 times over, at most 0.75)"
-        assert metric(self.ranked).tolist() == [0.75]
-        assert scaled_hits(self.ranked, 2, times=3).tolist() == [1.5]
 
     def test_their_classes_take_them(self, scaled_hits):
         metric = modules.ScaledHits(k=2, by=0.25, negated=True)
@@ -223,31 +147,107 @@ class TestKindsOfParameters:
         assert loaded.convention == convention
 
 
-RANKED = rank(torch.zeros(9), RankingTask([[0], [1]], num_users=1, num_items=9), k=4)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: metrics.recall(RANKED, k=5), ValueError, r"'k' .* at most 4, .*\(got 5\)"),
-        (lambda: metrics.ndcg(RANKED, 2, ideal_k=5), ValueError, "'ideal_k' .* at most 4, "),
-        (lambda: metrics.ndcg(RANKED, 2, ideal_k=1), ValueError, "'ideal_k' .* at least k=2"),
-        (lambda: metrics.mrr(RANKED), ValueError, "'k' needs to be given"),
-        (lambda: metrics.recall(RANKED, k=1.5), ValueError, "'k' needs to be a positive integer"),
-        (lambda: metrics.recall(RANKED, None), ValueError, "'k' needs to be a positive integer"),
-        (lambda: metrics.recall(torch.ones(1, 1), k=1), TypeError, "'ranked' needs to be 'Ranked"),
-        (lambda: metrics.ndcg(RANKED, 1, gain="cubic"), ValueError, "one of .*'exp.*'cubic'"),
-        (lambda: metrics.recall(RANKED), TypeError, "missing a required argument: 'k'"),
-        (lambda: metrics.recall(RANKED, 2, k=2), TypeError, "multiple values for argument 'k'"),
-        (lambda: metrics.f1(RANKED, ranked=RANKED, k=2), TypeError, "multiple values"),
-        (lambda: metrics.f1(RANKED, 2, 3), TypeError, "too many positional arguments"),
-        (lambda: metrics.f1(RANKED, 2, gain="a"), TypeError, "unexpected keyword argument 'gain'"),
-        (lambda: metrics.register()(lambda k: k), TypeError, "needs to take 'ranked' first"),
-    ],
+TASK = RankingTask([[0], [1]], num_users=1, num_items=9)
+RANKED, FULL = rank(torch.zeros(9), TASK, k=4), rank(torch.arange(9.0), TASK, full=True)
+LISTS = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]), torch.tensor([5]))
+NO_CANDIDATE = rank(
+    torch.arange(9.0),
+    RankingTask([[0, 0], [1, 2]], num_users=1, num_items=9, candidates=[[0], [1]]),
+    full=True,
 )
-def test_arguments_of_calls_are_checked(call, error, message):
+
+
+def described(**options):
+    return lambda: metrics.register(**options)
+
+
+#: What is called, and what is wrong about it.
+ERRORS = [
+    (lambda: metrics.recall(RANKED, k=5), ValueError, r"'k' .* at most 4, .*\(got 5\)"),
+    (lambda: metrics.ndcg(RANKED, 2, ideal_k=5), ValueError, "'ideal_k' .* at most 4, "),
+    (lambda: metrics.ndcg(RANKED, 2, ideal_k=1), ValueError, "'ideal_k' .* at least k=2"),
+    (lambda: metrics.ndcg(FULL, ideal="k"), ValueError, "'ideal' can only be 'k' if 'k' is given"),
+    (lambda: metrics.map(FULL, normalizer="k"), ValueError, "'normalizer' can only be 'k' if"),
+    (lambda: metrics.mrr(RANKED), ValueError, "'k' needs to be given"),
+    (lambda: metrics.recall(RANKED, None), ValueError, "'k' needs to be a positive integer"),
+    (lambda: metrics.recall(torch.ones(1, 1), k=1), TypeError, "'ranked' needs to be 'Ranked"),
+    (lambda: metrics.recall(RANKED), TypeError, "missing a required argument: 'k'"),
+    (lambda: metrics.f1(RANKED, 2, gain="a"), TypeError, "unexpected keyword argument 'gain'"),
+    (lambda: metrics.pr_auc(LISTS), ValueError, r"'full=True'.* \(got only lists"),
+    (lambda: metrics.mean_rank(NO_CANDIDATE), ValueError, r"missing='drop' \(got 1 edges without"),
+    (lambda: metrics.fall_out(LISTS, 1), ValueError, r"number of candidates \(got only lists"),
+    (lambda: metrics.coverage(LISTS, 1), ValueError, "'coverage' needs the number of items: att"),
+    (
+        lambda: metrics.gini(RANKED.with_catalogue(Catalogue(9)), 1),
+        ValueError,
+        "lists .*: rank with 'keep_items",
+    ),
+    (lambda: Evaluator(TASK, "diversity@2"), ValueError, "'diversity@2' needs the category of"),
+    (lambda: Evaluator(TASK, "novelty@2"), ValueError, "'novelty@2' needs what users have seen"),
+    (lambda: metrics.err(LISTS), ValueError, r"at least the largest weight, 5 \(got 4\)"),
+    (lambda: metrics.rbp(FULL, p=1.0), ValueError, r"'p' needs to be .* between 0 and 1 \(got 1"),
+    (lambda: metrics.ndcg(FULL, 1, gain="a"), ValueError, r"'gain' .*'exponential'.*\(got 'a'\)"),
+    (lambda: metrics.tail_share(FULL, 1, head=101), ValueError, r"'head' .* range\(1, 101\)"),
+    (lambda: metrics.recall(FULL, 1, weighted=1), TypeError, "'weighted' needs to be a boolean"),
+    (lambda: metrics.ndcg(FULL, 1, ideal_k=0), ValueError, "'ideal_k' needs to be a positive int"),
+    (lambda: metrics.register()(lambda k: k), TypeError, "needs to take 'ranked' first"),
+    (described(aliases="hit"), TypeError, "'aliases' needs to be a tuple of strings"),
+    (described(aliases=("First",)), ValueError, "'aliases' needs to hold names in lower case"),
+    (described(aliases=("first-hit",)), ValueError, "'aliases' needs to hold names in lower"),
+    (described(needs="items"), TypeError, "'needs' needs to be a tuple of strings"),
+    (described(range=first_hit), TypeError, "'range' needs to be a pair of numbers"),
+    (described(range=(1.0, 0.0)), ValueError, "'range' needs to be in ascending order"),
+    (described(higher_is_better=None), TypeError, "'higher_is_better' needs to be a boolean"),
+    (
+        lambda: metrics.register_aggregate(len, aliases=("p",))(function_named("new")),
+        ValueError,
+        r"new \(got 'p', which means 'precision', a metric of 'pyg_recmetrics\.",
+    ),
+    (lambda: metrics.register()(function_named("hr")), ValueError, "got 'hr', which means 'hit_ra"),
+    *(
+        (lambda hint=hint: registry.parameter_of("x", "a", hint, "mine"), TypeError, "'x' of 'min")
+        for hint in (
+            Annotated[Literal["a", "b"], {"a": "first"}],
+            Annotated[str, "words"],
+            Annotated[float, "words", range(1, 5)],
+            Annotated[int, "words", (1, 5)],
+            Literal["a", "b"],
+            bool,
+        )
+    ),
+    *(
+        (lambda spelling=spelling: metrics.parse(spelling), ValueError, message)
+        for spelling, message in {
+            "ndgc@20": r"known metrics, such as \['ndcg'\] \(got 'ndgc'",
+            "RPrecision": r"such as \['r_precision', ",
+            "itemcoverage@5": r"such as \['coverage'\]",
+            "xyz@20": "known metrics, such as .*'precision'.*'xyz'",
+            "recall": "'recall' needs a cut-off, as in 'recall@20'",
+            "r_precision@5": "'r_precision' has no cut-off",
+            "recall@0": "positive integer k.*'recall@0'",
+            "recall@20@30": "name@k",
+            "": "name@k",
+            "ndcg(base=2)@10": r"'ndcg' has the arguments \['gain', .*\(got 'base'\)",
+            "f1(gain=linear)@10": "'f1' has the arguments none",
+            "ndcg(exponential)@10": "'name=value'",
+            "ndcg(gain=linear,gain=linear)@10": "each argument once",
+            "ndcg(ideal_k=x)@10": r"'ideal_k' needs to be a positive integer \(got 'x'\)",
+            "map(normalizer=recall)@10": r"\['min', 'R', 'k', 'hits'\] \(got 'recall'\)",
+        }.items()
+    ),
+    (lambda: metrics.parse(20), TypeError, "strings"),
+    (lambda: metrics.parse_all([]), ValueError, "at least one metric"),
+    (lambda: metrics.Metric("ndcg", 5, 3), TypeError, r"'arguments' needs to hold pairs \(got int"),
+    (lambda: metrics.Metric("ndcg", 5, ["a"]), TypeError, "pairs of a name and a value"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ERRORS)
+def test_what_is_wrong_is_said_and_registers_nothing(call, error, message):
+    before = metrics.names()
     with pytest.raises(error, match=message):
         call()
+    assert metrics.names() == before
 
 
 def test_arguments_may_come_in_any_way():
@@ -261,86 +261,3 @@ def test_docstrings_say_what_a_reader_needs(name):
     text = getattr(metrics, name).__doc__
     for section in (".. math::", "Args:", "Returns:", "NaN", "Source:", "Example:"):
         assert section in text, f"{name} lacks {section}"
-
-
-def parameter(default, hint):
-    return parameter_of("x", default, hint, "first_hit")
-
-
-KINDS = {
-    "choice": parameter("a", Annotated[Literal["a", "Two-b"], {"a": "first", "Two-b": "second"}]),
-    "cut_off": parameter(3, int),
-    "optional": parameter(None, int | None),
-    "integer": parameter(3, Annotated[int, "{} in all"]),
-    "percentage": parameter(80, Annotated[int, "{} percent", range(1, 101)]),
-    "fraction": parameter(0.8, Annotated[float, "as likely as {}"]),
-    "flag": parameter(False, Annotated[bool, "it holds"]),
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "value", "words"),
-    [
-        ("choice", "a", "a", "first"),
-        ("choice", "A", "a", "first"),
-        ("choice", "two_B", "Two-b", "second"),
-        ("cut_off", "17", 17, "x 17"),
-        ("integer", "17", 17, "17 in all"),
-        ("percentage", "100", 100, "100 percent"),
-        ("fraction", "0.80", 0.8, "as likely as 0.8"),
-        ("fraction", "1e-5", 1e-05, "as likely as 1e-05"),
-        ("flag", "TRUE", True, "it holds"),
-        ("flag", "False", False, ""),
-    ],
-)
-def test_values_are_read_and_said(kind, text, value, words):
-    parameter = KINDS[kind]
-    read = parameter.check(parameter.read(text))
-    assert (type(read), read) == (type(value), value)
-    assert parameter.read(str(read)) == read
-    assert parameter.describe(read) == words
-    assert parameter.check(json.loads(json.dumps(read))) is read or read == value
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "error", "message"),
-    [
-        ("choice", "c", ValueError, r"'x' needs to be one of \['a', 'Two-b'\] \(got 'c'\)"),
-        ("choice", "A", ValueError, "got 'A'"),  # only a spelling may be in upper case
-        ("choice", None, ValueError, "got None"),
-        ("cut_off", 0, ValueError, "'x' needs to be a positive integer"),
-        ("cut_off", "many", ValueError, "got 'many'"),
-        ("cut_off", None, ValueError, "got None"),
-        ("cut_off", True, ValueError, "got True"),
-        ("integer", 1.5, ValueError, "'x' needs to be a positive integer"),
-        ("integer", None, ValueError, "got None"),
-        ("percentage", 101, ValueError, r"'x' needs to be in range\(1, 101\) \(got 101\)"),
-        ("fraction", 0.0, ValueError, r"'x' needs to be a number between 0 and 1 \(got 0.0\)"),
-        ("fraction", 1, ValueError, "needs to be a number between 0 and 1"),
-        ("fraction", float("nan"), ValueError, "got nan"),
-        ("fraction", "half", ValueError, "got 'half'"),
-        ("flag", 1, TypeError, r"'x' needs to be a boolean \(got 1\)"),
-        ("flag", "yes", TypeError, "got 'yes'"),
-        ("flag", None, TypeError, "got None"),
-    ],
-)
-def test_other_values_are_named(kind, value, error, message):
-    with pytest.raises(error, match=message):
-        KINDS[kind].check(value)
-
-
-def test_only_an_optional_cut_off_can_be_left_open():
-    assert KINDS["optional"].check(None) is None
-    assert KINDS["optional"].check(5) == 5
-
-
-def test_a_number_is_passed_on_as_pythons_own():
-    assert type(KINDS["fraction"].check(np.float64(0.5))) is float
-
-
-def test_all_values_are_known_where_they_are_few():
-    words = {"b": "more", "a": "", "c": "of another metric"}
-    assert list(parameter("a", Annotated[Literal["a", "b"], words]).words) == ["a", "b"]
-    assert list(KINDS["flag"].words) == [False, True]
-    for kind in ("cut_off", "integer", "percentage", "fraction"):
-        assert KINDS[kind].words == {}

@@ -6,7 +6,6 @@ class, and every :func:`law` holds for all of them.
 
 import copy
 import inspect
-import io
 import itertools
 import json
 import math
@@ -249,27 +248,18 @@ def test_a_reset_forgets_all_users(use):
     assert_equal(metric.compute(), use.after(use.whole).compute())
 
 
-def through_a_file(use, metric):
-    """A metric that has seen others, and then reads the state."""
-    file = io.BytesIO()
-    torch.save(torch.nn.ModuleDict({"metric": metric}).state_dict(), file)
-    file.seek(0)
-    other = use.after(use.whole)
-    other.compute()
-    state = torch.load(file, weights_only=True)
-    torch.nn.ModuleDict({"metric": other}).load_state_dict(state)
-    return other
-
-
 @law
-def test_copies_and_states_of_a_state_dict_go_their_own_way(use):
+def test_copies_go_their_own_way_also_through_a_state_dict(use):
     first, *others = use.batches
     metric = use.after(first)
-    copies = [copy.deepcopy(metric), through_a_file(use, metric)]
+    copies = [copy.deepcopy(metric)]
     if use.arguments.get("aggregation") is not torch.amax:
         copies.append(pickle.loads(pickle.dumps(metric)))
     if torchmetrics is not None:
-        copies.append(metric.clone())
+        copies += [metric.clone(), use.new()]
+        metric.persistent(True)
+        copies[-1].persistent(True)
+        copies[-1].load_state_dict(metric.half().state_dict())
     for each in copies:
         assert repr(each) == repr(metric)
         if use.is_of_lists:  # a curve of no pairs is an error
@@ -567,10 +557,6 @@ def test_a_metric_warns_once_of_short_lists_whatever_happens_to_it(metric, enoug
         copy.deepcopy(metric).update(lists[:, : enough - 1], truth)
 
 
-def load(metric, other, **damage):
-    metric.load_state_dict({"_extra_state": other.get_extra_state() | damage})
-
-
 #: What is called with the module of classes and an NDCG, and what is wrong about it.
 ERRORS = [
     (lambda m, _: m.ROCAUC, AttributeError, r"no 'ROCAUC': 'roc_auc' needs .*'evaluate"),
@@ -590,19 +576,6 @@ ERRORS = [
     (lambda _, x: x.update(LISTS, TRUTH + 3, WEIGHT), ValueError, r"'edge_label_index' .*\[0, 3\)"),
     (lambda _, x: x.update(LISTS, TRUTH, WEIGHT), ValueError, r"'error' \(got 1 without\)"),
     (lambda _, x: x.update(LISTS, TRUTH), ValueError, "'edge_label_weight' .* 'NDCG' with 'weigh"),
-    (lambda _, x: load(x, make("NDCG", 5)), ValueError, r"'ndcg@3 .*got .*'ndcg@5"),
-    (lambda _, x: load(x, make("NDCG", gain="binary")), ValueError, "linear.*got .*binary"),
-    (lambda _, x: load(x, make("NDCG")), ValueError, "'error'.*got .*'skip'"),
-    (lambda _, x: load(x, make("DCG")), ValueError, "'ndcg@3 .*got .*'dcg@3"),
-    (lambda _, x: load(x, make("PrecisionRecallCurve")), ValueError, "got .*"),
-    (lambda _, x: load(x, x, per_user=WEIGHT), ValueError, r"\['sum', 'count'\] of .*got .*'per_"),
-    (
-        lambda m, _: load(make("Coverage"), m.Coverage(3, catalogue=Catalogue(9))),
-        ValueError,
-        r"\[40\] \(got \[9\]",
-    ),
-    (lambda m, _: load(m.PrecisionRecallCurve(3), m.PrecisionRecallCurve(4)), ValueError, "=3.*=4"),
-    (lambda _, x: x.set_extra_state([1, 2]), TypeError, r"'state' needs to be a mapping \(got li"),
 ]
 
 
@@ -648,35 +621,14 @@ def test_what_is_missing_without_torchmetrics(name):
         metric.plot()
 
 
-def test_there_is_a_class_for_every_metric_that_lists_are_enough_for():
-    made = {getattr(modules, name).definition.name for name in OF_LISTS}
-    unmade = {each for each in metrics.names() if metrics.definition(each).needs_all_ranks}
-    assert made == set(metrics.names()) - unmade - {"calibration", "fall_out"}
-    assert {"NDCG", "DCG", "MRR", "MAP", "F1", "RPrecision", "HitRate", *CURVES} <= set(NAMES)
-
-
-def test_printing_also_of_subclasses_that_take_other_arguments():
-    class Mine(modules.NDCG):
-        def __init__(self, **kw):
-            super().__init__(k=3, **kw)
-
+def test_printing_also_of_a_subclass_that_takes_other_arguments():
     class Curve(modules.RecallAtFixedPrecision):
         def __init__(self, **kw):
             super().__init__(0.5, **kw)
 
-    for metric, printed in (
-        (modules.RPrecision(), "RPrecision()"),
-        (modules.NDCG(20, gain="binary"), "NDCG(k=20, gain='binary')"),
-        (modules.MRR(empty_target_action="neg"), "MRR(empty_target_action='neg')"),
-        (
-            modules.Coverage(2, catalogue=Catalogue(9)),
-            "Coverage(k=2, catalogue=Catalogue(num_items=9))",
-        ),
-        (modules.PrecisionRecallCurve(), "PrecisionRecallCurve()"),
-        (Mine(gain="binary"), "Mine(k=3, gain='binary')"),
-        (Curve(max_k=4), "Curve(min_precision=0.5, max_k=4)"),
-    ):
-        assert repr(metric) == repr(copy.deepcopy(metric)) == printed
+    assert repr(modules.NDCG(20, gain="binary")) == "NDCG(k=20, gain='binary')"
+    assert repr(modules.PrecisionRecallCurve()) == "PrecisionRecallCurve()"
+    assert repr(Curve(max_k=4)) == "Curve(min_precision=0.5, max_k=4)"
 
 
 @needs_torchmetrics

@@ -148,15 +148,3 @@ def test_a_figure_or_a_part_of_one_is_drawn_on(results):
     assert plot.differences(compare(results), figure=right).axes[0] in right.axes
     with pytest.raises(TypeError, match=r"'figure' needs to be a figure \(got str\)"):
         plot.means(results, figure="here")
-
-
-def test_what_is_wrong_is_named(results):
-    with pytest.raises(ValueError, match="'level' needs to be"):
-        plot.means(results, level=2)
-    with pytest.raises(TypeError, match="'results' needs to be"):
-        plot.means(3)
-    with pytest.raises(TypeError, match="'comparison' needs to be what 'compare' returned"):
-        plot.differences(3)
-    singles = {name: results[name] for name in ("Single", "_odd $name")}
-    with pytest.raises(ValueError, match="a difference with an interval"):
-        plot.differences(compare(singles, metrics="coverage@3"))

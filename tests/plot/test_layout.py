@@ -48,11 +48,3 @@ def test_without_a_layout_the_legend_stands_inside(results):
     legend = axes.get_legend().get_window_extent()
     assert axes.bbox.contains(*legend.min)
     assert axes.bbox.contains(*legend.max)
-
-
-def test_a_second_picture_on_the_same_axes_has_its_own_note(results):
-    figure, axes = plot.metric_at_k(results["Good"], "recall")
-    plot.metric_at_k(results["Fair"], "recall", level=0.9, ax=axes)
-    figure.draw_without_rendering()
-    assert_apart(figure)
-    assert axes.get_title() == "mean over 53 users, 90% confidence band"

@@ -4,9 +4,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from pyg_recmetrics import Evaluator, plot
 from tests.support.tools.small_pictures import lines, make_task, scores_like
@@ -64,36 +62,6 @@ def test_a_training_that_has_just_begun_is_drawn(histories):
     assert axes.get_legend() is None
 
 
-def test_axes_may_be_given_and_be_logarithmic(histories):
-    axes = Figure().subplots()
-    axes.set_xscale("log")
-    picture = plot.history(histories, every=1, ax=axes)
-    assert picture == (axes.figure, axes)
-    FigureCanvasAgg(picture.figure).draw()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(SKILLS)
-
-
-def test_colours_are_those_of_results_in_the_same_order(histories):
-    results = {name: history.best for name, history in histories.items()}
-    _, axes = plot.history(histories)
-    _, others = plot.metric_at_k(results, "recall", max_k=5)
-    for name in histories:
-        assert lines(axes)[name].get_color() == lines(others)[name].get_color()
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"metric": "ndcg@5"}, ValueError, r"'metric' needs to be one that was evaluated \(got 'n"),
-        ({"every": 0}, ValueError, r"'every' needs to be a positive integer \(got 0\)"),
-        ({"histories": {}}, ValueError, r"'histories' needs to hold at least one 'History'"),
-        (
-            {"histories": torch.ones(2)},
-            TypeError,
-            r"'histories' needs .* 'History', .* \(got T",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_history_is_named(histories, change, error, message):
-    with pytest.raises(error, match=message):
-        plot.history(**{"histories": histories, **change})
+def test_only_what_was_evaluated_is_drawn(histories):
+    with pytest.raises(ValueError, match=r"'metric' needs to be one that was evaluated \(got 'n"):
+        plot.history(histories, "ndcg@5")

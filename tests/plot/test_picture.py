@@ -73,19 +73,6 @@ def test_a_cell_shows_the_picture_as_often_as_expected(about, kernel, executed):
     assert len(images(executed[kernel, about])) == expected
 
 
-def test_a_picture_is_a_pair(results):
-    picture = plot.metric_at_k(results, "recall")
-    figure, axes = picture
-    assert picture[0] is picture.figure is figure
-    assert picture[1] is picture.axes is axes
-    assert isinstance(figure, Figure)
-
-
-def test_a_picture_without_pyplot_is_an_image(results):
-    picture = plot.metric_at_k(results, "recall")
-    assert picture._repr_png_().startswith(b"\x89PNG")
-
-
 def test_pyplot_shows_its_own_figures(results):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     matplotlib.use("Agg")

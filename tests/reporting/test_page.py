@@ -13,11 +13,9 @@ from pyg_recmetrics import (
     RankingTask,
     Runs,
     evaluate,
-    report,
 )
 from pyg_recmetrics.plot.style import COLORS
 from pyg_recmetrics.reporting.parts import DARK_COLORS
-from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package
 
 FOLDED = ["Means", "Comparison", "Curves", "Users", "Items", "Long tail", "Ties", "Recipe"]
@@ -166,13 +164,6 @@ def test_colours_have_a_contrast_of_three(dark, full):
         assert contrast(color, rules["page"]) >= 3
 
 
-def test_a_file_that_cannot_be_written(lists, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        report(lists, tmp_path / "nowhere" / "report.html")
-    with pytest.raises(IsADirectoryError):
-        report(lists, tmp_path)
-
-
 class TestDataSets:
     """The page on several data sets."""
 
@@ -189,12 +180,3 @@ class TestDataSets:
         for row in benchmark.table().rows:
             assert all(cell in text for cell in row)
         assert len(page.ids) == len(set(page.ids))
-
-    def test_without_packages_the_page_says_what_to_install(self, made, monkeypatch):
-        good, bad = (evaluate(scores, TASK, "mrr") for scores in (GOOD_SCORES, BAD_SCORES))
-        for package in ("scipy", "matplotlib"):
-            hide_package(monkeypatch, package)
-        page = made({data_set: {"x": good, "y": bad} for data_set in "AB"})
-        assert "statistics" in left_out(page)
-        assert "plot" in left_out(page)
-        assert page.tags["svg"] == 0

@@ -14,12 +14,9 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.reporting.contents import read_contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Remarks
-from pyg_recmetrics.reporting.sections import SECTIONS, page_on, summary
-from pyg_recmetrics.results.counts import USERS
-from pyg_recmetrics.results.notes import note_on_bounds
+from pyg_recmetrics.reporting.sections import SECTIONS, page_on
 from pyg_recmetrics.results.result import exposure_of
 from pyg_recmetrics.tables import format_interval
-from tests.reporting.conftest import contents_of
 from tests.support.machines.missing_packages import hide_package
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Items", "Long tail", "Ties"]
@@ -30,15 +27,6 @@ def remarks(results, kind, split=None, comparison=None):
     with patch.dict(SECTIONS, clear=True):  # as pictures take time
         parts = page_on(*read_contents(results, split, comparison)).sections[0][1]
     return [text for x in parts if isinstance(x, Remarks) and x.kind == kind for text in x.texts]
-
-
-def test_how_much_runs_vary(parts, runs):
-    means, of_runs = parts("Means", {"Random": runs})
-    assert "±: 95% confidence interval of the mean for other users and other runs" in str(
-        means.table
-    )
-    assert of_runs.fold == "Runs of Random"
-    assert str(of_runs.table) == str(Runs(runs))
 
 
 @pytest.fixture(scope="module")
@@ -57,24 +45,6 @@ def samples():
 
 def cells_of(table):
     return {cell for row in table.rows for cell in row if "±" in cell}
-
-
-def test_a_sample_has_the_bounds_that_it_is_printed_with(parts, samples):
-    few = samples["few"]
-    (means,) = parts("Means", few)
-    assert cells_of(means.table) == cells_of(few.table())
-    assert means.table.notes == few.table().notes
-    number = f"{few.sampling.num_ranked:,}"
-    assert summary({"": contents_of(few)}) == (f"One recommender: {number} users evaluated.")
-
-
-def test_users_of_samples_are_not_those_of_the_first(parts, samples):
-    few, more = (f"{samples[name].sampling.num_ranked:,}" for name in ("few", "more"))
-    both = {name: samples[name] for name in ("few", "more")}
-    assert summary({"": contents_of(both)}) == (f"few, more: {few} to {more} users evaluated.")
-    notes = parts("Means", both)[0].table.notes
-    assert notes[0] == note_on_bounds(samples["few"].sampling, USERS)
-    assert {f"few: {few} users evaluated", f"more: {more} users evaluated"} <= set(notes)
 
 
 def test_bounds_and_intervals_in_one_table_are_told_apart(parts, samples):
@@ -127,11 +97,6 @@ def test_only_metrics_that_ties_can_move_have_a_range(parts, task):
     assert part.table.head == ("recommender", "tied edges", "recall@10")
 
 
-def test_no_ties_are_a_sentence(parts, runs):
-    (part,) = parts("Ties", runs[0])
-    assert part == Remarks(["No relevant item has the same score as another candidate."])
-
-
 def test_groups_are_those_of_every_recommender(parts, runs, popular):
     results = {"Random": Runs(runs), "Popular": popular}
     (found,) = parts("Items", results)
@@ -182,14 +147,6 @@ def test_equal_runs_are_one_run(parts, section, runs, popular):
     one = {"Random": runs[0], "Popular": popular}
     several = {"Random": [runs[0]] * 3, "Popular": [popular] * 2}
     assert list(shown(several)) == list(shown(one))
-
-
-def test_rows_are_called_by_their_names(parts):
-    query, item = torch.arange(12), torch.arange(12) % 5
-    task = RankingTask.from_queries(query, item, num_items=6)
-    result = evaluate(torch.rand(12, 6), task, ["ndcg@2", "recall@2"], per="edge")
-    distribution = parts("Users", result)[0]
-    assert distribution.caption == "How ndcg@2 is distributed over edges."
 
 
 def test_the_page_says_first_what_is_best(runs, popular, split, task):
