@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,51 +19,28 @@ from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.inputs import as_tensor, to_coordinates
 
-
-@dataclass
-class _Mode:
-    """The mode in which a module was found, and how many rankings it is part of."""
-
-    was_training: bool
-    num_rankings: int = 0
-
-
 #: Through so many functions, one of which uses the next, modules are looked for.
 _MOST_FUNCTIONS = 2
-
-#: The modules that are being ranked. Threads may rank one module, or modules that share others.
-_modes: dict[torch.nn.Module, _Mode] = {}
-_lock = threading.Lock()
 
 
 @contextmanager
 def evaluation_mode(recommender: object) -> Iterator[None]:
     """Puts a model in eval mode without gradients, and leaves it as it was found.
 
-    Where several threads rank a module at once, the last of them restores its mode.
-
     Args:
         recommender (object): What is ranked: a module, an object that has modules as its
             attributes, a method of either, or a function that uses them.
     """
     roots = list(_modules_behind(recommender))
-    modules = list(dict.fromkeys(module for root in roots for module in root.modules()))
-    with _lock:
-        for module in modules:
-            _modes.setdefault(module, _Mode(module.training)).num_rankings += 1
+    was_training = {module: module.training for root in roots for module in root.modules()}
     try:
         for root in roots:
             root.eval()
         with torch.no_grad():
             yield
     finally:
-        with _lock:
-            for module in modules:
-                mode = _modes[module]
-                mode.num_rankings -= 1
-                if mode.num_rankings == 0:
-                    module.training = mode.was_training
-                    del _modes[module]
+        for module, mode in was_training.items():
+            module.training = mode
 
 
 def bound_object(function: object) -> object:

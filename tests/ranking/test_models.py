@@ -3,8 +3,6 @@
 import functools
 import inspect
 import re
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_torch_csr_tensor, to_undirected
 
 from pyg_recmetrics import RankingTask, evaluate, rank
-from pyg_recmetrics.ranking import models as room
 from pyg_recmetrics.ranking.models import (
     evaluation_mode,
     find_doubt,
@@ -43,13 +40,6 @@ def modes(model):
     return [module.training for module in model.modules()]
 
 
-@pytest.fixture
-def nothing_is_remembered():
-    yield
-    assert not room._modes
-
-
-@pytest.mark.usefixtures("nothing_is_remembered")
 @pytest.mark.parametrize("error", [None, KeyError, KeyboardInterrupt])
 def test_every_part_is_left_in_its_own_mode(error):
     model = mixed_model()
@@ -72,7 +62,6 @@ def test_every_part_is_left_in_its_own_mode(error):
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.usefixtures("nothing_is_remembered")
 def test_a_model_that_cannot_be_put_in_eval_mode_is_left_as_it_was():
     class Stubborn(torch.nn.Sequential):
         def eval(self):
@@ -85,7 +74,6 @@ def test_a_model_that_cannot_be_put_in_eval_mode_is_left_as_it_was():
     assert modes(model) == [True, True]
 
 
-@pytest.mark.usefixtures("nothing_is_remembered")
 def test_evaluations_inside_of_others_restore_nothing_too_early():
     model = mixed_model()
     before = modes(model)
@@ -96,19 +84,15 @@ def test_evaluations_inside_of_others_restore_nothing_too_early():
     assert modes(model) == before
 
 
-@pytest.mark.usefixtures("nothing_is_remembered")
-@torch.enable_grad()  # as the two overlap in one thread, which mixes up gradients
 def test_models_that_share_a_part_leave_it_as_the_first_found_it():
     shared = torch.nn.Dropout()
     first, second = torch.nn.Sequential(shared), torch.nn.Sequential(shared, torch.nn.Dropout())
-    one, other = evaluation_mode(first), evaluation_mode(second)
-    one.__enter__()
-    other.__enter__()
-    one.__exit__(None, None, None)
-    assert modes(first) == [True, False]  # the second still needs the shared part
-    assert modes(second) == [False] * 3
-    other.__exit__(None, None, None)
-    assert modes(first) == [True, True]
+    with evaluation_mode(first):
+        with evaluation_mode(second):
+            assert modes(first) == [False] * 2
+        assert modes(first) == [False] * 2  # the first still needs the shared part
+        assert modes(second) == [True, False, True]
+    assert modes(first) == [True] * 2
     assert modes(second) == [True] * 3
 
 
@@ -127,7 +111,6 @@ class Holder:
         return dst_index[:k].expand(len(src_index), -1)
 
 
-@pytest.mark.usefixtures("nothing_is_remembered")
 @pytest.mark.parametrize(
     "form",
     [
@@ -143,61 +126,11 @@ def test_modules_of_an_object_are_in_eval_mode(form):
     assert modes(holder.model) == [True, False, True]
 
 
-@pytest.mark.usefixtures("nothing_is_remembered")
 def test_the_module_whose_method_was_borrowed_is_in_eval_mode():
     lender, borrower = Holder(), torch.nn.Identity()
     borrower.recommend = lender.recommend
     rank(borrower, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
     assert modes(lender.model) == [True, False, True]
-
-
-@pytest.mark.usefixtures("nothing_is_remembered")
-def test_threads_share_a_model():
-    """Two evaluations overlap, so that the first ends while the second is still ranking."""
-    both_rank, first_is_done = threading.Barrier(2, timeout=20), threading.Event()
-    seen = []
-
-    class Model(RecordingModel):
-        def recommend(self, *args, **options):
-            both_rank.wait()
-            if threading.current_thread().name.endswith("_1"):
-                assert first_is_done.wait(20)
-            seen.append(self.training)
-            return super().recommend(*args, **options)
-
-    model = Model(torch.rand(2, 3), 2).train()
-
-    def evaluate(number):
-        threading.current_thread().name = f"evaluation_{number}"
-        rank(model, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
-        first_is_done.set()
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(evaluate, range(2)))
-    assert seen == [False, False]
-    assert model.training
-
-
-@pytest.mark.usefixtures("nothing_is_remembered")
-def test_many_threads_never_rank_in_training_mode():
-    seen = []
-
-    class Model(RecordingModel):
-        def recommend(self, *args, **options):
-            seen.append(self.training)
-            return super().recommend(*args, **options)
-
-    model = Model(torch.rand(2, 3), 2).train()
-    with ThreadPoolExecutor(8) as pool:
-        list(
-            pool.map(
-                lambda _: rank(model, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES, batch_size=1),
-                range(100),
-            )
-        )
-    assert len(seen) == 200
-    assert not any(seen)
-    assert model.training
 
 
 TASK_OF_FOUND_MODEL = RankingTask(torch.tensor([[0, 0, 1], [0, 3, 4]]), num_users=2, num_items=5)
