@@ -5,12 +5,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def requires_extra(package: str, extra: str, needed_by: str) -> Iterator[None]:
+def requires_package(package: str, needed_by: str) -> Iterator[None]:
     """Turns a failed import inside into an error that says what to install.
 
     Args:
-        package (str): The package that is imported.
-        extra (str): The extra of this package that installs it.
+        package (str): The package that is imported, or several with `" and "` between them.
         needed_by (str): The function that needs it.
 
     Raises:
@@ -19,5 +18,5 @@ def requires_extra(package: str, extra: str, needed_by: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        wanted = f"pip install 'pyg-recmetrics[{extra}]'"
+        wanted = f"pip install {package.replace(' and ', ' ')}"
         raise ImportError(f"'{needed_by}' needs {package}: {wanted}") from error

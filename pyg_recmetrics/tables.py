@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.frozen import settle
 
 if TYPE_CHECKING:
@@ -273,6 +273,6 @@ def to_data_frame(
     Raises:
         ImportError: If pandas is not installed.
     """
-    with requires_extra("pandas", "frames", "to_pandas"):
+    with requires_package("pandas", "to_pandas"):
         import pandas as pd
     return pd.DataFrame(list(rows), columns=list(columns), index=index)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,33 +25,35 @@ def test_one_extra_has_all_others_of_users():
     assert packages_of("all") > set().union(*map(packages_of, FOR_USERS - {"all"}))
 
 
-def test_errors_and_pages_name_extras_of_users():
+def test_packages_that_errors_name_come_with_the_extra_of_all():
     named = set()
+    for path in ROOT.glob("pyg_recmetrics/**/*.py"):
+        for packages in re.findall(r"""requires_package\("([^"]+)\"""", path.read_text()):
+            named |= set(packages.split(" and "))
+    known = {re.split(r"[><=]", package)[0] for package in packages_of("all")}
+    assert named == known
+
+
+def test_nothing_installs_the_package_by_a_name_that_it_does_not_own():
     for path in (*ROOT.glob("pyg_recmetrics/**/*.py"), *ROOT.glob("docs/**/*.md")):
-        named |= set(
-            re.findall(
-                r"""requires_extra\("[^"]+", "(\w+)"|pyg-recmetrics\[(\w+)\]|extras? `(\w+)`""",
-                path.read_text(),
-            )
-        )
-    assert {name for names in named for name in names if name} == FOR_USERS
+        assert not re.search(r"pip install .*pyg-recmetrics", path.read_text()), path
 
 
 @pytest.mark.parametrize("error", [ImportError("no"), ModuleNotFoundError("no module 'scipy'")])
 def test_a_failed_import_says_what_to_install(error):
-    message = "'compare' needs scipy: pip install 'pyg-recmetrics[statistics]'"
+    message = "'compare' needs scipy: pip install scipy"
     with (
         pytest.raises(ImportError, match=f"^{re.escape(message)}$") as raised,
-        requires_extra("scipy", "statistics", "compare"),
+        requires_package("scipy", "compare"),
     ):
         raise error
     assert raised.value.__cause__ is error
 
 
-def test_the_package_the_extra_and_the_function_are_those_given():
+def test_several_packages_are_installed_together():
     with (
-        pytest.raises(ImportError, match=r"^'to_pandas' needs pandas: .*\[tables\]'$"),
-        requires_extra("pandas", "tables", "to_pandas"),
+        pytest.raises(ImportError, match=r" needs pandas and pyarrow: pip install pandas pyarrow$"),
+        requires_package("pandas and pyarrow", "to_pandas"),
     ):
         import pyg_recmetrics.no_such_module  # noqa: F401
 
@@ -60,14 +62,14 @@ def test_the_package_the_extra_and_the_function_are_those_given():
 def test_other_errors_pass_through(error):
     with (
         pytest.raises(type(error)) as raised,
-        requires_extra("scipy", "statistics", "compare"),
+        requires_package("scipy", "compare"),
     ):
         raise error
     assert raised.value is error
 
 
 def test_nothing_happens_if_the_import_succeeds():
-    with requires_extra("scipy", "statistics", "compare"):
+    with requires_package("scipy", "compare"):
         imported = re
     assert imported is re
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.parser import make_parser
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = notes.show_warning
         try:
-            with requires_extra("pandas and pyarrow", "command", options.command):
+            with requires_package("pandas and pyarrow", options.command):
                 name = "evaluating" if options.command == "evaluate" else "comparing"
                 module = import_module(f"pyg_recmetrics.command.{name}")
             run: Callable[..., int] = getattr(module, options.command)

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.task.data_frames import find_column, find_vectors
@@ -232,7 +232,7 @@ def read_array(file: str, what: str) -> Array:
 
 
 def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    with requires_extra("safetensors", "all", str(path)):
+    with requires_package("safetensors", str(path)):
         import safetensors.torch
     try:
         return dict(safetensors.torch.load_file(path))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.style import NOTE_COLOR, style_of
@@ -66,7 +66,7 @@ class Picture(NamedTuple):
 
 def new_figure(height: float = _HEIGHT) -> "Figure":
     """Returns a figure that belongs to no window."""
-    with requires_extra("matplotlib", "plot", "plot"):
+    with requires_package("matplotlib", "plot"):
         from matplotlib.figure import Figure
     return Figure(figsize=(WIDTH, height), layout="constrained")
 

@@ -15,7 +15,7 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.checks import check_finite_number
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
 from pyg_recmetrics.ranked_edges.lists import Lists
@@ -43,7 +43,7 @@ def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.
         ImportError: If pandas is not installed.
         ValueError: If there is no line, or one has too few fields or is not text in UTF-8.
     """
-    with requires_extra("pandas and pyarrow", "command", needed_by):
+    with requires_package("pandas and pyarrow", needed_by):
         import pandas as pd
     # Empty lines are read, too, so that rows can be counted as lines.
     lines = pd.read_csv(

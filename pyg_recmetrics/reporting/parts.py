@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.plot import Picture
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.tables import Table
@@ -117,7 +117,7 @@ def drawing(caption: str, draw: Callable[[], Picture]) -> Drawing:
     Raises:
         ImportError: If matplotlib is not installed.
     """
-    with requires_extra("matplotlib", "plot", "report"):
+    with requires_package("matplotlib", "report"):
         from matplotlib import style
     file = io.StringIO()
     # The settings of the user are left aside: the page has colours and a font of its own. Text

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.sums import exact_mean, exact_sum
 
@@ -397,7 +397,7 @@ def paired_difference(a: Tensor, b: Tensor) -> Tensor:
 
 def check_scipy(needed_by: str) -> None:
     """Raises if scipy is not installed; the error says how to install it."""
-    with requires_extra("scipy", "statistics", needed_by):
+    with requires_package("scipy", needed_by):
         import scipy  # noqa: F401 (only whether it is there)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
@@ -66,7 +66,7 @@ def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> 
         ValueError: If lists were not kept down to `k`, or `users` holds others than those who are
             evaluated.
     """
-    with requires_extra("pandas", "frames", "top_k"):
+    with requires_package("pandas", "top_k"):
         import pandas as pd
     user, rank, item = lists_of(ranked, k).places(k, _numbers_of(users, ranked))
     return pd.DataFrame(
@@ -115,7 +115,7 @@ def frame_by_id(
         columns (mapping): The other columns by name, of shape `[num_rows]`.
         needed_by (str): The function that an error names if pandas is not installed.
     """
-    with requires_extra("pandas", "frames", needed_by):
+    with requires_package("pandas", needed_by):
         import pandas as pd
     frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
     frame.insert(0, key, named_ids(numbers, ids))

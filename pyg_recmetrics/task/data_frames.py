@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_raw_ids
-from pyg_recmetrics.extras import requires_extra
+from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import list_some, warn
 
@@ -145,7 +145,7 @@ def read_frames(
 
 def as_frame(frame: Any, name: str, needed_by: str) -> "nw.DataFrame[Any]":
     """Returns a data frame of any library as one of narwhals, for the function that needs it."""
-    with requires_extra("narwhals", "frames", needed_by):
+    with requires_package("narwhals", needed_by):
         import narwhals as nw
     try:
         return nw.from_native(frame, eager_only=True)
