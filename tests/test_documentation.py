@@ -54,8 +54,6 @@ RETURNED = (
 #: What the code of a page needs that not everybody has, and what installs it. Elsewhere it is not
 #: run. Where it is, warnings are ignored, as these packages give many.
 NEEDED = {
-    "fitted_models.md": ("the extra 'peers'", "faiss", "implicit", "scipy"),
-    "trackers.md": ("the extra 'trackers'", "mlflow", "sqlalchemy", "tensorboard"),
     "migration/implicit.md": ("the extra 'peers'", "implicit", "scipy"),
     "migration/cornac.md": ("the extra 'peers'", "cornac"),
     "migration/torchmetrics.md": ("the extra 'peers'", "torchmetrics"),
@@ -66,8 +64,9 @@ NEEDED = {
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
 
-#: What single blocks need that only the extra 'peers' installs. Elsewhere they are not run.
-OPTIONAL = ("scikit_posthocs",)
+#: What single blocks need that only the extras 'peers' and 'trackers' install. Elsewhere they are not
+#: run. Where they are, warnings are ignored, as these packages give many.
+OPTIONAL = ("faiss", "lightning", "mlflow", "scikit_posthocs", "tensorboard")
 
 #: Persons without a name, and clauses without a subject: who reads these has to read twice.
 RIDDLES = re.compile(
@@ -106,10 +105,11 @@ def run(page, capsys):
     exec(code_before(page), namespace)
     capsys.readouterr()
     for code, shown in BLOCK.findall(page.read_text()):
-        if any(name in code and importlib.util.find_spec(name) is None for name in OPTIONAL):
+        optional = [name for name in OPTIONAL if name in code]
+        if any(importlib.util.find_spec(name) is None for name in optional):
             continue
         with warnings.catch_warnings():
-            if packages:
+            if packages or optional:
                 warnings.simplefilter("ignore")  # of these packages
             exec(code, namespace)
         printed = capsys.readouterr().out
