@@ -12,9 +12,9 @@ Run `pip wheel --no-deps --wheel-dir release .` in a clone, and upload the wheel
 
 _BY_UPLOAD = """<a class="badge" href="{link}">Open Colab</a>
 
-Choose *Upload* there, and take `notebooks/{name}` from your clone. The package is not published yet:
-run `pip wheel --no-deps --wheel-dir release .` in the clone, and upload the wheel into a folder
-`release`, from which the first cell installs it."""
+Choose *Upload* there, and take `notebooks/{name}` from your clone. The package is not published
+yet: run `pip wheel --no-deps --wheel-dir release .` in the clone, and upload the wheel into a
+folder `release`, from which the first cell installs it."""
 
 
 def with_badge(notebook: Path, repository: str | None) -> str:

@@ -63,8 +63,8 @@ NEEDED = {
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
 
-#: What single blocks need that only the extras 'peers' and 'trackers' install. Elsewhere they are not
-#: run. Where they are, warnings are ignored, as these packages give many.
+#: What single blocks need that only the extras 'peers' and 'trackers' install. Elsewhere they are
+#: not run. Where they are, warnings are ignored, as these packages give many.
 OPTIONAL = ("faiss", "lightning", "mlflow", "tensorboard")
 
 #: Persons without a name, and clauses without a subject: who reads these has to read twice.

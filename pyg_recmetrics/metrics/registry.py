@@ -143,7 +143,7 @@ def spelled(text: str, known: Collection[V]) -> V | str:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What the author of a metric says about it, see :func:`register` and :class:`Definition`.
+    """Properties that the author of a metric states, see :func:`register` and :class:`Definition`.
 
     Raises:
         ValueError: If an alias is not a name in lower case, or the range is not in ascending
@@ -188,7 +188,7 @@ class Description:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(Description):
-    """What is known about a metric: what its author says, and what its signature says.
+    """Definition of a metric: its function, its parameters and its properties.
 
     Attributes:
         name (str): The name of its function.
@@ -300,7 +300,7 @@ class Definition(Description):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateDefinition(Definition):
-    """What is known about a metric that has one value for all users together.
+    """Definition of a metric that has one value for all users together.
 
     Attributes:
         state (callable): `state(ranked, k)` with all checks: a tensor that adds up over users. The

@@ -186,7 +186,7 @@ def rank(
 
 
 class OpenRanking:
-    """What has been found out so far: the ranks of truth edges, and the lists of users.
+    """Ranking in progress: the ranks of truth edges and the lists of users found so far.
 
     A recommender is prepared once, to rank one batch of users after the other. This is done in
     :func:`evaluation_mode`. See :func:`rank` for the arguments. `needs_degree` says whether a
