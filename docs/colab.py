@@ -7,14 +7,14 @@ _COLAB = "https://colab.research.google.com"
 
 _FROM_A_REPOSITORY = """<a class="badge" href="{link}">Open in Colab</a>
 
-The first cell installs the package there, from an index. Where it is on none, upload its wheel into
-a folder `release` first."""
+Run `pip wheel --no-deps --wheel-dir release .` in a clone, and upload the wheel there into a folder
+`release`, from which the first cell installs it."""
 
 _BY_UPLOAD = """<a class="badge" href="{link}">Open Colab</a>
 
-Choose *Upload* there, and take `notebooks/{name}` from your clone. The package is on no index yet:
-run `pip wheel --no-deps --wheel-dir release .` in the clone, and upload the wheel into a folder
-`release`, from which the first cell installs it."""
+Choose *Upload* there, and take `notebooks/{name}` from your clone. The package is not published
+yet: run `pip wheel --no-deps --wheel-dir release .` in the clone, and upload the wheel into a
+folder `release`, from which the first cell installs it."""
 
 
 def with_badge(notebook: Path, repository: str | None) -> str:

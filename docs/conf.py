@@ -78,7 +78,8 @@ def generate(app: Sphinx) -> None:
     """Writes the pages and tables whose content comes from elsewhere in the repository."""
     write("generated", {"metric_table.md": metric_table(), "conventions.md": conventions_page()})
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
-    write("reference", {"index.md": index_page(), **pages})
+    changelog = "```{include} ../../CHANGELOG.md\n```"
+    write("reference", {"index.md": index_page(), "changelog.md": changelog, **pages})
     notebooks = {path.name: with_badge(path, REPOSITORY) for path in NOTEBOOKS.glob("*.ipynb")}
     write("notebooks", notebooks)
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from page_code import code_before
 
 from pyg_recmetrics.plot import style
 
@@ -59,8 +58,6 @@ def draw_page(page: Path, folder: Path) -> None:
     """Draws what a page shows, by its code."""
     torch.manual_seed(0)
     namespace: dict[str, Any] = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(code_before(page), namespace)
     blocks = BLOCK.findall(page.read_text())
     while not blocks[-1][1]:  # what draws nothing may need other packages
         blocks.pop()

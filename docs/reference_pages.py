@@ -50,6 +50,10 @@ class Part:
         return attrgetter(name)(self.module)
 
 
+_METRICS = tuple(metrics.names())
+_OF_LISTS, _OF_ALL_RANKS = _METRICS.index("coverage"), _METRICS.index("roc_auc")
+_CURVES = tuple(sorted(name for name in metrics.__all__ if name.islower() and name not in _METRICS))
+
 #: The parts by the name of their page, in the order in which the reference lists them.
 PARTS = {
     "evaluation": Part(
@@ -92,10 +96,28 @@ PARTS = {
         ),
     ),
     "metrics": Part(
-        "Metrics",
-        "One function for each metric, and what is known about it.",
+        "Metrics of the top of a ranking",
+        "One function for each metric of accuracy at a cut-off.",
         "pyg_recmetrics.metrics",
-        first=tuple(metrics.names()),
+        names=_METRICS[:_OF_LISTS],
+    ),
+    "metrics_of_lists": Part(
+        "Metrics of lists",
+        "Which items the lists hold: how many, how evenly, how popular, how diverse.",
+        "pyg_recmetrics.metrics",
+        names=_METRICS[_OF_LISTS:_OF_ALL_RANKS],
+    ),
+    "metrics_of_all_ranks": Part(
+        "Metrics of all ranks",
+        "Metrics that look at the whole ranking.",
+        "pyg_recmetrics.metrics",
+        names=_METRICS[_OF_ALL_RANKS:],
+    ),
+    "registry": Part(
+        "Curves and definitions",
+        "Curves, the definition of each metric, and metrics of your own.",
+        "pyg_recmetrics.metrics",
+        names=_CURVES,
         last=("Metric", "Definition", "AggregateDefinition"),
     ),
     "modules": Part(
@@ -174,7 +196,8 @@ def index_page() -> str:
 def reference_page(part: Part) -> str:
     """Returns the page that explains the names of a part, under a table of them."""
     lines = [part.title, "=" * len(part.title), ""]
-    if part.module is pyg_recmetrics:  # which has four pages
+    pages = [other for other in PARTS.values() if other.module_name == part.module_name]
+    if part.module is pyg_recmetrics or part is not pages[0]:  # a module is explained once
         lines += [part.about, ""]
     else:
         lines += [f".. automodule:: {part.module_name}", "   :no-members:", ""]

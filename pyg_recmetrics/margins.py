@@ -228,7 +228,7 @@ class Frame:
 
 
 class SampledMean:
-    """What the users who have been ranked tell about the mean of a metric over all users.
+    """Confidence sequence of one metric: bounds of its mean over all users.
 
     Args:
         name (str): The name of the metric.

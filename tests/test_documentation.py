@@ -20,7 +20,7 @@ import pictures
 import pytest
 import torch
 from colab import with_badge
-from page_code import code_before, code_of
+from page_code import code_of
 from reference_pages import PARTS, is_for_users
 from tables import conventions_page, metric_table
 
@@ -54,10 +54,7 @@ RETURNED = (
 #: What the code of a page needs that not everybody has, and what installs it. Elsewhere it is not
 #: run. Where it is, warnings are ignored, as these packages give many.
 NEEDED = {
-    "fitted_models.md": ("the extra 'peers'", "faiss", "implicit", "scipy"),
-    "trackers.md": ("the extra 'trackers'", "mlflow", "sqlalchemy", "tensorboard"),
-    "migration/implicit.md": ("the extra 'peers'", "implicit", "scipy"),
-    "migration/cornac.md": ("the extra 'peers'", "cornac"),
+    "migration/implicit.md": ("the extra 'peers'", "cornac", "implicit", "scipy"),
     "migration/torchmetrics.md": ("the extra 'peers'", "torchmetrics"),
     "migration/ranx.md": ("the extra 'peers'", "ranx"),
     "migration/recometrics.md": ("the extra 'peers'", "recometrics"),
@@ -66,8 +63,9 @@ NEEDED = {
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
 
-#: What single blocks need that only the extra 'peers' installs. Elsewhere they are not run.
-OPTIONAL = ("scikit_posthocs",)
+#: What single blocks need that only the extras 'peers' and 'trackers' install. Elsewhere they are
+#: not run. Where they are, warnings are ignored, as these packages give many.
+OPTIONAL = ("faiss", "lightning", "mlflow", "tensorboard")
 
 #: Persons without a name, and clauses without a subject: who reads these has to read twice.
 RIDDLES = re.compile(
@@ -103,13 +101,12 @@ def run(page, capsys):
         pytest.importorskip(package, reason=f"needs {package}, which {installed_by} installs")
     torch.manual_seed(0)
     namespace = {}
-    exec(code_before(page), namespace)
-    capsys.readouterr()
     for code, shown in BLOCK.findall(page.read_text()):
-        if any(name in code and importlib.util.find_spec(name) is None for name in OPTIONAL):
+        optional = [name for name in OPTIONAL if name in code]
+        if any(importlib.util.find_spec(name) is None for name in optional):
             continue
         with warnings.catch_warnings():
-            if packages:
+            if packages or optional:
                 warnings.simplefilter("ignore")  # of these packages
             exec(code, namespace)
         printed = capsys.readouterr().out
@@ -117,6 +114,9 @@ def run(page, capsys):
             assert words(printed) == words(shown), printed
             # Training adds up in another order on another machine.
             assert numbers(printed) == pytest.approx(numbers(shown), rel=0.2, abs=0.02), printed
+        if "ours = evaluate(" in code:
+            theirs, ours = namespace["theirs"], namespace["ours"]
+            assert {name: ours[name] for name in theirs} == pytest.approx(theirs, abs=1e-6)
         for expression, value in LINE_WITH_VALUE.findall(code):
             assert repr(eval(expression, namespace)).startswith(value[:-1]), expression
     return namespace
@@ -138,16 +138,8 @@ def test_the_python_of_a_migration_page_does_too_and_its_numbers_agree(
         for name in (*names, "complex_", "float_", "unicode_"):
             monkeypatch.setitem(vars(np), name, vars(np).get(name))
     namespace = run(page, capsys)
-    theirs, ours = namespace["theirs"], namespace["ours"]
-    assert len(theirs) >= 3
-    assert isinstance(ours, pyg_recmetrics.EvaluationResult)
-    assert {name: ours[name] for name in theirs} == pytest.approx(theirs, abs=1e-6)
-
-
-@pytest.mark.parametrize("page", ["comparing.md", "migration/pyg.md"])
-def test_a_page_that_goes_on_from_another_runs_its_code_first(page):
-    assert code_before(DOCS / page).startswith("import torch\n")
-    assert not code_before(DOCS / "start.md")
+    assert len(namespace["theirs"]) >= 3
+    assert isinstance(namespace["ours"], pyg_recmetrics.EvaluationResult)
 
 
 def test_the_first_migration_page_lists_all_others():
@@ -399,7 +391,7 @@ def test_notebooks_open_in_colab_and_install_the_package_there(name, site):
     assert f"notebooks/{name}.ipynb" in html
     first, *_ = (x for x in json.loads(path.read_text())["cells"] if x["cell_type"] == "code")
     (line,) = re.findall(r"%pip install (.*)", "".join(first["source"]))
-    assert line == '-q --find-links release "pyg-recmetrics[all]" torchmetrics'
+    assert line == "-q release/*.whl torchmetrics matplotlib pandas scipy"
 
 
 def test_links_within_the_site_lead_somewhere(site):

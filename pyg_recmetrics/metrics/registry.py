@@ -143,7 +143,7 @@ def spelled(text: str, known: Collection[V]) -> V | str:
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What the author of a metric says about it, see :func:`register` and :class:`Definition`.
+    """Properties that the author of a metric states, see :func:`register` and :class:`Definition`.
 
     Raises:
         ValueError: If an alias is not a name in lower case, or the range is not in ascending
@@ -188,7 +188,7 @@ class Description:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(Description):
-    """What is known about a metric: what its author says, and what its signature says.
+    """Definition of a metric: its function, its parameters and its properties.
 
     Attributes:
         name (str): The name of its function.
@@ -300,7 +300,7 @@ class Definition(Description):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateDefinition(Definition):
-    """What is known about a metric that has one value for all users together.
+    """Definition of a metric that has one value for all users together.
 
     Attributes:
         state (callable): `state(ranked, k)` with all checks: a tensor that adds up over users. The
@@ -368,8 +368,26 @@ def register(
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
 
-    The function may rely on checked arguments. It may return anything for users without truth:
-    the decorator sets them to `NaN` if the metric needs truth.
+    Its name, its arguments and its docstring define everything else: the spelling `name@k`, the
+    checks, the class for mini-batches, and its row in the tables. `examples/custom_metric.py` is a
+    complete program.
+
+    The function may rely on checked arguments. It gets :class:`~pyg_recmetrics.RankedEdges`, whose
+    `rank` holds the rank of each truth edge, `degree` the number of relevant items of each user,
+    `hits(k)` how many of them are in the top `k`, `is_hit(k)` which edges these are, and
+    `sum(values)` adds up one value per edge for every user. It may return anything for users
+    without truth: the decorator sets them to `NaN` if the metric needs truth.
+
+    An argument besides `k` is spelled `name(argument=value)@k`. Its annotation says which values it
+    takes, and how `recipe()` words them:
+
+    - `Annotated[Literal["a", "b"], {"a": "this", "b": "that"}]`: a choice of words;
+    - `Annotated[bool, "what true means"]`: a boolean; `recipe()` leaves out what is false;
+    - `Annotated[float, "what {} means"]`: a number between zero and one, which need not be given
+      if it may be `None`;
+    - `Annotated[int, "what {} means"]`: a positive integer;
+    - `Annotated[int, "what {} percent means", range(1, 101)]`: an integer in a range;
+    - `int`, which may be `None`: one more cut-off, down to which users are ranked at least.
 
     Args:
         range (tuple, optional): The smallest and the largest value. (default: `(0.0, 1.0)`)

@@ -34,7 +34,7 @@ _HEIGHT_OF_PANEL, _HEIGHT_OF_LINE = 0.9, 0.3
 
 
 class _Row(NamedTuple):
-    """What stands in one row of a panel.
+    """One row of a panel: a dot, its interval and its words.
 
     Attributes:
         value: Where the dot is.

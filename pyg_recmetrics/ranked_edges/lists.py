@@ -14,7 +14,7 @@ from pyg_recmetrics.messages import list_some
 
 
 class Listed(NamedTuple):
-    """What the lists of users hold, down to the depth to which each is ranked: `[num_users]` each.
+    """Counts of items in the lists of users, down to the depth of each ranking: `[num_users]` each.
 
     All of them are `-1` for users whose lists were not looked at.
 

@@ -79,7 +79,7 @@ _WHERE_BITS_MAY_BE_LEFT_OUT = (
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be found out about a recommender.
+    """Question to an algorithm: a recommender, a task and a depth.
 
     Attributes:
         recommender (Recommender): What to rank.
@@ -102,7 +102,7 @@ class Request:
 
 
 class Findings(NamedTuple):
-    """What an algorithm found out about a chunk.
+    """Ranks and lists that an algorithm found for a chunk of users.
 
     Attributes:
         ranks: The ranks of truth edges, of shape `[num_found]`.

@@ -23,7 +23,7 @@ _CONSEQUENCES = {
 
 
 class Reading(NamedTuple):
-    """What a fitted model ranks by.
+    """Recommender that stands for a fitted model, with a description in words.
 
     Attributes:
         recommender: Embeddings, a function of users, or a function `recommend(users, k)`.

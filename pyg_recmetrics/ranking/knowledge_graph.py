@@ -47,7 +47,7 @@ _FORWARD = {kind: kind.forward for kind in (ComplEx, DistMult, RotatE, TransE)}
 
 
 class Question(NamedTuple):
-    """What some queries ask for.
+    """Entity and relation of some queries of a knowledge graph.
 
     Attributes:
         entity: The entity that is known.

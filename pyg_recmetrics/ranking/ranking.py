@@ -63,6 +63,14 @@ def rank(
     return the ranks that a single process would return. If the function raises in one process after
     it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
+    **Half ranks.** With `ties="mean"`, a rank may be a half. Each irrelevant item of the same score
+    then counts as half an item above. The j-th relevant item of a user still has a rank of at least
+    j, so all metrics keep their bounds. A relevant item at rank 2.5 is in the top 3, and not in the
+    top 2. The reciprocal rank, the precision at a relevant item and the discount of the NDCG are
+    those of the half rank: values at a mean rank, and not mean values over all orders of the equal
+    scores. The mean rank and the ROC-AUC are the means over all orders. The ROC-AUC is then that of
+    scikit-learn.
+
     Args:
         recommender: What to rank, one of
 
@@ -182,7 +190,7 @@ def rank(
 
 
 class OpenRanking:
-    """What has been found out so far: the ranks of truth edges, and the lists of users.
+    """Ranking in progress: the ranks of truth edges and the lists of users found so far.
 
     A recommender is prepared once, to rank one batch of users after the other. This is done in
     :func:`evaluation_mode`. See :func:`rank` for the arguments. `needs_degree` says whether a

@@ -32,7 +32,7 @@ _DEFAULT_K = 20
 
 @dataclass(frozen=True)
 class Contents:
-    """What a report on a data set is about.
+    """Results on one data set, and the split that a report shows with them.
 
     Attributes:
         recommenders (mapping): The results by name; the name of a single recommender is empty.

@@ -86,7 +86,7 @@ Part: TypeAlias = Remarks | Grid | Drawing
 
 
 class Page:
-    """What a report shows, and what it leaves out.
+    """Sections of a report, and a note of what it leaves out.
 
     Attributes:
         sections: The heading of each section, what it consists of, and whether it is folded.

@@ -14,7 +14,7 @@ def those_who(noun: str) -> str:
 
 
 class Nouns(NamedTuple):
-    """What a result is about, in the plural.
+    """Nouns for the rows and users of a result, in the plural.
 
     Attributes:
         users: What has truth: `"users"` or `"queries"`.

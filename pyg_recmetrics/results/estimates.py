@@ -411,7 +411,7 @@ _USERS_PER_SKEWNESS = 25
 
 
 class Basis(NamedTuple):
-    """What an interval rests on.
+    """Sample behind an interval: its metric and its counts.
 
     Attributes:
         metric: The metric.

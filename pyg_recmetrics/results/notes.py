@@ -62,7 +62,7 @@ _NUM_COLUMNS = 88
 
 
 class Ranking(NamedTuple):
-    """What was ranked, and how.
+    """Description of a ranking: its task, its candidates and its ties.
 
     Attributes:
         task: The task, if it is known.

@@ -433,7 +433,7 @@ _Depth = TypeVar("_Depth", int, Tensor)
 
 
 class Found(NamedTuple):
-    """What a search found out.
+    """Ranks and lists that a search found.
 
     Attributes:
         ranks: The ranks of the relevant items.
