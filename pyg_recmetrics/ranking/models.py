@@ -270,9 +270,10 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
         edge_index (torch.Tensor or SparseTensor): The edges.
         num_users (int): The number of users, who come first. Items come after them.
     """
-    edges = _to_edges(edge_index)
-    if edges is None or edges.size(1) == 0:
-        return None
+    if is_sparse(edge_index):
+        edges = to_coordinates(edge_index)[0].flip([0])  # adjacency matrices of PyG are transposed
+    else:
+        edges = as_tensor(edge_index, "edge_index")
     (from_item, to_item), is_loop = edges >= num_users, edges[0] == edges[1]
     across = [~from_item & to_item, from_item & ~to_item]
     within = [~(from_item | to_item | is_loop), from_item & to_item & ~is_loop]
@@ -296,10 +297,3 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
         f"edges between users and items in both directions, with items numbered from "
         f"'num_users' ({num_users}) on. To mend this, {'; and '.join(remedies)}"
     )
-
-
-def _to_edges(edge_index: Adj) -> Tensor | None:
-    if is_sparse(edge_index):
-        transposed, _ = to_coordinates(edge_index)  # as PyG's adjacency matrices are
-        return transposed.flip([0])
-    return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None
