@@ -127,7 +127,10 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"are passed as (user_embedding, item_embedding))"
         )
     read = _read_mapping if isinstance(value, Mapping) else _read_frame
-    user, item, unknown = read(value, _numbers(task.user_ids), _numbers(task.item_ids))
+    users, items = (
+        {id_: number for number, id_ in enumerate(ids)} for ids in (task.user_ids, task.item_ids)
+    )
+    user, item, unknown = read(value, users, items)
     is_user = user < task.num_users
     user, item = user[is_user], item[is_user]
     is_item = item < task.num_items
@@ -179,8 +182,9 @@ def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
 def _read_vectors(given: Any, what: str, column: str) -> Mapping[Hashable, Any]:
     frame = as_frame(given, "recommender", "evaluate")
     ids, rest = read_column(frame, what, column, "recommender").to_list(), frame.drop(column)
-    is_wide = len(rest.columns) > 1 or rest[rest.columns[0]].dtype.is_numeric()
-    vectors = dict(zip(ids, rest.rows() if is_wide else rest[rest.columns[0]], strict=True))
+    is_narrow = len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric()
+    rows = rest[rest.columns[0]].to_list() if is_narrow else rest.to_numpy()
+    vectors = dict(zip(ids, rows, strict=True))
     if len(vectors) < len(ids):
         raise ValueError(
             f"'recommender' needs to have one embedding for every id (got {len(ids)} of "
@@ -189,31 +193,20 @@ def _read_vectors(given: Any, what: str, column: str) -> Mapping[Hashable, Any]:
     return vectors
 
 
-def _numbers(ids: Sequence[Hashable]) -> dict[Hashable, int]:
-    return {id_: number for number, id_ in enumerate(ids)}
-
-
 def _read_mapping(
     lists: Mapping[Any, Any], users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all entries, and the items that are unknown."""
-    listed = {users[id_]: _as_list(given, id_) for id_, given in lists.items() if id_ in users}
-    numbers = dict(items)
-    item = [
-        numbers.setdefault(id_, len(numbers)) for number in sorted(listed) for id_ in listed[number]
-    ]
-    user = [number for number in sorted(listed) for _ in listed[number]]
+    numbers, user, item = dict(items), list[int](), list[int]()
+    for user_id, number in users.items():
+        name = f"recommender[{user_id!r}]"
+        listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
+        if wrong := [id_ for id_ in listed if id_ != id_]:
+            raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
+        user += [number] * len(listed)
+        item += [numbers.setdefault(id_, len(numbers)) for id_ in listed]
     edges = torch.tensor([user, item], dtype=torch.long, device="cpu")
     return edges[0], edges[1], list(numbers)[len(items) :]
-
-
-def _as_list(given: Any, user_id: Hashable) -> list[Hashable]:
-    listed = as_values(given, f"recommender[{user_id!r}]", "item ids, best first")
-    if wrong := [id_ for id_ in listed if id_ != id_]:
-        raise ValueError(
-            f"'recommender[{user_id!r}]' needs to hold item ids (got {wrong[0]!r} among them)"
-        )
-    return listed
 
 
 def _read_frame(
@@ -532,7 +525,9 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"lists, best first, but may be ranks; {_EITHER}"
         )
         return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
-    items = _items_of(value, task.num_items)
+    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
+    is_listed[value.long()] = True  # the last place is that of `-1`
+    items = is_listed[:-1].nonzero().squeeze(1)
     if begins_behind_users(items, task.num_users, task.num_items):
         warn(
             f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
@@ -563,14 +558,6 @@ def _wrong_numbering(lists: Tensor, highest: int, task: RankingTask) -> ValueErr
         f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 "
         f"(got {num_wrong} ids outside); {', and '.join(hints)}"
     )
-
-
-def _items_of(lists: Tensor, num_items: int) -> Tensor:
-    """Returns the items that any of some lists holds, in their order."""
-    is_listed = torch.zeros(num_items + 1, dtype=torch.bool, device=lists.device)
-    for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
-        is_listed[part.long()] = True  # the last place is that of `-1`
-    return is_listed[:-1].nonzero().squeeze(1)
 
 
 def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
