@@ -332,7 +332,7 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
 
 def _ask(model: FoundModel, task: RankingTask) -> Recommender:
     edges = _message_passing(model, task)
-    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.form)
+    recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
     names = ", ".join(name for name in model.form if name != "edge_weight")
     recommender.in_words = f"recommend({names}) of {model.name}"
     recommender.state = _state(model, *edges)
