@@ -9,12 +9,12 @@ Single numbers may be those of any library.
 import operator
 import warnings
 from collections.abc import Iterable, Mapping, Set
+from copy import deepcopy
 from numbers import Real
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric import EdgeIndex, Index
@@ -35,8 +35,8 @@ TensorLike: TypeAlias = Tensor | ArrayLike | torch.nn.Embedding
 #: Whatever holds edges. PyG's `Adj` is a tensor, or a `SparseTensor`.
 EdgesLike: TypeAlias = TensorLike | Adj | SparseMatrix
 
-#: The kinds of NumPy's dtypes that are numbers.
-_NUMBERS = "biufc"
+#: The characters of NumPy's dtypes that are numbers, and that PyTorch has.
+_NUMBERS = "?bBhHiIlLqQefdFD"
 
 
 class Matrix(NamedTuple):
@@ -86,7 +86,10 @@ def as_values(values: Any, name: str, what: str) -> list[Any]:
     # Those of Arrow call it otherwise.
     to_list = getattr(values, "tolist", None) or getattr(values, "to_pylist", None)
     listed = to_list() if to_list else values
-    found = list(map(_as_plain, listed if isinstance(listed, Iterable) else [listed]))
+    found = [
+        value.item() if isinstance(value, np.generic) else value
+        for value in (listed if isinstance(listed, Iterable) else [listed])
+    ]
     for value in found:
         try:
             hash(value)
@@ -95,12 +98,6 @@ def as_values(values: Any, name: str, what: str) -> list[Any]:
                 f"'{name}' needs to hold {what} that can be hashed (got {value!r})"
             ) from error
     return found
-
-
-def _as_plain(value: Any) -> Any:
-    # Python has no times of nanoseconds, and NumPy would make integers of them.
-    is_time = isinstance(value, np.datetime64 | np.timedelta64)
-    return value.item() if isinstance(value, np.generic) and not is_time else value
 
 
 def is_sparse_matrix(value: Any) -> bool:
@@ -136,7 +133,9 @@ def as_tensor(value: Any, name: str) -> Tensor:
         plain: Tensor = value.as_tensor()
         return plain
     if isinstance(value, torch.nn.Embedding):
-        value = _weight(value)
+        rows = torch.arange(value.num_embeddings, device=value.weight.device)
+        # A lookup scales rows that are too long, where they are.
+        value = value.weight if value.max_norm is None else deepcopy(value)(rows)
     if isinstance(value, Tensor):
         kind = "nested" if value.is_nested else value.layout
         if kind != torch.strided:
@@ -235,17 +234,6 @@ def _add_up(edges: Tensor, value: Tensor, num_columns: int) -> tuple[Tensor, Ten
     )
 
 
-def _weight(embedding: torch.nn.Embedding) -> Tensor:
-    """Returns what a lookup of all rows returns, and leaves the rows as they are."""
-    weight = embedding.weight.detach()
-    if embedding.max_norm is None:
-        return weight
-    ids = torch.arange(embedding.num_embeddings, device=weight.device)
-    return F.embedding(
-        ids, weight.clone(), max_norm=embedding.max_norm, norm_type=embedding.norm_type
-    )
-
-
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
@@ -279,7 +267,7 @@ def _from_array(value: Any, name: str) -> Tensor:
         raise ValueError(
             f"'{name}' needs to hold numbers in rows of one length ({error})"
         ) from None
-    if array.dtype.kind not in _NUMBERS:
+    if array.dtype.char not in _NUMBERS:
         raise ValueError(f"'{name}' needs to hold numbers (got {array.dtype})")
     if array.size == 0 and _is_sequence(value):
         array = array.astype(np.int64)  # empty lists hold no numbers that could be floats
@@ -290,12 +278,7 @@ def _from_array(value: Any, name: str) -> Tensor:
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if any(stride < 0 for stride in array.strides):
         array = array.copy()
-    try:
-        with warnings.catch_warnings():
-            # Nobody writes to what comes in, and a copy of a file in memory would be expensive.
-            warnings.filterwarnings("ignore", message=".*not writable")
-            return torch.from_numpy(array)
-    except TypeError:
-        raise ValueError(
-            f"'{name}' needs to hold numbers of at most 64 bits (got {array.dtype})"
-        ) from None
+    with warnings.catch_warnings():
+        # Nobody writes to what comes in, and a copy of a file in memory would be expensive.
+        warnings.filterwarnings("ignore", message=".*not writable")
+        return torch.from_numpy(array)

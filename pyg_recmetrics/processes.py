@@ -69,15 +69,8 @@ def fail_together() -> Iterator[None]:
 def _describe(error: BaseException) -> str:
     """The type, the message and the notes of an error, in one line."""
     notes: list[str] = getattr(error, "__notes__", [])
-    try:
-        message = str(error)
-    except Exception:  # the processes need to end, whatever the error says
-        message = "(without a message that can be read)"
-    return " ".join([f"{type(error).__name__}: {message}", *map(str, notes)])
+    return " ".join([f"{type(error).__name__}: {error}", *map(str, notes)])
 
-
-#: How many bytes of a tensor are hashed at once.
-_BYTES_AT_ONCE = 2**26
 
 #: The digests of tasks and catalogues, which several evaluations share.
 _digests: "WeakKeyDictionary[Any, bytes]" = WeakKeyDictionary()
@@ -114,7 +107,7 @@ def _add(value: object, hashed: Any) -> None:
     """Adds a value to a hash, with all that it consists of."""
     if isinstance(value, Tensor):
         hashed.update(f"{value.dtype} {list(value.shape)} ".encode())
-        _add_bytes(value.detach(), hashed)
+        hashed.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     elif hasattr(value, "to_dict"):  # a task or a catalogue, which stays what it is
         if value not in _digests:
             _digests[value] = digest(value.to_dict())
@@ -128,13 +121,3 @@ def _add(value: object, hashed: Any) -> None:
     else:
         text = repr(value).encode(errors="backslashreplace")
         hashed.update(f"{len(text)} ".encode() + text)  # `None` and zero, or `True` and one, differ
-
-
-def _add_bytes(tensor: Tensor, hashed: Any) -> None:
-    """Adds the bytes of a tensor part by part, as it may be on a device or in a file."""
-    if tensor.numel() == 0:
-        return
-    rows = tensor if tensor.dim() > 1 else tensor.reshape(-1, 1)
-    num_rows = max(1, _BYTES_AT_ONCE * rows.size(0) // (rows.numel() * rows.element_size()))
-    for part in rows.split(num_rows):
-        hashed.update(part.contiguous().cpu().flatten().view(torch.uint8).numpy())

@@ -195,8 +195,8 @@ class TestEvaluate:
         lists = torch.tensor([[0, 7, 1], [8, 0, 1]])
 
         class Model:
-            def recommend(self, src_index, dst_index, k):
-                return dst_index[lists[src_index]]
+            def recommend(self, users, k):
+                return lists[users]
 
         for recommender in (lists, dict(enumerate(lists)), Model()):
             enough = ["precision@3", "recall@3", "map@2", "ndcg@3", "mrr@3", "hit_rate@1"]

@@ -27,6 +27,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import (
     TensorLike,
     as_tensor,
+    as_values,
     is_edges_like,
     is_sparse_matrix,
     to_coordinates,
@@ -127,7 +128,10 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"are passed as (user_embedding, item_embedding))"
         )
     read = _read_mapping if isinstance(value, Mapping) else _read_frame
-    user, item, unknown = read(value, _numbers(task.user_ids), _numbers(task.item_ids))
+    users, items = (
+        {id_: number for number, id_ in enumerate(ids)} for ids in (task.user_ids, task.item_ids)
+    )
+    user, item, unknown = read(value, users, items)
     is_user = user < task.num_users
     user, item = user[is_user], item[is_user]
     is_item = item < task.num_items
@@ -158,60 +162,53 @@ def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
     Raises:
         ValueError: If there are no ids, or one of them has no vector.
     """
-    labelled = _labelled(part, what)
-    if labelled is None:
+    column = find_column(_columns_of(part), what, "id")
+    vectors = part if column is None else _read_vectors(part, what, column)
+    if not isinstance(vectors, Mapping):
         return part
     if ids is None:
         raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
-    row, vectors = labelled
-    if missing := [id_ for id_ in ids if id_ not in row]:
+    if missing := [id_ for id_ in ids if id_ not in vectors]:
         named = list_some([repr(id_) for id_ in missing])
         raise ValueError(
             f"'recommender' needs to have an embedding of every {what} of the task (got none of "
             f"{len(missing)}: {named})"
         )
-    if what == "item" and len(row) > len(ids):
+    if what == "item" and len(vectors) > len(ids):
         known = set(ids)
-        warn_of_others([id_ for id_ in row if id_ not in known], "They are never retrieved")
-    wanted = [row[id_] for id_ in ids]
-    if isinstance(vectors, np.ndarray):
-        return as_tensor(vectors[wanted], "recommender")
-    return as_tensor([vectors[place] for place in wanted], "recommender")
+        warn_of_others([id_ for id_ in vectors if id_ not in known], "They are never retrieved")
+    return as_tensor([vectors[id_] for id_ in ids], "recommender")
 
 
-def _numbers(ids: Sequence[Hashable]) -> dict[Hashable, int]:
-    return {id_: number for number, id_ in enumerate(ids)}
+def _read_vectors(given: Any, what: str, column: str) -> Mapping[Hashable, Any]:
+    frame = as_frame(given, "recommender", "evaluate")
+    ids = read_column(frame, what, column, "recommender").to_list()
+    rest = frame.select(find_vectors(frame.columns, column))
+    is_narrow = len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric()
+    rows = rest[rest.columns[0]].to_list() if is_narrow else rest.to_numpy()
+    vectors = dict(zip(ids, rows, strict=True))
+    if len(vectors) < len(ids):
+        raise ValueError(
+            f"'recommender' needs to have one embedding for every id (got {len(ids)} of "
+            f"{len(vectors)} ids)"
+        )
+    return vectors
 
 
 def _read_mapping(
     lists: Mapping[Any, Any], users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all entries, and the items that are unknown."""
-    listed = {users[id_]: _as_list(given, id_) for id_, given in lists.items() if id_ in users}
-    numbers = dict(items)
-    item = [
-        numbers.setdefault(id_, len(numbers)) for number in sorted(listed) for id_ in listed[number]
-    ]
-    user = [number for number in sorted(listed) for _ in listed[number]]
+    numbers, user, item = dict(items), list[int](), list[int]()
+    for user_id, number in users.items():
+        name = f"recommender[{user_id!r}]"
+        listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
+        if wrong := [id_ for id_ in listed if id_ != id_]:
+            raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
+        user += [number] * len(listed)
+        item += [numbers.setdefault(id_, len(numbers)) for id_ in listed]
     edges = torch.tensor([user, item], dtype=torch.long, device="cpu")
     return edges[0], edges[1], list(numbers)[len(items) :]
-
-
-def _as_list(given: Any, user_id: Hashable) -> Sequence[Hashable]:
-    # Arrays, series of pandas, and series of polars
-    as_list = getattr(given, "tolist", getattr(given, "to_list", None))
-    listed = given if as_list is None else as_list()
-    if isinstance(listed, str | bytes) or not isinstance(listed, Sequence):
-        raise TypeError(
-            f"'recommender' needs to hold a sequence of item ids for every user, best first "
-            f"(got {type(given).__name__} for {user_id!r})"
-        )
-    if wrong := [id_ for id_ in listed if not isinstance(id_, Hashable) or id_ != id_]:
-        raise ValueError(
-            f"'recommender' needs to hold item ids in the list of every user (got {wrong[0]!r} for "
-            f"{user_id!r})"
-        )
-    return listed
 
 
 def _read_frame(
@@ -259,38 +256,6 @@ def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable]) -> None:
         )
 
 
-def _labelled(part: Any, what: str) -> tuple[dict[Hashable, int], Any] | None:
-    """Returns the row of every id, and the rows; `None` if nothing is labelled by ids."""
-    if isinstance(part, Mapping):
-        return _rows([*part]), [*part.values()]
-    if hasattr(part, "columns"):
-        return _read_vectors(part, what)
-    return None
-
-
-def _rows(ids: list[Hashable]) -> dict[Hashable, int]:
-    row = _numbers(ids)
-    if len(row) < len(ids):
-        raise ValueError(
-            f"'recommender' needs to have one embedding for every id (got {len(ids)} of "
-            f"{len(row)} ids)"
-        )
-    return row
-
-
-def _read_vectors(given: Any, what: str) -> tuple[dict[Hashable, int], Any] | None:
-    column = find_column(_columns_of(given), what, "id")
-    if column is None:
-        return None
-    frame = as_frame(given, "recommender", "evaluate")
-    number, ids = look_up_ids(read_column(frame, what, column, "recommender"), {})
-    row = _rows([ids[place] for place in number.tolist()])
-    rest = frame.select(find_vectors(frame.columns, column))
-    if len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric():
-        return row, rest[rest.columns[0]].to_list()
-    return row, rest.to_numpy()
-
-
 #: Every form that can be ranked, one a line.
 FORMS = (
     "a model with recommend(edge_index, src_index, dst_index, k)",
@@ -317,38 +282,24 @@ _FUNCTION = (
 
 def _unknown_form(value: object) -> TypeError:
     """Returns the error for a value that has none of the forms."""
-    forms = "".join(f"\n  - {form}" for form in FORMS)
-    return TypeError(
-        f"'recommender' needs to be one of these (got {_describe(value)}):{forms}{_remedy(value)}"
-    )
-
-
-def _describe(value: object) -> str:
-    """Returns what a value is that cannot be asked by `recommend`."""
+    got = type(value).__name__
+    remedy = "" if type(value).__module__ == "builtins" else f"\n{_FUNCTION}"
     if isinstance(value, type):
-        return f"the class {value.__name__}"
-    is_module = isinstance(value, torch.nn.Module)
-    return type(value).__name__ + (" without a method 'recommend'" if is_module else "")
-
-
-def _remedy(value: object) -> str:
-    if isinstance(value, type):
-        return f"\nMake an object of the class first, as in {value.__name__}(...)"
-    if isinstance(value, torch.nn.Module):
-        return (
-            f"\n{_FUNCTION}"
-            f"\nFor an encoder and a decoder of pairs, encode once:"
-            f"\n  z = model.encode(data.x, data.edge_index)"
-            f"\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
-            f"\n  evaluate(PairScorer(score), data)"
-            f"\nFor two towers and the like, compute the embeddings of users and items, and write "
-            f"evaluate((user_embedding, item_embedding), data)"
+        got = f"the class {value.__name__}"
+        remedy = f"\nMake an object of the class first, as in {value.__name__}(...)"
+    elif isinstance(value, torch.nn.Module):
+        got += " without a method 'recommend'"
+        remedy += (
+            "\nFor an encoder and a decoder of pairs, encode once:"
+            "\n  z = model.encode(data.x, data.edge_index)"
+            "\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
+            "\n  evaluate(PairScorer(score), data)"
+            "\nFor two towers and the like, compute the embeddings of users and items, and write "
+            "evaluate((user_embedding, item_embedding), data)"
         )
-    return "" if type(value).__module__ == "builtins" else f"\n{_FUNCTION}"
+    forms = "".join(f"\n  - {form}" for form in FORMS)
+    return TypeError(f"'recommender' needs to be one of these (got {got}):{forms}{remedy}")
 
-
-#: Embeddings, which may be labelled by ids.
-VectorsLike: TypeAlias = TensorLike | Mapping[Any, Any] | FrameLike
 
 #: Whatever one of the :data:`DOORS` reads.
 RecommenderLike: TypeAlias = (
@@ -356,12 +307,9 @@ RecommenderLike: TypeAlias = (
     | KGEModel
     | Tensor
     | ArrayLike
-    | tuple[VectorsLike, VectorsLike]
-    | tuple[VectorsLike, VectorsLike, VectorsLike]
-    | list[TensorLike]
-    | Mapping[Any, Sequence[Hashable] | TensorLike]
+    | tuple[TensorLike | Mapping[Any, Any] | FrameLike, ...]
+    | Mapping[Any, Any]
     | FrameLike
-    | Callable[[Tensor], Tensor]
     | PairScorer
     | Recommend
 )
@@ -379,14 +327,14 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
     if not is_model(value):
         raise ValueError(
             f"'recommender' needs to be a model with a method 'recommend' for "
-            f"algorithm='recommend' (got {_describe(value)})"
+            f"algorithm='recommend' (got {type(value).__name__})"
         )
     return _ask(find_model(value), task)
 
 
 def _ask(model: FoundModel, task: RankingTask) -> Recommender:
     edges = _message_passing(model, task)
-    recommender = ModelRecommender(model.with_edges(*edges), task, "dst_index" in model.form)
+    recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
     names = ", ".join(name for name in model.form if name != "edge_weight")
     recommender.in_words = f"recommend({names}) of {model.name}"
     recommender.state = _state(model, *edges)
@@ -422,12 +370,9 @@ def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[
     state = state_of(model.recommend)
     if state is None or edges is None or not model.takes_edges:
         return state
-    if is_sparse(edges):
-        index, weight = to_coordinates(edges)
-    else:
-        index = as_tensor(edges, "edge_index")
-    state["edge_index"] = index
-    return state if weight is None else state | {"edge_weight": weight}
+    is_matrix = is_sparse(edges)
+    index, weight = to_coordinates(edges) if is_matrix else (as_tensor(edges, "edge_index"), weight)
+    return state | {"edge_index": index} | ({} if weight is None else {"edge_weight": weight})
 
 
 def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
@@ -481,12 +426,7 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
 
 def _are_embeddings(value: object) -> bool:
     """Returns whether `value` holds parts, and neither rows of numbers nor an index of faiss."""
-    if not isinstance(value, tuple | list):
-        return False
-    # Nothing else is as fast to rank, so that questions take time.
-    if value and isinstance(value[0], Tensor) and value[0].dim() == 2:
-        return not is_fitted(value)
-    return not (_is_matrix(value) or is_fitted(value))
+    return isinstance(value, tuple | list) and not (_is_matrix(value) or is_fitted(value))
 
 
 def _is_matrix(value: object) -> bool:
@@ -575,7 +515,7 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     lowest, highest = (int(bound) for bound in value.aminmax())
     if lowest < -1 or highest >= task.num_items:
         raise _wrong_numbering(value, highest, task)
-    if value.size(1) == task.num_items and _has_repeats(value, task.num_items):
+    if value.size(1) == task.num_items and _has_repeats(value):
         raise ValueError(
             f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
             f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
@@ -587,7 +527,9 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"lists, best first, but may be ranks; {_EITHER}"
         )
         return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
-    items = _items_of(value, task.num_items)
+    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
+    is_listed[value.long()] = True  # the last place is that of `-1`
+    items = is_listed[:-1].nonzero().squeeze(1)
     if begins_behind_users(items, task.num_users, task.num_items):
         warn(
             f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
@@ -618,14 +560,6 @@ def _wrong_numbering(lists: Tensor, highest: int, task: RankingTask) -> ValueErr
         f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 "
         f"(got {num_wrong} ids outside); {', and '.join(hints)}"
     )
-
-
-def _items_of(lists: Tensor, num_items: int) -> Tensor:
-    """Returns the items that any of some lists holds, in their order."""
-    is_listed = torch.zeros(num_items + 1, dtype=torch.bool, device=lists.device)
-    for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
-        is_listed[part.long()] = True  # the last place is that of `-1`
-    return is_listed[:-1].nonzero().squeeze(1)
 
 
 def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
@@ -674,15 +608,11 @@ def _are_permutations(rows: Tensor) -> bool:
     return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
-def _has_repeats(lists: Tensor, num_items: int) -> bool:
-    """Returns whether a row has an item more than once; what is outside `num_items` is none."""
+def _has_repeats(lists: Tensor) -> bool:
+    """Returns whether a row has an item more than once; `-1` is none."""
     for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
-        # Two more columns take what is no item.
-        column = part.long().clamp(-1, num_items).add_(1)
-        is_listed = column.new_zeros(part.size(0), num_items + 2, dtype=torch.bool)
-        is_listed.scatter_(1, column, True)
-        is_item = (column > 0) & (column <= num_items)
-        if bool((is_listed[:, 1:-1].sum(dim=1) < is_item.sum(dim=1)).any()):
+        item = part.sort(dim=1).values
+        if bool(((item[:, 1:] == item[:, :-1]) & (item[:, 1:] >= 0)).any()):
             return True
     return False
 
@@ -700,9 +630,9 @@ def _as_numbers(value: Any) -> Tensor:
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
-    reading = read_fitted(value, task)
-    recommender = as_recommender(reading.recommender, task)
-    recommender.in_words, recommender.state = reading.in_words, state_of(value)
+    read, in_words = read_fitted(value, task)
+    recommender = as_recommender(read, task)
+    recommender.in_words, recommender.state = in_words, state_of(value)
     if recommender.mask is not None:
         recommender.mask.allows_empty = True
     return recommender
@@ -740,10 +670,6 @@ def _is_labelled(part: object) -> bool:
     return isinstance(part, Mapping) or hasattr(part, "columns")
 
 
-def _unknown_counts(value: object, num_users: int | None) -> Counts:
-    return None, None
-
-
 class Door(NamedTuple):
     """One kind of recommender.
 
@@ -756,7 +682,7 @@ class Door(NamedTuple):
 
     is_it: Callable[[Any], object]
     read: Callable[[Any, RankingTask], Recommender]
-    counts: Callable[[Any, int | None], Counts] = _unknown_counts
+    counts: Callable[[Any, int | None], Counts] = lambda value, num_users: (None, None)
 
 
 #: All that can be ranked. The first that fits is it.

@@ -6,7 +6,7 @@ what that is. None of them imports its library: a model is known by the module o
 
 import importlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,71 +22,9 @@ _CONSEQUENCES = {
 }
 
 
-class Reading(NamedTuple):
-    """Recommender that stands for a fitted model, with a description in words.
-
-    Attributes:
-        recommender: Embeddings, a function of users, or a function `recommend(users, k)`.
-        in_words: What that is, and what is not exact about it.
-    """
-
-    recommender: Any
-    in_words: str
-
-
-class KnownRows(NamedTuple):
-    """Where a fitted model has the users and items of a task.
-
-    Attributes:
-        user: The row of every user, of shape `[num_users]`; `-1` if the model does not know one.
-        item: The row of every item, of shape `[num_items]`.
-    """
-
-    user: Tensor
-    item: Tensor
-
-    @classmethod
-    def of(
-        cls, task: RankingTask, users: Mapping[Any, int], items: Mapping[Any, int], library: str
-    ) -> "KnownRows":
-        """Looks up the original ids of a task, or its positions if it has none.
-
-        An id that is not found is looked up as text, since some libraries read all ids as text.
-
-        Args:
-            task (RankingTask): The task.
-            users (mapping): The row of each user that the model knows, by id.
-            items (mapping): The row of each item that the model knows, by id.
-            library (str): The library, for warnings and errors.
-
-        Raises:
-            ValueError: If no user or no item is known.
-        """
-        return cls(
-            _look_up(task.user_ids or range(task.num_users), users, "user", library),
-            _look_up(task.item_ids or range(task.num_items), items, "item", library),
-        )
-
-    def scores(self, scores_of: Callable[[int], Any]) -> Callable[[Tensor], Tensor]:
-        """Returns a function of the users of a task.
-
-        What the model does not know has no score, and is never retrieved.
-
-        Args:
-            scores_of (callable): Takes the row of a user, and returns the scores of all items.
-        """
-        is_known = self.item >= 0
-
-        def scores(users: Tensor) -> Tensor:
-            shape = (users.numel(), self.item.numel())
-            found = torch.full(shape, -torch.inf, dtype=torch.double, device="cpu")
-            for of_user, row in zip(found, self.user[users.cpu()].tolist(), strict=True):
-                if row >= 0:
-                    given = as_tensor(scores_of(row), "recommender").double()
-                    of_user[is_known] = given[self.item[is_known]]
-            return found.to(users.device)
-
-        return scores
+#: What a fitted model ranks by: embeddings, a function of users, or a function
+#: `recommend(users, k)`; and, in words, what that is, and what is not exact about it.
+Reading: TypeAlias = tuple[Any, str]
 
 
 def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
@@ -111,9 +49,22 @@ def name_of(model: object) -> str:
     return type(model).__name__
 
 
-def _look_up(
-    ids: Sequence[Hashable] | range, known: Mapping[Any, int], kind: str, library: str
-) -> Tensor:
+def look_up(task: RankingTask, kind: str, known: Mapping[Any, int], library: str) -> Tensor:
+    """Returns the row that a fitted model has for each user or item of a task; `-1` for none.
+
+    An id that is not found is looked up as text, since some libraries read all ids as text.
+
+    Args:
+        task (RankingTask): The task, whose positions are looked up if it has no original ids.
+        kind (str): `"user"` or `"item"`.
+        known (mapping): The row of each user or item that the model knows, by id.
+        library (str): The library, for warnings and errors.
+
+    Raises:
+        ValueError: If none is known.
+    """
+    of_users = task.user_ids or range(task.num_users)
+    ids = of_users if kind == "user" else task.item_ids or range(task.num_items)
     rows = [known.get(id_, known.get(str(id_), -1)) for id_ in ids]
     missing = [id_ for id_, row in zip(ids, rows, strict=True) if row < 0]
     if len(missing) == len(rows):
@@ -136,14 +87,40 @@ def _shown(ids: Iterable[Hashable]) -> str:
     return list_some([repr(id_) for id_ in ids])
 
 
+def scores_by_row(
+    user: Tensor, item: Tensor, scores_of: Callable[[int], Any]
+) -> Callable[[Tensor], Tensor]:
+    """Returns a function of the users of a task.
+
+    What the model does not know has no score, and is never retrieved.
+
+    Args:
+        user (torch.Tensor): The row of every user of the task, of shape `[num_users]`.
+        item (torch.Tensor): The row of every item, of shape `[num_items]`.
+        scores_of (callable): Takes the row of a user, and returns the scores of all items.
+    """
+    is_known = item >= 0
+
+    def scores(users: Tensor) -> Tensor:
+        shape = (users.numel(), item.numel())
+        found = torch.full(shape, -torch.inf, dtype=torch.double, device="cpu")
+        for of_user, row in zip(found, user[users.cpu()].tolist(), strict=True):
+            if row >= 0:
+                given = as_tensor(scores_of(row), "recommender").double()
+                of_user[is_known] = given[item[is_known]]
+        return found.to(users.device)
+
+    return scores
+
+
 def read_cornac(model: Any, task: RankingTask) -> Reading:
     """Reads a fitted model, whose users and items are found by their ids."""
     check_fitted(model.uid_map, model, "Cornac")
     # The ids of its test data are there, too, at higher rows.
     users = {id_: row for id_, row in model.uid_map.items() if model.knows_user(row)}
     items = {id_: row for id_, row in model.iid_map.items() if model.knows_item(row)}
-    rows = KnownRows.of(task, users, items, "Cornac")
-    return Reading(rows.scores(model.score), f"the scores of {name_of(model)} of Cornac")
+    rows = look_up(task, "user", users, "Cornac"), look_up(task, "item", items, "Cornac")
+    return scores_by_row(*rows, model.score), f"the scores of {name_of(model)} of Cornac"
 
 
 #: Indexes that compare every item.
@@ -184,7 +161,7 @@ def read_faiss(value: Any, task: RankingTask) -> Reading:
         return torch.as_tensor(items, device=users.device)
 
     how = "exact" if name_of(index) in _EXACT else "approximate"
-    return Reading(recommend, f"lists of {name_of(index)} of faiss, whose search is {how}")
+    return recommend, f"lists of {name_of(index)} of faiss, whose search is {how}"
 
 
 def read_implicit(model: Any, task: RankingTask) -> Reading:
@@ -192,16 +169,16 @@ def read_implicit(model: Any, task: RankingTask) -> Reading:
     if hasattr(model, "similarity"):
         check_fitted(model.similarity, model, "implicit")
         words = f"the similarities of {name_of(model)} of implicit, each seen item counted once"
-        return Reading(_of_similarities(model.similarity, task), words)
+        return (_of_similarities(model.similarity, task), words)
     if getattr(model, "approximate_recommend", False):
         words = f"lists of {name_of(model)} of implicit, whose search is approximate"
-        return Reading(_of_index(model), words)
+        return (_of_index(model), words)
     factors = getattr(model, "model", model)  # what an index was made of
     check_fitted(factors.user_factors, factors, "implicit")
     tables = (factors.user_factors, factors.item_factors)
     # Those on a GPU have a class of their own.
     user, item = (table.to_numpy() if hasattr(table, "to_numpy") else table for table in tables)
-    return Reading((user, item), f"the factors of {name_of(factors)} of implicit")
+    return (user, item), f"the factors of {name_of(factors)} of implicit"
 
 
 def _of_similarities(similarity: Any, task: RankingTask) -> Any:
@@ -236,7 +213,7 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
         TypeError: If `value` is neither.
     """
     if hasattr(value, "to_df"):  # a collection
-        return Reading(value.to_df(), "lists of LensKit by their original ids")
+        return value.to_df(), "lists of LensKit by their original ids"
     if not hasattr(value, "node"):
         raise TypeError(
             f"'recommender' needs to be a pipeline or an ItemListCollection of LensKit (got "
@@ -254,7 +231,7 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
         rows = torch.stack([scores_of(user) for user in users.tolist()])
         return rows.nan_to_num_(nan=-torch.inf).to(users.device)  # what has no number, has no score
 
-    return Reading(scores, f"the scorer of the pipeline {value.name} of LensKit")
+    return scores, f"the scorer of the pipeline {value.name} of LensKit"
 
 
 def read_lightfm(model: Any, task: RankingTask) -> Reading:
@@ -274,7 +251,7 @@ def read_lightfm(model: Any, task: RankingTask) -> Reading:
             f"  item_bias, item = model.get_item_representations(item_features)\n"
             f"  evaluate((user, item, item_bias), data)"
         )
-    return Reading((user, item, item_bias), "the embeddings and item biases of LightFM")
+    return (user, item, item_bias), "the embeddings and item biases of LightFM"
 
 
 def read_recbole(model: Any, task: RankingTask) -> Reading:
@@ -302,7 +279,7 @@ def read_recbole(model: Any, task: RankingTask) -> Reading:
         of_all: Tensor = model.full_sort_predict(interaction({model.USER_ID: users + 1}))
         return of_all.view(users.numel(), -1)[:, 1:]
 
-    return Reading(scores, f"the scores of {name_of(model)} of RecBole, without padding")
+    return scores, f"the scores of {name_of(model)} of RecBole, without padding"
 
 
 #: What adds an item bias to an inner product. The mean and the bias of a user move no item.
@@ -315,24 +292,24 @@ def read_surprise(model: Any, task: RankingTask) -> Reading:
     train = model.trainset
     users = {train.to_raw_uid(row): row for row in train.all_users()}
     items = {train.to_raw_iid(row): row for row in train.all_items()}
-    rows = KnownRows.of(task, users, items, "Surprise")
+    user_row = look_up(task, "user", users, "Surprise")
+    item_row = look_up(task, "item", items, "Surprise")
     words = f"{name_of(model)} of Surprise, not clipped to the scale of ratings"
     is_its_own = type(model).__module__.startswith("surprise.")
     if is_its_own and name_of(model) in _OF_FACTORS:
         user, item, bias = model.pu, model.qi, model.bi
         if not model.biased:
             bias = 0 * bias
-        if bool((rows.user >= 0).all() & (rows.item >= 0).all()):  # it knows all
-            return Reading(
-                (user[rows.user], item[rows.item], bias[rows.item]), f"factors of {words}"
-            )
-        return Reading(rows.scores(lambda row: item @ user[row] + bias), f"factors of {words}")
+        words = f"factors of {words}"
+        if bool((user_row >= 0).all() & (item_row >= 0).all()):  # it knows all
+            return (user[user_row], item[item_row], bias[item_row]), words
+        return scores_by_row(user_row, item_row, lambda row: item @ user[row] + bias), words
 
     def scores_of(row: int) -> list[float]:
         raw = train.to_raw_uid(row)
         return [float(model.predict(raw, id_, clip=False).est) for id_ in items]
 
-    return Reading(rows.scores(scores_of), f"predictions of {words}")
+    return scores_by_row(user_row, item_row, scores_of), f"predictions of {words}"
 
 
 #: The adapter of each library, by the name of its package.

@@ -43,14 +43,6 @@ def evaluation_mode(recommender: object) -> Iterator[None]:
             module.training = mode
 
 
-def bound_object(function: object) -> object:
-    """Returns the object whose method a function is, or else the function (or object) itself."""
-    function = _without_given(function)
-    if inspect.isroutine(function):
-        function = inspect.unwrap(function)
-    return getattr(function, "__self__", function)
-
-
 def state_of(recommender: object) -> dict[str, Tensor] | None:
     """Returns the state of all modules that are known of a recommender; `None` if they have none.
 
@@ -108,12 +100,10 @@ def _variables_of(function: Any) -> list[Any]:
 Recommend: TypeAlias = Callable[..., Tensor]
 
 #: The forms in which a `recommend` is asked, by name: as PyG does, with the weights of edges if it
-#: needs them; without its edges, which it has already; and for users, who are called so.
+#: needs them; and for users.
 _FORMS = (
     ("edge_index", "src_index", "dst_index", "k"),
     ("edge_index", "edge_weight", "src_index", "dst_index", "k"),
-    ("src_index", "dst_index", "k"),
-    ("src_index", "k"),
     ("users", "k"),
 )
 
@@ -124,10 +114,7 @@ def find_form(recommend: Recommend) -> tuple[str, ...] | None:
 
 
 def _takes(recommend: Recommend, names: tuple[str, ...]) -> bool:
-    """Returns whether a `recommend` can be asked by these names, and was not given its edges."""
-    given = recommend.keywords if isinstance(recommend, functools.partial) else {}
-    if not given.keys().isdisjoint({"edge_index", "edge_weight"}.intersection(names)):
-        return False
+    """Returns whether a `recommend` can be asked by these names."""
     try:
         signature = inspect.signature(recommend)
     except (TypeError, ValueError):  # compiled functions may have no signature
@@ -226,7 +213,8 @@ def find_model(value: object) -> FoundModel:
             f"\nFor any other, pass a function of users that returns the scores of all items, as "
             f"in evaluate(lambda users: model.scores(users), data)"
         )
-    model = bound_object(recommend)
+    original = inspect.unwrap(recommend) if inspect.isroutine(recommend) else recommend
+    model = getattr(original, "__self__", original)
     is_original = getattr(recommend, "__func__", None) is LightGCN.recommend
     return FoundModel(recommend, form, model, model if is_original else None)
 
@@ -249,15 +237,8 @@ def _find_recommend(value: object) -> Recommend | None:
     recommend: Recommend | None = getattr(unwrapped(value), "recommend", None)
     if callable(recommend):
         return recommend
-    is_named = getattr(_without_given(value), "__name__", "") == "recommend"
+    is_named = getattr(value, "__name__", "") == "recommend"
     return value if callable(value) and is_named and find_form(value) is not None else None
-
-
-def _without_given(function: object) -> object:
-    """Returns the function that arguments were given to."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
 
 
 def find_doubt(edge_index: Adj, num_users: int) -> str | None:
@@ -270,9 +251,10 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
         edge_index (torch.Tensor or SparseTensor): The edges.
         num_users (int): The number of users, who come first. Items come after them.
     """
-    edges = _to_edges(edge_index)
-    if edges is None or edges.size(1) == 0:
-        return None
+    if is_sparse(edge_index):
+        edges = to_coordinates(edge_index)[0].flip([0])  # adjacency matrices of PyG are transposed
+    else:
+        edges = as_tensor(edge_index, "edge_index")
     (from_item, to_item), is_loop = edges >= num_users, edges[0] == edges[1]
     across = [~from_item & to_item, from_item & ~to_item]
     within = [~(from_item | to_item | is_loop), from_item & to_item & ~is_loop]
@@ -296,10 +278,3 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
         f"edges between users and items in both directions, with items numbered from "
         f"'num_users' ({num_users}) on. To mend this, {'; and '.join(remedies)}"
     )
-
-
-def _to_edges(edge_index: Adj) -> Tensor | None:
-    if is_sparse(edge_index):
-        transposed, _ = to_coordinates(edge_index)  # as PyG's adjacency matrices are
-        return transposed.flip([0])
-    return as_tensor(edge_index, "edge_index") if isinstance(edge_index, Tensor) else None

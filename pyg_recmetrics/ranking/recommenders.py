@@ -289,24 +289,17 @@ class EmbeddingRecommender(ScoreRecommender):
         ranked = Entries(*chunk.truth.pairs, user.size(0))
         return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
 
-    def _tiles(self) -> Iterator[tuple[int, BoundedFactors]]:
-        if self.items_at_once >= self.items.num_items:
-            yield 0, self._all_items
-            return
+    def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
+            is_all = self.items_at_once >= self.items.num_items
             tile = slice(first, first + self.items_at_once)
-            yield first, BoundedFactors(self.items.double(tile))
+            items = self._all_items if is_all else BoundedFactors(self.items.double(tile))
+            scores = inner_product_matrix(user, items, chunk.scratch)
+            yield first, chunk.mask_(scores, -torch.inf, first)
 
     @cached_property
     def _all_items(self) -> BoundedFactors:
         return BoundedFactors(self.items.double(slice(None)))
-
-    def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
-        for first, items in self._tiles():
-            yield (
-                first,
-                chunk.mask_(inner_product_matrix(user, items, chunk.scratch), -torch.inf, first),
-            )
 
 
 class GivenScoresRecommender(ScoreRecommender):

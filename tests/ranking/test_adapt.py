@@ -325,11 +325,11 @@ class TestLists:
             ({"ann": ["999"]}, ValueError, "such as the item 100 .got no item of the task"),
             ({"ann": [999, 999]}, ValueError, "every item once for a user .* for 'ann'"),
             ({"ann": [7, 999, 7]}, ValueError, "every item once for a user .* for 'ann'"),
-            ({"ann": "999"}, TypeError, "sequence of item ids .*got str for 'ann'"),
-            ({"ann": {999}}, TypeError, "sequence of item ids .*got set for 'ann'"),
-            ({"ann": 999}, TypeError, "sequence of item ids .*got int for 'ann'"),
-            ({"ann": [[999]]}, ValueError, r"item ids .*got \[999\] for 'ann'"),
-            ({"ann": [float("nan")]}, ValueError, "item ids .*got nan for 'ann'"),
+            ({"ann": "999"}, TypeError, r"'recommender\['ann'\]' .*sequence of item ids.*got str"),
+            ({"ann": {999}}, TypeError, r"'recommender\['ann'\]' .*sequence of item ids.*got set"),
+            ({"ann": 999}, TypeError, r"'recommender\['ann'\]' .*sequence of item ids.*got int"),
+            ({"ann": [[999]]}, TypeError, r"\['ann'\]' .*item ids.*got \[999\]"),
+            ({"ann": [float("nan")]}, ValueError, r"\['ann'\]' .*item ids .got nan"),
         ],
     )
     def test_wrong_lists_are_named(self, lists, error, message):

@@ -10,7 +10,7 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, evaluate
-from pyg_recmetrics.ranking.fitted import ADAPTERS, KnownRows, is_fitted
+from pyg_recmetrics.ranking.fitted import ADAPTERS, is_fitted, look_up, scores_by_row
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
@@ -68,20 +68,20 @@ OTHERS = "ignore:Items of 'recommender' are no candidates"
 
 @pytest.mark.filterwarnings(OTHERS)
 def test_ids_are_looked_up_as_they_are_or_as_text():
-    rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, ITEMS, "L")
-    assert (rows.user.tolist(), rows.item.tolist()) == ([1, 0], [2, 1])
+    assert look_up(task(("a", "b"), (10, 30)), "user", USERS, "L").tolist() == [1, 0]
+    assert look_up(task(("a", "b"), (10, 30)), "item", ITEMS, "L").tolist() == [2, 1]
     # A number is not text if the model has both.
-    rows = KnownRows.of(task(("a", "b"), (10, 30)), USERS, {10: 5, "10": 6, "30": 7}, "L")
-    assert rows.item.tolist() == [5, 7]
+    both = {10: 5, "10": 6, "30": 7}
+    assert look_up(task(("a", "b"), (10, 30)), "item", both, "L").tolist() == [5, 7]
     # Without original ids, positions are the ids.
-    rows = KnownRows.of(task(), {0: 4, 1: 3}, {"0": 9, "1": 8}, "L")
-    assert (rows.user.tolist(), rows.item.tolist()) == ([4, 3], [9, 8])
+    assert look_up(task(), "user", {0: 4, 1: 3}, "L").tolist() == [4, 3]
+    assert look_up(task(), "item", {"0": 9, "1": 8}, "L").tolist() == [9, 8]
 
 
 def test_scores_are_those_of_the_rows():
-    rows = KnownRows(torch.tensor([1, -1, 0]), torch.tensor([2, -1, 0]))
+    user, item = torch.tensor([1, -1, 0]), torch.tensor([2, -1, 0])
     given = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    scores = rows.scores(lambda row: given[row])(torch.tensor([2, 1, 0]))
+    scores = scores_by_row(user, item, lambda row: given[row])(torch.tensor([2, 1, 0]))
     low = -torch.inf
     assert scores.tolist() == [[3.0, low, 1.0], [low, low, low], [6.0, low, 4.0]]
 
@@ -89,10 +89,10 @@ def test_scores_are_those_of_the_rows():
 @pytest.mark.filterwarnings(OTHERS)
 def test_unknown_ids_are_said_and_nothing_known_is_an_error():
     with pytest.warns(UserWarning, match=r"does not know 1 of 2 users \('c'\)\. They count as"):
-        KnownRows.of(task(("a", "c"), (10, 30)), USERS, ITEMS, "L")
+        look_up(task(("a", "c"), (10, 30)), "user", USERS, "L")
     with pytest.warns(UserWarning, match=r"does not know 1 of 2 items \(40\)\. They are never"):
-        KnownRows.of(task(("a", "b"), (10, 40)), USERS, ITEMS, "L")
+        look_up(task(("a", "b"), (10, 40)), "item", ITEMS, "L")
     with pytest.raises(
         ValueError, match=r"users of the task .*got none of 'x', 'y'.* L knows: 'a'"
     ):
-        KnownRows.of(task(("x", "y"), (10, 30)), USERS, ITEMS, "L")
+        look_up(task(("x", "y"), (10, 30)), "user", USERS, "L")
