@@ -100,7 +100,8 @@ def test_every_row_of_what_you_have_runs(first):
     namespace = dict(first[0])
     model, test = namespace["model"], namespace["test"]
     task = RankingTask.from_data(test)
-    users, items = model.get_embedding(namespace["graph"].edge_index).split([1000, 500])
+    edges = namespace["ToUndirected"]()(test).to_homogeneous().edge_index
+    users, items = model.get_embedding(edges).split([1000, 500])
     frame = pytest.importorskip("pandas").DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
     triples = torch.stack([torch.arange(40), torch.arange(40) % 3, torch.arange(40).flip(0)])
     kge = ComplEx(num_nodes=40, num_relations=3, hidden_channels=4)
