@@ -19,7 +19,7 @@ import pyg_recmetrics
 from pyg_recmetrics import RankingTask, compare, datasets, evaluate, modules, plot
 
 for name in (
-    *("matplotlib", "pandas", "polars", "narwhals", "scipy", "pyarrow", "safetensors"),
+    *("matplotlib", "pandas", "polars", "narwhals", "scipy", "pyarrow"),
     *("torchmetrics", "torch_scatter", "lightning"),
 ):
     assert importlib.util.find_spec(name) is None, name

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.command import notes, reading
 from pyg_recmetrics.command.notes import as_number, note
-from pyg_recmetrics.command.reading import Array
 from pyg_recmetrics.evaluation import evaluate as measure
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.results import EvaluationResult
@@ -33,14 +33,13 @@ def evaluate(options: Namespace) -> int:
         for kind in ("user", "item")
     }
     lists: pd.DataFrame | None = None
-    arrays: list[Array] = []
+    arrays: list[NDArray[Any]] = []
     if options.lists is not None:
         lists = _read_lists(Path(options.lists), options)
         rows = {"item": _ids_in(options.item_ids)} if options.item_ids else {}
     elif options.scores is not None:
-        scores = reading.read_array(options.scores, "score")
-        is_integer = isinstance(scores, np.ndarray) and scores.dtype.kind in "iu"
-        arrays = [np.asarray(scores, dtype=np.float64) if is_integer else scores]
+        scores = reading.read_array(options.scores)
+        arrays = [scores.astype(np.float64) if scores.dtype.kind in "iu" else scores]
         sizes = zip(("user", "item")[-scores.ndim :], scores.shape, strict=False)
         rows = {kind: _row_ids(n, kind, options.scores, options) for kind, n in sizes}
     else:
@@ -109,7 +108,7 @@ def _make_task(
 
 
 def _in_order(
-    arrays: list[Array],
+    arrays: list[NDArray[Any]],
     rows: Mapping[str, Sequence[str]],
     task: RankingTask,
     files: Mapping[str, str],
@@ -142,11 +141,11 @@ def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
     return frame[["user", "item"]].assign(rank=frame.groupby("user", sort=False).cumcount() + 1)
 
 
-def _read_vectors(kind: str, options: Namespace) -> tuple[Array, list[str]]:
+def _read_vectors(kind: str, options: Namespace) -> tuple[NDArray[Any], list[str]]:
     """Returns the embeddings of users or items, and the id of each row."""
     file = getattr(options, f"{kind}s")
     if reading.is_array_file(file):
-        array = reading.read_array(file, kind)
+        array = reading.read_array(file)
         return array, _row_ids(array.shape[0], kind, file, options)
     table = reading.read_table(Path(file))
     column = find_column(table.data.column_names, kind, "id")
@@ -169,7 +168,7 @@ def _row_ids(num_rows: int, kind: str, file: str, options: Namespace) -> list[st
 def _ids_in(file: str) -> list[str]:
     """Returns the ids in an array, or in the lines of a file."""
     if reading.is_array_file(file):
-        ids = [str(id_) for id_ in np.asarray(reading.read_array(file, "id")).tolist()]
+        ids = [str(id_) for id_ in np.asarray(reading.read_array(file)).tolist()]
     else:
         ids = Path(file).read_text(encoding="utf-8-sig").splitlines()
     if "" in ids:

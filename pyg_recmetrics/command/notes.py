@@ -89,8 +89,7 @@ def check_output(options: argparse.Namespace) -> None:
         return
     for option, given in vars(options).items():
         for value in map(str, given if isinstance(given, list) else [given]):
-            # Arrays are `FILE:NAME`, and results are `NAME=FILE`.
-            for name in (value, value.rpartition(":")[0], value.partition("=")[2]):
+            for name in (value, value.partition("=")[2]):  # results are `NAME=FILE`
                 is_input = option != "output" and name and Path(name).is_file()
                 if is_input and output.samefile(name):
                     raise ValueError(f"{output}: --output needs to be another file than {value}")

@@ -16,7 +16,7 @@ _EXIT_STATUS = """exit status:
 """
 
 _FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC. Columns are found
-by their usual names. Arrays are .npy, .npz or .safetensors; FILE:NAME names one of several.
+by their usual names. Arrays are .npy.
 """
 
 _RESULTS = "results [NAME=]FILE .."

@@ -1,11 +1,10 @@
-"""Reads files: tables by pandas and pyarrow, arrays by NumPy and safetensors."""
+"""Reads files: tables by pandas and pyarrow, arrays by NumPy."""
 
 import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -13,16 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 import pyarrow.parquet
-import torch
 from numpy.typing import NDArray
 
 from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.task.data_frames import find_column, find_vectors
-
-Array: TypeAlias = NDArray[Any] | torch.Tensor
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
@@ -195,57 +190,19 @@ def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.
 
 
 def is_array_file(file: str) -> bool:
-    """Returns whether a file, or the one in `FILE:NAME`, holds arrays, whose rows have no ids."""
-    return split_name(file)[0].suffix.lower() in (".npy", ".npz", ".safetensors")
+    """Returns whether a file holds an array, whose rows have no ids."""
+    return Path(file).suffix.lower() == ".npy"
 
 
-def split_name(file: str) -> tuple[Path, str | None]:
-    """Returns the file and the name of the array of `FILE:NAME`; `None` if there is no name."""
-    match = re.fullmatch(r"(.+\.(?:npz|safetensors)):(.+)", file, flags=re.IGNORECASE)
-    return (Path(match[1]), match[2]) if match else (Path(file), None)
-
-
-def read_array(file: str, what: str) -> Array:
-    """Reads an array. One in a `.npy` file stays there, and is read in parts.
-
-    Args:
-        file (str): The file, or `FILE:NAME` for one of its arrays.
-        what (str): What the array holds, such as `"user"`: of several arrays, it is the one with
-            this word in its name.
+def read_array(file: str) -> NDArray[Any]:
+    """Reads an array, which stays in its file, and is read in parts.
 
     Raises:
-        ImportError: If safetensors is not installed.
         OSError: If the file cannot be opened.
-        ValueError: If it is damaged, or does not say which of its arrays it is.
+        ValueError: If it is damaged.
     """
-    path, name = split_name(file)
-    suffix = path.suffix.lower()
-    with reading(path) as opened:
-        if suffix == ".safetensors":
-            return torch.as_tensor(_choose(_read_tensors(path), path, name, what))
-        loaded = np.load(path if suffix == ".npy" else opened, mmap_mode="r", allow_pickle=False)
-        is_one = isinstance(loaded, np.ndarray)
-        array: NDArray[Any] = loaded if is_one else _choose(loaded, path, name, what)
+    with reading(Path(file)):
+        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
         if array.dtype.kind not in "fiuU":
             raise ValueError(f"the array needs to hold numbers (got {array.dtype})")
         return array
-
-
-def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    with requires_package("safetensors", str(path)):
-        import safetensors.torch
-    try:
-        return dict(safetensors.torch.load_file(path))
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"the file needs to be safetensors ({error})") from None
-
-
-def _choose(arrays: Any, path: Path, given: str | None, what: str) -> Any:
-    """Returns one of several arrays: that of a name, the only one, or the one about `what`."""
-    names = [*arrays]
-    about = names if len(names) == 1 else [name for name in names if what in name.lower()]
-    chosen = about[0] if given is None and len(about) == 1 else given
-    if chosen not in names:
-        raise ValueError(f"FILE:NAME needs to say which array is meant (got {', '.join(names)})")
-    note(f"{path}: {what} from {chosen!r}")
-    return arrays[chosen]

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.command.reading import read_array, read_table, split_name
+from pyg_recmetrics.command.reading import read_array, read_table
 from pyg_recmetrics.task.data_frames import find_column, number_texts
-from tests.support.machines.missing_packages import hide_package
 
 pa = pytest.importorskip("pyarrow")
 
@@ -303,56 +302,25 @@ def test_ids_are_integers_if_all_are_written_so(written, ids):
 USERS = np.arange(6.0).reshape(3, 2)
 
 
-@pytest.mark.parametrize("file", ["both.npz", "both.npz:my_user_factors", "users.npy"])
-def test_an_array_is_found(folder, file):
-    np.savez("both.npz", my_user_factors=USERS, ItemFactors=USERS + 1)
+def test_an_array_stays_in_its_file(folder):
     np.save("users.npy", USERS)
-    assert np.array_equal(read_array(file, "user"), USERS)
-    assert isinstance(read_array("users.npy", "user"), np.memmap)  # which stays in its file
-
-
-def test_tensors_of_any_precision_are_read(folder):
-    torch = pytest.importorskip("torch")
-    files = pytest.importorskip("safetensors.torch")
-    table = torch.arange(6).reshape(3, 2).bfloat16()
-    files.save_file({"User.weight": table, "other": table + 1}, "both.safetensors")
-    assert read_array("both.safetensors", "user").equal(table)
-    assert read_array("both.safetensors:other", "user").equal(table + 1)
-
-
-def test_a_name_stands_behind_a_colon():
-    files = ["a.npz:b", "a.safetensors:b.c", "c:a.npz", "a.npy"]
-    assert [(str(path), name) for path, name in map(split_name, files)] == [
-        *(("a.npz", "b"), ("a.safetensors", "b.c"), ("c:a.npz", None), ("a.npy", None)),
-    ]
+    found = read_array("users.npy")
+    assert np.array_equal(found, USERS)
+    assert isinstance(found, np.memmap)
 
 
 @pytest.mark.parametrize(
-    ("file", "saved", "message"),
+    ("saved", "message"),
     [
-        ("bad.npz", {"a": np.array([{}], dtype=object)}, "Object arrays cannot be loaded"),
-        ("bad.npz", {"a": np.array([1j])}, r"needs to hold numbers \(got complex128\)"),
-        ("bad.npz", {"a": USERS, "b": USERS}, r"needs to say which array is meant \(got a, b\)"),
-        ("bad.npz:x", {"a": USERS}, r"needs to say which array is meant \(got a\)"),
-        ("bad.npz", b"PK\x03\x04 and no more", "not a zip file"),
-        ("bad.npz", b"user,item", "contains pickled"),
-        ("bad.safetensors", b"no tensors", "needs to be safetensors"),
+        (np.array([{}], dtype=object), "Array can't be memory-mapped"),
+        (np.array([1j]), r"needs to hold numbers \(got complex128\)"),
+        (b"user,item", "contains pickled"),
     ],
 )
-def test_what_is_no_array_is_told(folder, file, saved, message):
-    path = file.partition(":")[0]
-    if isinstance(saved, dict):
-        np.savez(path, **saved)
+def test_what_is_no_array_is_told(folder, saved, message):
+    if isinstance(saved, bytes):
+        (folder / "bad.npy").write_bytes(saved)
     else:
-        (folder / path).write_bytes(saved)
-    if path.endswith("safetensors"):
-        pytest.importorskip("safetensors")
-    with pytest.raises(ValueError, match=f"^{path}: .*{message}"):
-        read_array(file, "user")
-
-
-def test_without_safetensors_the_error_says_what_to_install(folder, monkeypatch):
-    hide_package(monkeypatch, "safetensors")
-    (folder / "a.safetensors").touch()
-    with pytest.raises(ImportError, match=r"'a.safetensors' needs safetensors: .*\[all\]'"):
-        read_array("a.safetensors", "user")
+        np.save("bad.npy", saved)
+    with pytest.raises(ValueError, match=f"^bad.npy: .*{message}"):
+        read_array("bad.npy")
