@@ -419,6 +419,15 @@ class TestEmbeddings:
         assert rank((users, items, bias), TASK, full=True).rank.tolist() == self.ranks
 
     @pytest.mark.parametrize("frame", FRAMES)
+    def test_other_columns_are_no_part_of_vectors(self, frame):
+        ids = [*TASK.item_ids]
+        titled = frame({"id": ids, "title": ["a", "b", "c"], "features": self.item.tolist()})
+        wide = {f"x{dim}": column for dim, column in enumerate(self.item.T.tolist())}
+        numbered = frame({"Unnamed: 0": [0, 1, 2], "id": ids, **wide})
+        for items in (titled, numbered):
+            assert rank((self.user, items), TASK, full=True).rank.tolist() == self.ranks
+
+    @pytest.mark.parametrize("frame", FRAMES)
     @pytest.mark.parametrize("column", ["id", "item_id"])
     def test_frames_of_vectors(self, frame, column):
         ids, vectors = [*TASK.item_ids, 7][::-1], [*self.item.tolist(), [0.0] * 4][::-1]
