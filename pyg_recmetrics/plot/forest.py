@@ -23,7 +23,7 @@ from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.notes import lift_in_words
 from pyg_recmetrics.results.result import Measured, mean_of
-from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import common_metrics, recommenders_by_name
 from pyg_recmetrics.tables import format_level, format_p
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def means(
         ['recall@2, 2 users', 'mrr@2, 2 users']
     """
     data_sets: Mapping[str, Mapping[str, Measured]] = (
-        results if isinstance(results, Benchmark) else {"": one_or_recommenders_by_name(results)}
+        results
+        if isinstance(results, Benchmark)
+        else {"": recommenders_by_name(results, or_one=True)}
     )
     every = [result for by_name in data_sets.values() for result in by_name.values()]
     asked = common_metrics(all_runs(every)) if metrics is None else parse_all(metrics)

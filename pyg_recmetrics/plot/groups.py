@@ -21,7 +21,7 @@ from pyg_recmetrics.plot.picture import (
 from pyg_recmetrics.plot.style import GREY
 from pyg_recmetrics.results.counts import those_who
 from pyg_recmetrics.results.result import common_popularity, exposure_of
-from pyg_recmetrics.results.runs import one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def distribution(
         >>> axes.get_xlabel()
         'recall@2'
     """
-    by_name = one_or_recommenders_by_name(results)
+    by_name = recommenders_by_name(results, or_one=True)
     axes, num_users = axes_for(ax), []
     for look, result in with_looks(by_name):
         values = result.values_of(metric)
@@ -121,7 +121,7 @@ def metric_by_degree(
         >>> [label.get_text() for label in axes.get_xticklabels()]
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
-    by_name, metric = one_or_recommenders_by_name(results), parse(metric)
+    by_name, metric = recommenders_by_name(results, or_one=True), parse(metric)
     if any(str(metric) not in result.per_user for result in all_runs(by_name.values())):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
@@ -191,7 +191,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
         >>> axes.get_ylabel()
         'users per item'
     """
-    by_name, k = one_or_recommenders_by_name(results), check_positive_integer(k, "k")
+    by_name, k = recommenders_by_name(results, or_one=True), check_positive_integer(k, "k")
     runs = all_runs(by_name.values())
     popularity = common_popularity(runs, "long_tail")
     ends = _ends_of_groups(popularity.numel())

@@ -17,7 +17,7 @@ from pyg_recmetrics.plot.picture import (
 )
 from pyg_recmetrics.results import History
 from pyg_recmetrics.results.result import mean_of
-from pyg_recmetrics.results.runs import one_or_by_name, one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import by_name, recommenders_by_name
 from pyg_recmetrics.tables import format_level
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def metric_at_k(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('k', 'recall@k')
     """
-    by_name = one_or_recommenders_by_name(results)
+    by_name = recommenders_by_name(results, or_one=True)
     if "@" in str(metric):
         raise ValueError(
             f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
@@ -124,7 +124,7 @@ def precision_recall_curve(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('recall@k', 'precision@k')
     """
-    by_name = one_or_recommenders_by_name(results)
+    by_name = recommenders_by_name(results, or_one=True)
     cut_offs = cut_offs_of(by_name.values(), max_k)
     marked = [place for place, k in enumerate(cut_offs) if k in _MARKED]
     axes, furthest, num_users = axes_for(ax), [(0.0, 0.0)], []
@@ -187,20 +187,22 @@ def history(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('epoch', 'mrr@3')
     """
-    by_name = one_or_by_name(histories, History, "'History'", "histories")
-    first = next(iter(by_name.values()))
+    trainings = by_name(histories, History, "'History'", "histories", or_one=True)
+    first = next(iter(trainings.values()))
     metric = first.monitor if metric is None else parse(metric)
-    if any(str(metric) not in means for each in by_name.values() for means in each):
+    if any(str(metric) not in means for each in trainings.values() for means in each):
         raise ValueError(f"'metric' needs to be one that was evaluated (got '{metric}')")
     step = 1 if every is None else check_positive_integer(every, "every")
     first_x = 0 if every is None else step
     axes = axes_for(ax)
-    for look, each in with_looks(by_name):
+    for look, each in with_looks(trainings):
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
     _count(axes)
-    note = f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in by_name.values()}))}"
+    note = (
+        f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in trainings.values()}))}"
+    )
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
 
 

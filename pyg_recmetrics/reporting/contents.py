@@ -17,7 +17,7 @@ from pyg_recmetrics.plot.picture import all_runs
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import compare_on_each
 from pyg_recmetrics.results.result import Measured
-from pyg_recmetrics.results.runs import common_metrics, one_or_recommenders_by_name
+from pyg_recmetrics.results.runs import common_metrics, recommenders_by_name
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
@@ -118,7 +118,7 @@ def read_contents(
         data_sets = results
         options = {"deterministic": results.deterministic, "level": results.level}
     if [*data_sets] == [""]:
-        recommenders = one_or_recommenders_by_name(data_sets[""])
+        recommenders = recommenders_by_name(data_sets[""], or_one=True)
         check_same_task({name: result.runs[0] for name, result in recommenders.items()})
         checked = None if split is None else _check_split(split, Contents(recommenders).first)
         compared = _compared(recommenders, comparison, options)

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, TypeAlias
 
 import torch
@@ -28,7 +28,6 @@ from pyg_recmetrics.results.estimates import (
 from pyg_recmetrics.results.notes import (
     NUM_CLAIMED,
     caution,
-    caution_on_persons,
     clauses,
     describe_samples,
     lift_in_words,
@@ -41,15 +40,13 @@ from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
     are_copies,
-    check_users_in_common,
-    common_metrics,
+    check_comparable,
     every_run,
+    metrics_in_common,
     read_name,
     recommenders_by_name,
     results_of,
-    samples_of,
 )
-from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p, to_data_frame
 
@@ -247,17 +244,10 @@ def is_higher_better(metric: str) -> bool:
     return parse(metric).definition.higher_is_better
 
 
-def _goodness(metric: str, mean: float) -> float:
-    """Returns a number that is higher for better means."""
-    return mean if is_higher_better(metric) else -mean
-
-
-def difference_of(
-    metric: Metric, names: tuple[str, str], both: Sequence[Measured], alpha: float
+def _difference_of_all(
+    metric: Metric, names: tuple[str, str], both: Sequence[Measured]
 ) -> PairedDifference:
-    """Returns the difference of two recommenders, whichever kind of metric it is, untested."""
-    if all(has_rows(recommender, metric) for recommender in both):
-        return Pair.of(metric, names, both).row(alpha)
+    """Returns the difference of two recommenders in a metric of all users together."""
     mean_a, mean_b = (recommender.estimate_of(metric).value for recommender in both)
     difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
     lift = _lift(metric, min(mean_a, mean_b), mean_b, difference)
@@ -432,7 +422,12 @@ class Comparison(Rows[PairedDifference]):
                 for row in rows
                 if name in (row.a, row.b)
             ]
-            rows.sort(key=lambda row: (kept.index(row.metric), -_goodness(row.metric, row.mean_b)))
+            rows.sort(
+                key=lambda row: (
+                    kept.index(row.metric),
+                    -row.mean_b if is_higher_better(row.metric) else row.mean_b,
+                )
+            )
         if not rows:
             raise ValueError(
                 f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
@@ -478,10 +473,9 @@ class Comparison(Rows[PairedDifference]):
         return "*" if self.covers_training(difference) else "(*)"
 
     def _turned(self, row: PairedDifference) -> PairedDifference:
-        names, metric = (row.b, row.a), parse(row.metric)
-        both = [self._recommenders[name] for name in names]
+        question = parse(row.metric), (row.b, row.a)
         opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
-        return difference_of(metric, names, both, self.protocol.alpha)._replace(
+        return _test(question, self._recommenders, self.protocol)[0]._replace(
             p_value=row.p_value,
             p_adjusted=row.p_adjusted,
             verdict=opposite.get(row.verdict, row.verdict),
@@ -606,10 +600,11 @@ def compare(
     """
     check_scipy("compare")
     recommenders = _comparable(results)
-    asked = _metrics(metrics, recommenders)
+    runs = list(every_run(recommenders).values())
+    asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
     protocol = _protocol(recommenders, equivalence, deterministic, level, trials)
     pairs = _pairs(list(recommenders), baseline)
-    return _judge([_Tests(recommenders, protocol, list(product(asked, pairs)))])[0]
+    return _judge([(recommenders, protocol, list(product(asked, pairs)))])[0]
 
 
 def compare_on_each(
@@ -634,7 +629,7 @@ def compare_on_each(
     for data_set, questions in asked.items():
         recommenders = _comparable(results[data_set])
         known = [name for name in deterministic if str(name) in recommenders]
-        tested.append(_Tests(recommenders, _protocol(recommenders, None, known, level), questions))
+        tested.append((recommenders, _protocol(recommenders, None, known, level), questions))
     return dict(zip(asked, _judge(tested), strict=True))
 
 
@@ -661,8 +656,7 @@ def _comparable(results: Mapping[str, Runnable]) -> dict[str, Measured]:
     recommenders = recommenders_by_name(results)
     if len(recommenders) < 2:
         raise ValueError(f"'results' needs to hold at least two results (got {len(recommenders)})")
-    check_same_task(every_run(recommenders))
-    check_users_in_common(every_run(recommenders))
+    check_comparable(every_run(recommenders))
     return recommenders
 
 
@@ -685,7 +679,8 @@ def _protocol(
         if run.num_calls > 1
     ]
     nouns = next(iter(recommenders.values())).nouns
-    remarks.append(describe_samples(samples_of(recommenders), nouns))
+    samples = {name: run._sampled for name, run in every_run(recommenders).items()}
+    remarks.append(describe_samples(samples, nouns))
     return Protocol(
         check_level(level),
         None if equivalence is None else Equivalence.of(equivalence),
@@ -707,81 +702,50 @@ def _read_trials(
     }
 
 
-@dataclass(frozen=True)
-class _Tests:
-    """The tests of pairs of recommenders, before they are corrected.
-
-    Attributes:
-        recommenders (mapping): The recommenders by name.
-        protocol (Protocol): How they are tested.
-        asked (sequence): Metrics, each with the names of two recommenders.
-        rows (list): The differences.
-        of_equivalence (list): The p-value of the equivalence of each; `NaN` without one.
-        bases (list): What the interval of each rests on.
-        warnings (list): What is to be warned of.
-    """
-
-    recommenders: Mapping[str, Measured]
-    protocol: Protocol
-    asked: Sequence[Question]
-    rows: list[PairedDifference] = field(default_factory=list)
-    of_equivalence: list[float] = field(default_factory=list)
-    bases: list[Basis] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for metric, (a, b) in self.asked:
-            self._test(metric, (a, b), (self.recommenders[a], self.recommenders[b]))
-
-    def _test(self, metric: Metric, names: tuple[str, str], both: Sequence[Measured]) -> None:
-        alpha = self.protocol.alpha
-        if not all(has_rows(each, metric) for each in both):
-            self._add(difference_of(metric, names, both, alpha))
-            return
-        pair = Pair.of(metric, names, both)
-        self.bases.append(pair.basis)
-        has_test = pair.estimate.has_interval
-        if has_test and (note := caution_on_persons(pair.sample, self.protocol.nouns.drawn)):
-            self.warnings.append(note)
-        if not has_test:
-            self._add(pair.row(alpha))
-            return
-        equivalence = self.protocol.equivalence
-        p_of_equivalence = math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
-        self._add(pair.row(alpha)._replace(p_value=pair.p_value), p_of_equivalence)
-
-    def _add(self, row: PairedDifference, p_of_equivalence: float = math.nan) -> None:
-        self.rows.append(row)
-        self.of_equivalence.append(p_of_equivalence)
+def _test(
+    question: Question, recommenders: Mapping[str, Measured], protocol: Protocol
+) -> tuple[PairedDifference, float, Basis | None]:
+    """Returns a difference, the p-value of its equivalence, and what its interval rests on."""
+    metric, names = question
+    both = [recommenders[name] for name in names]
+    if not all(has_rows(each, metric) for each in both):
+        return _difference_of_all(metric, names, both), math.nan, None
+    pair = Pair.of(metric, names, both)
+    row, equivalence = pair.row(protocol.alpha), protocol.equivalence
+    if not pair.estimate.has_interval:
+        return row, math.nan, None
+    p_of_equivalence = math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
+    return row._replace(p_value=pair.p_value), p_of_equivalence, pair.basis
 
 
-def _judge(tested: Sequence[_Tests]) -> list[Comparison]:
-    """Corrects the p-values of all tests together, and says what they tell."""
-    rows = [row for each in tested for row in each.rows]
-    of_equivalence = [p for each in tested for p in each.of_equivalence]
-    judged = iter(zip(holm([row.p_value for row in rows]), holm(of_equivalence), strict=True))
-    if warnings := [warning for each in tested for warning in each.warnings]:
-        warn(warnings[0])
-    of_tests = [row for row in rows if not math.isnan(row.p_value)]
-    return [
-        Comparison(
-            [_with_verdict(row, *next(judged), each.protocol.alpha) for row in each.rows],
-            replace(
-                each.protocol,
-                caution=caution(
-                    each.bases,
-                    each.protocol.nouns.means,
-                    each.protocol.nouns.drawn,
-                    are_differences=True,
-                ),
-                num_tests=len(of_tests),
-                num_tested_metrics=len({row.metric for row in of_tests}),
-                num_data_sets=len(tested),
-            ),
-            each.recommenders,
-        )
-        for each in tested
+def _judge(
+    asked: Sequence[tuple[Mapping[str, Measured], Protocol, Sequence[Question]]],
+) -> list[Comparison]:
+    """Tests recommenders on each of several data sets, and corrects all p-values together."""
+    tested = [
+        [_test(question, recommenders, protocol) for question in questions]
+        for recommenders, protocol, questions in asked
     ]
+    rows, of_equivalence, _ = zip(*chain.from_iterable(tested), strict=True)
+    judged = iter(zip(holm([row.p_value for row in rows]), holm(of_equivalence), strict=True))
+    of_tests = [row for row in rows if not math.isnan(row.p_value)]
+    found, few_persons = [], []
+    for (recommenders, protocol, _), tests in zip(asked, tested, strict=True):
+        bases = [basis for _, _, basis in tests if basis is not None]
+        nouns = protocol.nouns
+        few_persons += [few for basis in bases if (few := basis.few_persons(nouns.drawn))]
+        protocol = replace(
+            protocol,
+            caution=caution(bases, nouns.means, nouns.drawn, are_differences=True),
+            num_tests=len(of_tests),
+            num_tested_metrics=len({row.metric for row in of_tests}),
+            num_data_sets=len(tested),
+        )
+        judged_rows = [_with_verdict(row, *next(judged), protocol.alpha) for row, *_ in tests]
+        found.append(Comparison(judged_rows, protocol, recommenders))
+    if few_persons:
+        warn(f"intervals may be too narrow: {few_persons[0]}")
+    return found
 
 
 def _with_verdict(
@@ -804,14 +768,3 @@ def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
         return list(combinations(names, 2))
     baseline = read_name(baseline, "baseline", names)
     return [(name, baseline) for name in names if name != baseline]
-
-
-def _metrics(
-    metrics: str | Metric | Iterable[str | Metric] | None, recommenders: Mapping[str, Measured]
-) -> tuple[Metric, ...]:
-    if metrics is not None:
-        return parse_all(metrics)
-    runs = list(every_run(recommenders).values())
-    if not (common := common_metrics(runs)):
-        raise ValueError(f"'results' needs to have metrics in common (got {list(map(list, runs))})")
-    return common

@@ -39,6 +39,9 @@ from pyg_recmetrics.version import __version__
 #: For as many pairs as this, a printed table ends with a sentence on each.
 NUM_CLAIMED = 6
 
+#: What is said where a recommender has two runs.
+ON_TWO_RUNS = "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
+
 
 def note_on_lists(ranked: RankedEdges, metrics: Iterable[Metric], users: str) -> str | None:
     """Returns the line that says what lists lack; `None` if nothing, or if there are none."""
@@ -193,11 +196,6 @@ def note_on_copies(num_results: int, num_runs: int, name: str = "") -> str | Non
         f"{num_results} runs{of} are {same}: is the seed set inside? They count as "
         f"{'one' if num_runs == 1 else num_runs}"
     )
-
-
-def note_on_few_runs() -> str:
-    """Returns what is said where a recommender has two runs."""
-    return "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
 
 
 def note_on_intervals(level: float, person: Tensor | None, nouns: Nouns, num_runs: int = 1) -> str:
@@ -611,7 +609,7 @@ def _on_what_is_missing(
             f"covered"
         )
     if FEW_RUNS in protocol.num_runs.values():
-        yield note_on_few_runs()
+        yield ON_TWO_RUNS
     if trials := note_on_trials(protocol.trials):
         yield trials
     yield from protocol.remarks

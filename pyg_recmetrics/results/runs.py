@@ -16,16 +16,15 @@ from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample, check_scipy
 from pyg_recmetrics.results.notes import (
+    ON_TWO_RUNS,
     caution,
     describe_samples,
     note_on_copies,
-    note_on_few_runs,
     note_on_intervals,
     notes_on_sources,
 )
 from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
-from pyg_recmetrics.results.same_task import check_same_task, is_of_same_task, is_same
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
 
@@ -33,8 +32,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def check_users_in_common(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if there is no user whom all results have ranked."""
+def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
+    """Raises if results are of different tasks, or there is no user whom all have ranked."""
+    check_same_task(results)
     ranked = [result.ranked.users for result in results.values()]
     some = [users.cpu() for users in ranked if users is not None]
     if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
@@ -82,8 +82,6 @@ class Runs(Measured, Rows[EvaluationResult]):
 
     Args:
         results (sequence of EvaluationResult): The results, at least two.
-        trials (int, optional): In how many trials the recommender was tuned, see
-            :meth:`EvaluationResult.with_trials`. (default: `None`, as the results say)
 
     Attributes:
         metrics (tuple of Metric): The metrics that all results have.
@@ -117,20 +115,13 @@ class Runs(Measured, Rows[EvaluationResult]):
         more runs would help most for recall@5
     """
 
-    def __init__(self, results: Iterable[EvaluationResult], *, trials: int | None = None) -> None:
+    def __init__(self, results: Iterable[EvaluationResult]) -> None:
         check_scipy("Runs")
         self._rows = _read_results(results)
-        if trials is not None:
-            self._rows = tuple(result.with_trials(trials) for result in self)
         if len(self) < 2:
             raise ValueError(f"'results' needs to hold at least two (got {len(self)})")
-        check_same_task({f"run {i}": result for i, result in enumerate(self, start=1)})
-        self.metrics = common_metrics(self)
-        if not self.metrics:
-            raise ValueError(
-                f"'results' needs to have metrics in common (got {list(map(list, self))})"
-            )
-        check_users_in_common({f"run {i}": result for i, result in enumerate(self, start=1)})
+        check_comparable({f"run {i}": result for i, result in enumerate(self, start=1)})
+        self.metrics = metrics_in_common(self)
         self._runs = _different(self)
         if note := note_on_copies(len(self), len(self.runs)):
             warn(note)
@@ -308,7 +299,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         yield f"{number}; sd: standard deviation of their means; se: standard error"
         if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
             yield f"se runs -: not told from zero by {num_runs} runs"
-        yield note_on_few_runs() if num_runs == FEW_RUNS else None
+        yield ON_TWO_RUNS if num_runs == FEW_RUNS else None
         yield from notes_on_sources(estimates)
         yield self._note_on_sample()
 
@@ -348,10 +339,10 @@ def _different(results: Iterable[EvaluationResult]) -> tuple[EvaluationResult, .
 
 def are_copies(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
     """Returns whether the runs of two recommenders are the same, one by one."""
-    if len(runs) != len(others):
-        return False
-    pairs = list(zip(runs, others, strict=True))
-    return all(is_of_same_task(*pair) and _is_copy(*pair) for pair in pairs)
+    return len(runs) == len(others) and all(
+        _is_copy(*pair) and not differences_of_task(*pair)
+        for pair in zip(runs, others, strict=True)
+    )
 
 
 def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
@@ -388,20 +379,6 @@ def _ranks(ranked: RankedEdges, users: Tensor, depth: int | None) -> Tensor:
     return by_item[:, by_item[0].argsort(stable=True)]
 
 
-def as_measured(results: Runnable) -> Measured:
-    """Returns the only result of a recommender, or all of its runs.
-
-    Raises:
-        ImportError: If there are several runs, and scipy is not installed.
-        TypeError: If something is not an `EvaluationResult`.
-        ValueError: If there is none, or they are of different tasks or have no metric in common.
-    """
-    if isinstance(results, Measured):
-        return results
-    found = _read_results(results)
-    return found[0] if len(found) == 1 else Runs(found)
-
-
 def results_of(recommender: Measured) -> tuple[EvaluationResult, ...]:
     """Returns all results of a recommender, those of equal rankings among them."""
     return tuple(recommender) if isinstance(recommender, Runs) else recommender.runs
@@ -414,11 +391,6 @@ def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResul
         for name, recommender in recommenders.items()
         for number, run in enumerate(recommender.runs, start=1)
     }
-
-
-def samples_of(recommenders: Mapping[str, Measured]) -> dict[str, Sampling | None]:
-    """Returns how the users of all runs were drawn; `None` for a run that ranked all."""
-    return {name: run._sampled for name, run in every_run(recommenders).items()}
 
 
 def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
@@ -449,40 +421,17 @@ def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
     )
 
 
+def metrics_in_common(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
+    """Returns the metrics that all results have, and raises if there are none."""
+    if not (common := common_metrics(results)):
+        raise ValueError(
+            f"'results' needs to have metrics in common (got {list(map(list, results))})"
+        )
+    return common
+
+
 #: What a recommender may be called. A number is the name that it prints as.
 Name: TypeAlias = str | int | float
-
-#: What a recommender has: one run, or several.
-RUNNABLE = (Measured | Sequence, "'EvaluationResult' or 'Runs'")
-
-
-def by_name(results: Any, kinds: Any, what: str, argument: str = "results") -> dict[str, Any]:
-    """Returns what a mapping holds by name.
-
-    Args:
-        results (Any): What the caller gave.
-        kinds (type or types.UnionType): What the mapping has to hold.
-        what (str): What the error calls these types.
-        argument (str): The name of the argument.
-
-    Raises:
-        TypeError: If it is no mapping, a name is neither a string nor a number, or something has
-            another type.
-        ValueError: If it is empty, or two names print alike.
-    """
-    return _read(results, kinds, what, argument, f"{argument} by name")
-
-
-def one_or_by_name(
-    results: Any, kinds: Any, what: str, argument: str = "results"
-) -> dict[str, Any]:
-    """Returns what a mapping holds by name, or a single object without a name.
-
-    Arguments and errors are those of :func:`by_name`.
-    """
-    if isinstance(results, kinds):
-        return {"": results}
-    return _read(results, kinds, what, argument, f"one {what}, or {argument} by name")
 
 
 def read_name(name: Name, argument: str, names: Sequence[str]) -> str:
@@ -494,11 +443,30 @@ def read_name(name: Name, argument: str, names: Sequence[str]) -> str:
     return check_choice(str(name) if isinstance(name, Name) else name, argument, names)
 
 
-def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> dict[str, Any]:
+def by_name(
+    results: Any, kinds: Any, what: str, argument: str = "results", *, or_one: bool = False
+) -> dict[str, Any]:
+    """Returns what a mapping holds by name.
+
+    Args:
+        results (Any): What the caller gave.
+        kinds (type or types.UnionType): What the mapping has to hold.
+        what (str): What the error calls these types.
+        argument (str): The name of the argument.
+        or_one (bool, optional): Whether it may be a single object, which has no name.
+            (default: `False`)
+
+    Raises:
+        TypeError: If it is no mapping, a name is neither a string nor a number, or something has
+            another type.
+        ValueError: If it is empty, or two names print alike.
+    """
+    if or_one and isinstance(results, kinds):
+        return {"": results}
     if not isinstance(results, Mapping) or isinstance(results, EvaluationResult):
         raise TypeError(
-            f"'{argument}' needs to be {wanted}, as in {{'A': a, 'B': b}} "
-            f"(got {type(results).__name__})"
+            f"'{argument}' needs to be {f'one {what}, or ' if or_one else ''}{argument} by name, "
+            f"as in {{'A': a, 'B': b}} (got {type(results).__name__})"
         )
     if not results:
         raise ValueError(f"'{argument}' needs to hold at least one {what} (got none)")
@@ -517,12 +485,24 @@ def _read(results: Any, kinds: Any, what: str, argument: str, wanted: str) -> di
     return named
 
 
-def recommenders_by_name(results: Mapping[str, Runnable]) -> dict[str, Measured]:
-    """Returns recommenders with one run or several by name."""
-    return {name: as_measured(found) for name, found in by_name(results, *RUNNABLE).items()}
+def recommenders_by_name(
+    results: Runnable | Mapping[str, Runnable], *, or_one: bool = False
+) -> dict[str, Measured]:
+    """Returns recommenders with one run or several by name; a single one has no name.
+
+    Raises:
+        ImportError: If there are several runs, and scipy is not installed.
+        TypeError: If something is not an `EvaluationResult`.
+        ValueError: If one has no run, or its runs are of different tasks or have no metric in
+            common.
+    """
+    found = by_name(results, Measured | Sequence, "'EvaluationResult' or 'Runs'", or_one=or_one)
+    return {name: _as_measured(runs) for name, runs in found.items()}
 
 
-def one_or_recommenders_by_name(results: Runnable | Mapping[str, Runnable]) -> dict[str, Measured]:
-    """Returns recommenders with one run or several by name; a single one has no name."""
-    found = one_or_by_name(results, *RUNNABLE)
-    return {name: as_measured(result) for name, result in found.items()}
+def _as_measured(results: Runnable) -> Measured:
+    """Returns the only result of a recommender, or all of its runs."""
+    if isinstance(results, Measured):
+        return results
+    found = _read_results(results)
+    return found[0] if len(found) == 1 else Runs(found)

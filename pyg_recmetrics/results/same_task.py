@@ -12,30 +12,20 @@ from pyg_recmetrics.task.edges import coalesce_truth
 def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
     """Raises if results are of different tasks, or measured in a way that moves their numbers."""
     (first_name, first), *others = by_name.items()
-    identity, details = _identity(first), _details(first)
     for name, result in others:
-        if differing := _differing(identity, details, result):
+        if differing := differences_of_task(first, result):
             raise ValueError(
                 f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
                 f"differ in {', '.join(sorted(differing))})"
             )
 
 
-def is_of_same_task(result: EvaluationResult, other: EvaluationResult) -> bool:
-    """Returns whether two results are of the same task, and measured alike."""
-    return result is other or not _differing(_identity(result), _details(result), other)
-
-
-def _differing(
-    identity: Mapping[str, object], details: Mapping[str, object], result: EvaluationResult
-) -> list[str]:
-    """Returns in what a result differs from one with such an identity and such details."""
-    other, other_details = _identity(result), _details(result)
-    differing = [
-        key for key in {**identity, **other} if not is_same(identity.get(key), other.get(key))
-    ]
-    both = details.keys() & other_details.keys()
-    return differing + [key for key in both if not is_same(details[key], other_details[key])]
+def differences_of_task(first: EvaluationResult, second: EvaluationResult) -> list[str]:
+    """Returns in what the tasks of two results differ, or how these are measured."""
+    a, b = _identity(first), _identity(second)
+    differing = [key for key in a | b if not is_same(a.get(key), b.get(key))]
+    a, b = _details(first), _details(second)
+    return differing + [key for key in a.keys() & b.keys() if not is_same(a[key], b[key])]
 
 
 def _details(result: EvaluationResult) -> dict[str, object]:

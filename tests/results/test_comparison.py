@@ -21,7 +21,7 @@ from pyg_recmetrics.results import Protocol, estimates
 from pyg_recmetrics.results.comparison import Comparison, Pair
 from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.notes import caution, notes_on_comparison
-from pyg_recmetrics.results.runs import as_measured
+from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.machines.missing_packages import hide_package
@@ -819,7 +819,7 @@ def run(task, seed, metrics=METRICS_OF_SAME_NUMBERS, skill=0.0):
 
 
 def check(comparison, results):
-    comparison.check_results({name: as_measured(found) for name, found in results.items()})
+    comparison.check_results(recommenders_by_name(results))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from pyg_recmetrics import (
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.results.estimates import Sample, difference_of_users, mean_of_users
 from pyg_recmetrics.results.result import exposure_of
-from pyg_recmetrics.results.runs import one_or_recommenders_by_name, recommenders_by_name
+from pyg_recmetrics.results.runs import recommenders_by_name
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import margin_over_runs
 
@@ -543,5 +543,5 @@ def test_a_recommender_has_one_run_or_several():
     found = recommenders_by_name({"one": RESULT, "list": [RESULT], "two": [RESULT, RESULT]})
     assert found["one"] is found["list"] is RESULT
     assert isinstance(found["two"], Runs)
-    assert one_or_recommenders_by_name(found["two"]) == {"": found["two"]}
-    assert one_or_recommenders_by_name(RESULT) == {"": RESULT}
+    assert recommenders_by_name(found["two"], or_one=True) == {"": found["two"]}
+    assert recommenders_by_name(RESULT, or_one=True) == {"": RESULT}
