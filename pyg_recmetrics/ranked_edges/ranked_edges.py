@@ -490,7 +490,11 @@ class RankedEdges:
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
         fields = _of_edges(vars(self) | known, rows)
         user, item = fields["edge_label_index"]
-        origin = dataclasses.replace(self.origin, listed=None)  # as there are no lists
+        origin = self.origin
+        if origin.listed is not None:  # the lists themselves are left out, but not their length
+            is_listed = (self.rank < NOT_RETRIEVED)[rows]
+            listed = [without_others(num, user, is_listed) for num in origin.listed.unbind(1)]
+            origin = dataclasses.replace(origin, listed=torch.stack(listed, dim=1))
         if origin.num_masked is not None:
             is_masked = _is_masked(self)[rows]
             origin = dataclasses.replace(
@@ -749,7 +753,7 @@ def length_of_lists(ranked: RankedEdges, k: int) -> Tensor:
 
 def num_with_other_places(ranked: RankedEdges) -> int:
     """Returns how many users with truth have places in their lists that hold no candidate."""
-    if ranked.origin.listed is None:
+    if ranked.origin.listed is None or ranked.origin.user_of_row is not None:
         return 0
     listed = Listed(*ranked.origin.listed[ranked.degree > 0].unbind(1))
     return int((listed.length > listed.num_items).sum())
