@@ -348,6 +348,7 @@ def test_lists_need_to_go_as_deep_as_edges_can_be_moved_up():
     evaluate(lists, few, ["hit_rate@2", "mrr"], per="edge")
 
 
+@pytest.mark.filterwarnings("ignore:.*gives too few items")
 def test_the_list_of_an_edge_is_as_long_as_without_other_truth():
     truth = torch.tensor([[0, 0, 1], [2, 5, 1]])
     task = RankingTask(truth, num_users=2, num_items=9)
