@@ -136,10 +136,9 @@ def check_users(case, ranked):
     is_evaluated = [user in set(task.evaluated) for user in range(task.num_users)]
     _same("is_evaluated", evaluated_mask(ranked).tolist(), is_evaluated)
     assert (ranked.users is None) == all(is_evaluated), "users"
-    if case.knows_candidates:
-        num_candidates = [len(items) for items in case.candidates]
-        _same("num_candidates", ranked.num_candidates.tolist(), num_candidates)
-        _same("depth", ranked.depth, None if case.is_complete else case.depth)
+    num_candidates = [len(items) for items in case.candidates]
+    _same("num_candidates", ranked.num_candidates.tolist(), num_candidates)
+    _same("depth", ranked.depth, None if case.is_complete else case.depth)
     if case.scores is not None:
         is_constant = [
             any(
