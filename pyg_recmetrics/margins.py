@@ -223,6 +223,7 @@ class Frame:
             catalogue=self.catalogue,
             num_above=above,
             num_tied=torch.zeros_like(above),
+            is_candidate=self.task.is_candidate,
         )
         return ~self.measure(metric, perfect)[self.order.with_truth].isnan()
 

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics import metrics
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.ranks import Ranks
@@ -18,10 +17,8 @@ from pyg_recmetrics.kernels.fast import rounded_items, searching
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, GivenScores, Search
-from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
-    candidates_of,
     ranked_edges,
     sources,
     ties,
@@ -31,10 +28,9 @@ from pyg_recmetrics.ranking import adapt, algorithms, recommenders
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule
-from pyg_recmetrics.results import archive, result
+from pyg_recmetrics.results import archive
 from pyg_recmetrics.task import edges, preparation
-from tests.support.cases.strategies import cases
-from tests.support.references import naive, oracle
+from tests.support.references import oracle
 from tests.support.tools import fuzz
 
 #: Within how many cases each defect has to be found.
@@ -90,25 +86,6 @@ def test_the_oracle_rounds_as_processors_do(number):
     whole, below = number.as_integer_ratio()
     rounded = oracle.rounded_to_single(whole, 1 - below.bit_length())
     assert rounded == torch.tensor(number, dtype=torch.double).float().item()
-
-
-@given(case=cases(), k=st.integers(1, 9))
-def test_the_oracle_measures_as_naive_loops_do(case, k):
-    given = oracle.Task(case.num_users, case.num_items, case.truth, case.weights, case.seen)
-    places = oracle.rank_by_scores(given, case.scores, "index", case.num_items)
-    users = [
-        oracle.RankedUser([p.rank for p in own], [p.weight for p in own], len(candidates))
-        for own, candidates in zip(places, given.candidates, strict=True)
-    ]
-    known = fuzz.METRICS | fuzz.METRICS_OF_CANDIDATES | fuzz.METRICS_OF_ALL_RANKS
-    assert set(known) == {name for name in metrics.names() if not metrics.definition(name).needs}
-    for name, (cut_off, _) in known.items():
-        arguments = {} if cut_off == "none" else {"k": k}
-        wanted = naive.per_user(name, case.rankings, case.truths, **arguments)
-        found = [
-            math.nan if x is None else float(x) for x in oracle.value(name, users, **arguments)
-        ]
-        assert found == pytest.approx(wanted, nan_ok=True), name
 
 
 def wrapped(owner, name, wrap):
@@ -278,20 +255,6 @@ DEFECTS = {
     "items are read in single precision": wrapped(
         ItemFactors, "double", lambda _: lambda self, index: self.single(index).double()
     ),
-    "the DCG ignores weights": wrapped(
-        accuracy, "_gain", lambda gain: lambda ranked, _: gain(ranked, "binary")
-    ),
-    "the NDCG ignores weights": wrapped(
-        accuracy,
-        "_relative_gain",
-        lambda gain: lambda ranked, _, *available: gain(ranked, "binary", *available),
-    ),
-    "the weighted recall ignores weights": wrapped(
-        accuracy, "_largest_of_user", lambda _: lambda ranked, weight: weight
-    ),
-    "users who are satisfied go on": wrapped(
-        accuracy, "_product_of_earlier", lambda _: lambda ranked, values: torch.ones_like(values)
-    ),
     "repeated truth has its smallest weight": wrapped(
         edges, "scatter", lambda scatter: lambda *a, **b: scatter(*a, **b | {"reduce": "min"})
     ),
@@ -393,14 +356,6 @@ DEFECTS = {
         lambda pairs_of: (
             lambda self, chunk: [ids[: max(1, len(ids) - 1)] for ids in pairs_of(self, chunk)]
         ),
-    ),
-    "users without truth do not count": wrapped(
-        result,
-        "fill_without_truth",
-        lambda fill: lambda value, degree, _: fill(value, degree, "skip"),
-    ),
-    "relevant items count as irrelevant": lambda patch: patch.setattr(
-        full_ranking, "count_irrelevant", candidates_of
     ),
 }
 

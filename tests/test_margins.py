@@ -100,6 +100,13 @@ class TestMeans:
         other = evaluate(SCORES, TASK, METRICS, margin=Margin(0.02, seed=1))
         assert not other.ranked.users.equal(sampled.ranked.users)
 
+    def test_missed_truth_takes_no_irrelevant_candidate_away(self):
+        candidates = torch.tensor([[0, 1, 1], [0, 1, 2]])
+        truth = torch.tensor([[0, 1], [1, 1]])
+        task = RankingTask(truth, num_users=2, num_items=4, candidates=candidates)
+        result = evaluate(torch.tensor([0.1, 0.2, 0.3, 0.4]), task, "fall_out@1", margin=0.5)
+        assert result.per_user["fall_out@1"].tolist() == [1.0, 1.0]
+
     def test_all_are_ranked_if_half_of_them_would_not_do(self):
         result = evaluate(SCORES, TASK, METRICS, margin=0.001)
         assert result.sampling.stopped == "all"

@@ -491,11 +491,15 @@ class RankedEdges:
         fields = _of_edges(vars(self) | known, rows)
         user, item = fields["edge_label_index"]
         num_candidates, origin = self.num_candidates, self.origin
-        num_masked, person = origin.num_masked, origin.person
+        num_masked, listed, person = origin.num_masked, origin.listed, origin.person
         if num_candidates is not None:
             num_candidates = without_others(num_candidates, user, _can_be_retrieved(self)[rows])
         if num_masked is not None:
             num_masked = without_others(num_masked, user, _is_masked(self)[rows])
+        if listed is not None:  # the lists themselves are left out, but not their length
+            is_listed = (self.rank < NOT_RETRIEVED)[rows]
+            lengths = [without_others(num, user, is_listed) for num in listed.unbind(1)]
+            listed = torch.stack(lengths, dim=1)
         row = torch.arange(user.numel() + 1, device=user.device)
         fields["edge_label_index"] = torch.stack([row[:-1], item])
         return dataclasses.replace(
@@ -509,7 +513,7 @@ class RankedEdges:
             origin=dataclasses.replace(
                 origin,
                 num_masked=num_masked,
-                listed=None,  # as there are no lists
+                listed=listed,
                 person=user if person is None else person[user],
                 user_of_row=user,
             ),
@@ -749,7 +753,7 @@ def length_of_lists(ranked: RankedEdges, k: int) -> Tensor:
 
 def num_with_other_places(ranked: RankedEdges) -> int:
     """Returns how many users with truth have places in their lists that hold no candidate."""
-    if ranked.origin.listed is None:
+    if ranked.origin.listed is None or ranked.origin.user_of_row is not None:
         return 0
     listed = Listed(*ranked.origin.listed[ranked.degree > 0].unbind(1))
     return int((listed.length > listed.num_items).sum())

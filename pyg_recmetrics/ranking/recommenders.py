@@ -460,9 +460,12 @@ class ListRecommender(Recommender):
         place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
         is_own = place <= depth
         is_item, is_unknown = (best >= 0) & is_own, (best >= self.num_items) & is_own
-        # A list goes on where an item follows further down, be it one that was there before.
-        goes_on = ((items >= 0) & is_left & (place_left > depth)).any(dim=1)
-        length = torch.where(goes_on, chunk.depth, (is_item * place).amax(dim=1))
+        length = (is_item * place).amax(dim=1)
+        # A list goes on where an item follows further down that was not there before.
+        follows = (items >= 0) & is_left & (place_left > depth)
+        rows = (follows.any(dim=1) & (length < chunk.depth)).nonzero().squeeze(1)
+        goes_on = (follows[rows] & (without_repeats(items[rows]) >= 0)).any(dim=1)
+        length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
         # Nobody can fill more places than there are candidates.
         num_places = place_left[:, -1].minimum(self.num_candidates[chunk.users])
         is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
 from tests.support.cases.strategies import cases
-from tests.support.references import naive, naive_ranks
+from tests.support.references import naive
+from tests.support.references.world import Row, measure
 from tests.support.tools import laws
 from tests.support.tools.laws import (
     CUT_OFFS,
@@ -133,6 +134,21 @@ def ranked_by(users):
     )
 
 
+def by_loops(name, rankings, arguments):
+    """The values of a metric by the reference of all doors."""
+    rows = []
+    for ranks, weights, num_candidates in rankings:
+        found = [rank for rank in ranks if rank < math.inf]
+        num_irrelevant = num_candidates - len(ranks)
+        rows.append(
+            Row(
+                *(found, weights[: len(found)], weights),
+                *(num_candidates, num_irrelevant, num_candidates),
+            )
+        )
+    return [math.nan if x is None else x for x in measure(name, rows, **arguments)]
+
+
 def check_half_ranks(users, metrics_):
     ranked = ranked_by(users)
     for metric in metrics_:
@@ -140,10 +156,7 @@ def check_half_ranks(users, metrics_):
             continue  # which the bounds of a user do not hold for
         arguments = dict(metric.arguments) | ({} if metric.k is None else {"k": metric.k})
         arguments.pop("average", None)
-        loop = [
-            getattr(naive_ranks, metric.name)(*user, **arguments) if user[0] else math.nan
-            for user in users
-        ]
+        loop = by_loops(metric.name, users, {"average": "macro", **arguments})
         value = metric(ranked).tolist()
         assert value == pytest.approx(loop, nan_ok=True), metric
         low, high = metrics.definition(metric.name).range
@@ -168,8 +181,9 @@ def test_curves_of_half_ranks_equal_the_metrics_at_each_k(users, max_k):
     precisions, recalls, top_k = metrics.precision_recall_curve(ranked, max_k)
     for k, precision, recall in zip(top_k.tolist(), precisions, recalls, strict=True):
         for name, value in (("precision", precision), ("recall", recall)):
-            loop = [getattr(naive_ranks, name)(*user, k) if user[0] else 0.0 for user in users]
-            assert float(value) == pytest.approx(sum(loop) / len(loop)), (name, k)
+            loop = by_loops(name, users, {"k": k})
+            mean = sum(x for x in loop if not math.isnan(x)) / len(loop)
+            assert float(value) == pytest.approx(mean), (name, k)
 
 
 def test_values_are_within_bounds_and_undefined_just_without_truth():

@@ -14,6 +14,7 @@ from pyg_recmetrics import (
     RankedEdges,
     RankingTask,
     evaluate,
+    merge,
     metrics,
     rank,
 )
@@ -337,6 +338,27 @@ def test_lists_need_to_go_as_deep_as_edges_can_be_moved_up():
         evaluate(lists[:, :3], task, "hit_rate@2", per="edge")
     few = RankingTask(truth, num_users=1, num_items=6, candidates=torch.arange(4))
     evaluate(lists, few, ["hit_rate@2", "mrr"], per="edge")
+
+
+@pytest.mark.filterwarnings("ignore:.*more than once", "ignore:.*gives too few items")
+def test_a_list_does_not_go_on_where_only_repeats_follow():
+    task = RankingTask(torch.tensor([[0, 0], [0, 1]]), num_users=1, num_items=9)
+    metric = "precision(normalizer=length)@3"
+    for lists, value in (([1, 0, 0, 1], 1), ([1, 0, -1, 0], 1), ([1, 0, 0, 2], 2 / 3)):
+        for metrics_ in ([metric], [metric, "mrr"]):
+            assert evaluate(torch.tensor([lists]), task, metrics_)[metric] == value
+
+
+@pytest.mark.filterwarnings("ignore:.*gives too few items")
+def test_the_list_of_an_edge_is_as_long_as_without_other_truth():
+    truth = torch.tensor([[0, 0, 1], [2, 5, 1]])
+    task = RankingTask(truth, num_users=2, num_items=9)
+    lists = torch.tensor([[2, 7, 5, -1], [1, -1, -1, -1]])
+    metric = "precision(normalizer=length)@3"
+    result = evaluate(lists, task, metric, per="edge")
+    assert result.per_user[metric].tolist() == [1 / 2, 1 / 2, 1]
+    parts = [evaluate(lists, task.part(index, 2), metric, per="edge") for index in range(2)]
+    assert merge(parts).per_user[metric].tolist() == [1 / 2, 1 / 2, 1]
 
 
 @pytest.mark.usefixtures("expect_lost_truth")

@@ -3,8 +3,9 @@
 :mod:`tests.support.references`: what the package is compared with, none of which shares its code
 
 - `naive`: every metric as a loop in plain Python, from the scores of a user
-- `naive_ranks`: the metrics of ranks once more, from ranks alone
-- `oracle`: rankings and metrics in exact rational arithmetic
+- `world`: rankings and metrics of users, edges and persons by loops, for all doors
+- `libraries`: what other libraries define differently
+- `oracle`: rankings in exact rational arithmetic
 - `variance_components`: intervals of means over users and runs, from sums of squares
 - `exact_scores`: scores in exact rational arithmetic, and embeddings that are hard to round
 
@@ -12,6 +13,7 @@
 
 - `small_task`: a task of three users, with good and bad scores of its four items
 - `mixed_users`: a task in which users differ in what they have seen and in what is relevant
+- `worlds`: random worlds, knowledge graphs and metrics
 - `random_tasks`: tasks and scores, the same for the same seed
 - `drawn_results`: results of users, runs and persons from known laws, again and again
 - `strategies`: small evaluations, drawn by Hypothesis
@@ -29,8 +31,8 @@
 
 :mod:`tests.support.tools`: what checks, runs, reads and writes
 
-- `fuzz`, `fuzz_cases`, `fuzz_doors`, `fuzz_files`: random rankings of every kind, compared with the
-  oracle
+- `fuzz`, `fuzz_cases`, `fuzz_files`: random rankings of every kind, compared with the oracle
+- `doors`: random worlds through every door, compared with the reference
 - `laws`: what holds for the values of every metric
 - `damage`: damage to files
 - `page_checks`: what a browser finds wrong with the page that it shows

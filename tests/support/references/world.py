@@ -4,14 +4,175 @@ It shares no code with the package, nor with the other references.
 """
 
 import math
-import random
-from dataclasses import dataclass, replace
+import statistics
+from dataclasses import dataclass
 
-#: The metrics with a cut-off, in the order in which they are computed.
-NAMES = (
-    *("recall", "precision", "precision(normalizer=length)", "hit_rate", "mrr", "map", "ndcg"),
-    "f1",
-)
+
+@dataclass
+class Row:
+    """What metrics know of a user: the ranks and the grades of what was retrieved, in order."""
+
+    ranks: list
+    grades: list
+    all_grades: list
+    num_candidates: int
+    num_irrelevant: int
+    length: int
+
+    def hits(self, k):
+        return [rank for rank in self.ranks if k is None or rank <= k]
+
+    def denominator(self, k, normalizer):
+        r = len(self.all_grades)
+        if normalizer == "length":
+            return min(k, self.length)
+        own = {"k": k, "R": r, "min": r if k is None else min(k, r)}
+        return own[normalizer] if normalizer in own else max(len(self.hits(k)), 1)
+
+
+def precision(row, k, normalizer="k"):
+    return len(row.hits(k)) / max(row.denominator(k, normalizer), 1)
+
+
+def recall(row, k, normalizer="R", weighted=False):
+    if weighted:
+        return weight_of_hits(row, k) / possible_weight(row, k, normalizer)
+    return len(row.hits(k)) / row.denominator(k, normalizer)
+
+
+def weight_of_hits(row, k):
+    return sum(row.grades[: len(row.hits(k))])
+
+
+def possible_weight(row, k, normalizer):
+    return sum(sorted(row.all_grades, reverse=True)[: k if normalizer == "min" else None])
+
+
+def truncated_precision(row, k):
+    return recall(row, k, "min")
+
+
+def f1(row, k):
+    return 2 * len(row.hits(k)) / (k + len(row.all_grades))
+
+
+def r_precision(row, users="all"):
+    value = recall(row, len(row.all_grades))
+    return None if users == "hit" and value == 0 else value
+
+
+def hit_rate(row, k):
+    return float(bool(row.hits(k)))
+
+
+def fall_out(row, k):
+    wrong = min(k - len(row.hits(k)), row.num_irrelevant)
+    return wrong / row.num_irrelevant if row.num_irrelevant else None
+
+
+def mrr(row, k=None, hits="first"):
+    reciprocals = [1 / rank for rank in row.hits(k)]
+    return sum(reciprocals) / len(row.all_grades) if hits == "all" else sum(reciprocals[:1])
+
+
+def map(row, k=None, normalizer="min"):
+    total = sum(number / rank for number, rank in enumerate(row.hits(k), 1))
+    return total / row.denominator(k, normalizer)
+
+
+def rbp(row, k=None, p=0.8):
+    return (1 - p) * sum(p ** (rank - 1) for rank in row.hits(k))
+
+
+def err(row, k=None, max_grade=4):
+    total, goes_on = 0.0, 1.0
+    for rank, grade in zip(row.hits(k), row.grades, strict=False):
+        satisfied = (2**grade - 1) / 2**max_grade
+        total += goes_on * satisfied / rank
+        goes_on *= 1 - satisfied
+    return total
+
+
+def dcg(row, k=None, gain="linear", discount="log2"):
+    return discounted(row.grades, row.hits(k), gain, discount)
+
+
+def discounted(grades, ranks, gain, discount):
+    worth = {"linear": lambda x: x, "exponential": lambda x: 2**x - 1, "binary": lambda x: 1}[gain]
+    total = 0.0
+    for grade, rank in zip(grades, ranks, strict=False):
+        total += worth(grade) / math.log2(rank + 1 if discount == "log2" else max(rank, 2))
+    return total
+
+
+def ndcg(row, k=None, gain="linear", discount="log2", ideal="relevant", ideal_k=None):
+    best = sorted(row.all_grades, reverse=True)
+    if ideal == "retrieved":
+        best = sorted(row.grades[: len(row.hits(k and (ideal_k or k)))], reverse=True)
+    best = best[:1] * k if ideal == "k" else best[:k]
+    value = dcg(row, k, gain, discount)
+    return value / discounted(best, range(1, len(best) + 1), gain, discount) if value else 0.0
+
+
+def roc_auc(row):
+    return partial_auc(row, row.num_irrelevant)
+
+
+def partial_auc(row, k):
+    looked_at = min(k, row.num_irrelevant)
+    above = [rank - number for number, rank in enumerate(row.ranks, 1)]
+    below = sum(max(0, looked_at - number) for number in above)
+    return below / (len(above) * looked_at) if looked_at else None
+
+
+pr_auc = map
+
+
+def mean_rank(row):
+    return statistics.fmean(row.ranks)
+
+
+def median_rank(row):
+    return statistics.median(row.ranks)
+
+
+def adjusted_mean_rank(row):
+    return mean_rank(row) / ((row.num_candidates + 1) / 2)
+
+
+def adjusted_mean_rank_index(row):
+    expected = (row.num_candidates - 1) / 2
+    return 1 - (mean_rank(row) - 1) / expected if expected else None
+
+
+def measure(name, rows, k=None, average=None, **arguments):
+    """A metric of every row, `None` where it is undefined."""
+    given = arguments if k is None else {"k": k, **arguments}
+    values = [globals()[name](row, **given) if row.all_grades else None for row in rows]
+    is_adjusted = name.startswith("adjusted")
+    average = average or ("micro" if is_adjusted else "macro")
+    if average == "macro":
+        return values
+    # Each value counts as much as its denominator, and is scaled so that the mean is the ratio.
+    n, degree = [row.num_candidates for row in rows], [len(row.all_grades) for row in rows]
+    size = {"candidates": n, "relevant": degree}.get(average)
+    if is_adjusted:
+        shift = 1 if name.endswith("index") else -1
+        size = [r * (own - shift) / 2 for r, own in zip(degree, n, strict=True)]
+    elif size is None:
+        normalizer = arguments.get("normalizer", "k" if name == "precision" else "R")
+        possible = possible_weight if arguments.get("weighted") else Row.denominator
+        size = [possible(row, k, normalizer) for row in rows]
+    if is_adjusted or average == "micro":
+        counts = [bool(r) for r in degree]
+    else:
+        counts = [value is not None for value in values]
+    total = sum(own for own, is_counted in zip(size, counts, strict=True) if is_counted)
+    scale = sum(counts) / total if total else (0.0 if not is_adjusted else None)
+    return [
+        None if not is_counted or scale is None else (value or 0.0) * own * scale
+        for value, own, is_counted in zip(values, size, counts, strict=True)
+    ]
 
 
 @dataclass
@@ -28,8 +189,11 @@ class World:
         lists: What it recommends to each user, best first; `None` where it has no item.
         exclude_seen: Whether what was seen is left out.
         ties: How equal scores are ranked.
-        k: The cut-off.
-        action: What users without ground truth count as.
+        threshold: The least grade of what is relevant, or `None` for all above zero.
+        shared: The candidates of all users, or `None`.
+        own: The pairs of a user and a candidate, or `None`.
+        missing: Whether relevant items that are no candidates `"count"` as missed, or `"drop"`.
+        person: The person of each user, or `None`.
     """
 
     users: list
@@ -40,147 +204,116 @@ class World:
     score: dict
     lists: dict
     exclude_seen: bool
-    ties: str
-    k: int
-    action: str
+    ties: str = "index"
+    threshold: float | None = None
+    shared: list | None = None
+    own: set | None = None
+    missing: str = "drop"
+    person: dict | None = None
+
+    def is_seen(self, user, item):
+        return self.exclude_seen and (user, item) in self.seen
+
+    def is_candidate(self, user, item):
+        is_shared = self.shared is None or item in self.shared
+        is_own = self.own is None or (user, item) in self.own
+        return is_shared and is_own and not self.is_seen(user, item)
 
     def candidates(self, user):
         """The items that may be recommended to a user."""
-        return [x for x in self.items if not (self.exclude_seen and (user, x) in self.seen)]
+        return [x for x in self.items if self.is_candidate(user, x)]
+
+    def is_grade(self, grade):
+        """Whether a grade is that of a relevant item."""
+        return grade > 0 if self.threshold is None else grade >= self.threshold
 
     def truth(self, user):
-        """The grade of each relevant item that may be recommended to a user."""
-        return {x: self.grade[user, x] for x in self.candidates(user) if (user, x) in self.grade}
+        """The grade of each relevant item of a user."""
+        found = {}
+        for x in self.items:
+            grade = self.grade.get((user, x), 0)
+            is_left = self.is_candidate(user, x) or self.missing == "count"
+            if self.is_grade(grade) and is_left and not self.is_seen(user, x):
+                found[x] = grade
+        return found
 
-    def places_by_score(self, user):
-        """The place of each relevant item, and all candidates in order."""
-        candidates, truth = self.candidates(user), self.truth(user)
-        own = {x: self.score[user, x] for x in candidates}
-        order = sorted(candidates, key=lambda x: (-own[x], self.items.index(x)))
-        places = {}
-        for item in truth:
-            above = sum(own[x] > own[item] for x in candidates)
-            tied = [x for x in candidates if own[x] == own[item]]
-            sign = (
-                -1 if self.ties == "best" else 1
-            )  # among relevant ones, the heavier lead or trail
-            relevant = [x for x in tied if x in truth]
-            relevant.sort(key=lambda x: (sign * truth[x], self.items.index(x)))
-            first, others = relevant.index(item), len(tied) - len(relevant)
-            places[item] = {
-                "index": order.index(item) + 1,
-                "best": above + 1 + first,
-                "worst": above + 1 + first + others,
-                "mean": above + 1 + first + others / 2,
-            }[self.ties]
-        return places, order
+    def row(self, user, by, only=None, ties=None):
+        """What metrics know of a user, or of one relevant item without the others."""
+        truth = self.truth(user)
+        hidden = set() if only is None else truth.keys() - {only}
+        truth = {x: grade for x, grade in truth.items() if x not in hidden}
+        left = [x for x in self.candidates(user) if x not in hidden]
+        places, length = {}, len(left)
+        if by == "score":
+            places = {x: self.place(user, x, left, truth, ties) for x in truth if x in left}
+        else:
+            order = [x for x in self.order(user) if x not in hidden]
+            places = {x: order.index(x) + 1 for x in truth if x in order}
+            length = len(order)
+        found = sorted(truth.keys() & places.keys(), key=lambda x: (places[x], self.items.index(x)))
+        return Row(
+            [places[x] for x in found],
+            [truth[x] for x in found],
+            [*truth.values()],
+            len(left),
+            sum(x not in truth for x in left),
+            length,
+        )
 
-    def places_by_list(self, user):
-        """The place of each relevant item in the list of a user, and the list."""
+    def place(self, user, item, left, truth, ties=None):
+        """The place of a relevant item among the candidates that are left."""
+        ties = ties or self.ties
+        own = self.score[user, item]
+        above = sum(self.score[user, x] > own for x in left)
+        tied = [x for x in left if self.score[user, x] == own]
+        if ties == "index":
+            return above + tied.index(item) + 1
+        sign = -1 if ties == "best" else 1  # among relevant ones, the heavier lead or trail
+        relevant = sorted(
+            (x for x in tied if x in truth), key=lambda x: (sign * truth[x], self.items.index(x))
+        )
+        others = {"best": 0, "worst": 1, "mean": 0.5}[ties] * (len(tied) - len(relevant))
+        return above + 1 + relevant.index(item) + others
+
+    def order(self, user):
+        """The list of a user without what it may not hold; padding keeps its place."""
         order = []
-        for item in self.lists.get(user, []):
-            if self.exclude_seen and (user, item) in self.seen:
-                continue
-            order.append(None if item in order else item)
+        for x in self.lists.get(user, []):
+            if x is None or x not in self.items or self.is_candidate(user, x):
+                order.append(None if x in order else x)
         while order and order[-1] is None:
             order.pop()
-        truth = self.truth(user)
-        return {x: order.index(x) + 1 for x in truth if x in order}, order
+        return order
 
-    def without_strangers(self):
-        """The same world, in which a list has no item in place of a stranger."""
-        known = {*self.items}
-        lists = {
-            user: [item if item in known else None for item in own]
-            for user, own in self.lists.items()
-        }
-        return replace(self, lists=lists)
+    def rows(self, by, per="user", ties=None):
+        """What metrics know of every user, or of every relevant item in order."""
+        if per == "edge":
+            return [self.row(u, by, x, ties) for u in self.users for x in self.truth(u)]
+        return [self.row(user, by, None, ties) for user in self.users]
 
-    def measure(self, by):
-        """Every metric of every user, by name; `None` where it is undefined."""
-        values = {}
-        for user in self.users:
-            places, order = getattr(self, f"places_by_{by}")(user)
-            for name, value in self._metrics(user, places, order, by).items():
-                values.setdefault(name, {})[user] = value
-        return values
+    def values(self, metric, by, per="user"):
+        """A metric of every row; `metric` is a name, a cut-off and the arguments."""
+        name, k, arguments = metric
+        ties = "mean" if arguments.get("ties") == "half" else None
+        arguments = {key: value for key, value in arguments.items() if key != "ties"}
+        return measure(name, self.rows(by, per, ties), k, **arguments)
 
-    def _metrics(self, user, places, order, by):
-        k, truth = self.k, self.truth(user)
-        length = min(k, len(self.candidates(user)) if by == "score" else len(order))
-        if not truth:
-            return {f"{name}@{k}": None for name in NAMES} | {"r_precision": None}
-        r, ranks = len(truth), sorted(places.values())
-        hits = [rank for rank in ranks if rank <= k]
-        gain = sum(truth[x] / math.log2(place + 1) for x, place in places.items() if place <= k)
-        ideal = sorted(truth.values(), reverse=True)[:k]
-        ideal = sum(grade / math.log2(place + 1) for place, grade in enumerate(ideal, 1))
-        precision, recall = len(hits) / k, len(hits) / r
-        values = [
-            recall,
-            precision,
-            len(hits) / length if hits else 0.0,
-            float(bool(hits)),
-            1 / hits[0] if hits else 0.0,
-            sum(number / rank for number, rank in enumerate(hits, 1)) / min(k, r),
-            gain / ideal,
-            2 * precision * recall / (precision + recall) if hits else 0.0,
-        ]
-        named = {f"{name}@{k}": value for name, value in zip(NAMES, values, strict=True)}
-        return named | {"r_precision": sum(rank <= r for rank in ranks) / r}
+    def mean(self, values, action="skip", per="user"):
+        """The mean over rows, of which those without truth count as the action says."""
+        rows = (
+            [bool(self.truth(user)) for user in self.users] if per != "edge" else [1] * len(values)
+        )
+        empty = {"skip": None, "error": None, "neg": 0.0, "pos": 1.0}[action]
+        values = [v if has else empty for v, has in zip(values, rows, strict=True)]
+        if per == "person":
+            groups = {}
+            for user, value in zip(self.users, values, strict=True):
+                groups.setdefault(self.person[user], []).append(value)
+            values = [self.average(own) for own in groups.values()]
+        mean = self.average(values)
+        return math.nan if mean is None else mean
 
-    def mean(self, values):
-        """The mean over users, of whom those without ground truth count as the action says."""
-        empty = {"skip": None, "neg": 0.0, "pos": 1.0}[self.action]
-        counted = [empty if value is None else value for value in values.values()]
-        counted = [value for value in counted if value is not None]
-        return math.fsum(counted) / len(counted) if counted else math.nan
-
-
-def draw_world(seed):
-    """A random world."""
-    draw = random.Random(seed)
-    num_users, num_items = draw.randint(1, 9), draw.randint(2, draw.choice([4, 12, 40]))
-    make = draw.choice([str, lambda x: f"id {x}", lambda x: 10 * x + 3])
-    users = [make(x) for x in draw.sample(range(100), num_users)]
-    items = [make(x) for x in draw.sample(range(100, 200), num_items)]
-    strangers = [make(x) for x in range(200, 200 + draw.choice([0, 0, 1, 9]))]
-    pairs = [(user, item) for user in users for item in items]
-    grade = {
-        pair: draw.choice([1.0, 1.0, 2.0, 5.0]) if draw.random() < 0.4 else 1.0
-        for pair in draw.sample(pairs, draw.randint(1, max(1, len(pairs) // 2)))
-    }
-    if draw.random() < 0.5:
-        grade = dict.fromkeys(grade, 1.0)
-    seen = set(draw.sample(pairs, draw.randint(0, len(pairs) // 3)))
-    if draw.random() < 0.7:
-        seen -= grade.keys()
-    values = [draw.randint(-4, 4) for _ in range(3)] if draw.random() < 0.3 else None
-    score = {
-        (user, item): float(draw.choice(values) if values else draw.randint(-(2**20), 2**20))
-        for user in users
-        for item in [*items, *strangers]
-    }
-    lists, k = {}, draw.choice([1, 2, 3, 5, 20, 50])
-    for user in users:
-        known = [*items, *strangers, *([None] * draw.choice([0, 0, 2]))]
-        lists[user] = draw.sample(known, draw.randint(1, len(known)))
-        # Whether a list goes on where only repeats follow is not told.
-        first, left = lists[user][:k], {item for item in items if (user, item) not in seen}
-        if draw.random() < 0.1 and left.issuperset(first) and len(first) == k:
-            lists[user] += draw.choices(lists[user], k=2)
-    if draw.random() < 0.2 and num_users > 1:
-        del lists[draw.choice(users)]
-    return World(
-        users,
-        items,
-        strangers,
-        seen,
-        grade,
-        score,
-        lists,
-        exclude_seen=draw.random() < 0.8,
-        ties=draw.choice(["index", "index", "best", "worst", "mean"]),
-        k=k,
-        action=draw.choice(["skip", "skip", "neg", "pos"]),
-    )
+    @staticmethod
+    def average(values):
+        counted = [value for value in values if value is not None]
+        return math.fsum(counted) / len(counted) if counted else None

@@ -67,7 +67,6 @@ class Case:
         depth: How deep users are ranked; infinite if all there is was given.
         ties: How ties are broken.
         width: How many items of each list are kept; `None` for none.
-        knows_candidates: Whether the ranking knows the number of candidates.
         error: The start of the error that is due; `None` for none.
         inputs: The tensors that are passed in, which have to stay what they are.
         patches: What to replace in the package: an object, a name and a value.
@@ -86,7 +85,6 @@ class Case:
     depth: float = math.inf
     ties: str = "index"
     width: int | None = None
-    knows_candidates: bool = True
     error: str | None = None
     inputs: list = field(default_factory=list)
     patches: list = field(default_factory=list)
@@ -115,11 +113,11 @@ class Case:
         """Whether the depth is that of the longest ranking, and of the longest list."""
         return self.depth >= max([*map(len, self.candidates), _width(self.recommender)])
 
-    def places(self, ties=None):
+    def places(self):
         """The places of the relevant items of each user."""
         if self.scores is None:
             return oracle.rank_by_lists(self.task, self.lists, self.depth)
-        return oracle.rank_by_scores(self.task, self.scores, ties or self.ties, self.depth)
+        return oracle.rank_by_scores(self.task, self.scores, self.ties, self.depth)
 
     def depth_of(self, user):
         return max(self.depth, len(self.task.relevant[user]))
@@ -688,17 +686,6 @@ def _scale(task):
     return 1 + task.num_items // 100
 
 
-#: What only a task of the package knows, and no other source.
-WITHOUT_OPTIONS = {
-    "shared": None,
-    "own": None,
-    "users": None,
-    "threshold": None,
-    "exclude_seen": True,
-    "missing": None,
-}
-
-
 def draw_pairs_of_others(draw):
     """A case of :meth:`RankedEdges.from_pairs`: the pairs are items, each of one query."""
     num_pairs = draw.randint(1, 40)
@@ -734,29 +721,9 @@ def draw_pairs_of_others(draw):
     )
 
 
-def draw_lists_of_others(draw):
-    """A case of :meth:`RankedEdges.from_topk`."""
-    task = replace(draw_task(draw), **WITHOUT_OPTIONS, seen=[])
-    tensors, task = task_tensors(draw, task)
-    lists = draw_lists(draw, task.num_users, task.num_items, [0, 1, 3])
-    matrix = draw.tensor(lists, torch.long).reshape(task.num_users, -1)
-    truth = tensors["truth"]
-    edges = (truth[0], truth[1]) if draw.chance(0.3) else truth
-    return Case(
-        form="from_topk",
-        task=task,
-        compute=lambda: RankedEdges.from_topk(matrix, edges, tensors.get("weight")),
-        lists=lists,
-        width=matrix.size(1),
-        knows_candidates=False,
-        inputs=[matrix, truth],
-    )
-
-
 SOURCES = {
     draw_ranking: 20,
     draw_pairs_of_others: 1,
-    draw_lists_of_others: 1,
 }
 
 
