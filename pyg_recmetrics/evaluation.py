@@ -24,6 +24,7 @@ from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
+from pyg_recmetrics.results.estimates import check_means_of_persons
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
@@ -442,8 +443,8 @@ def _check_per(
 ) -> Per:
     """Returns what a row is if all metrics can be measured on such rows."""
     check_choice(per, "per", get_args(Per))
-    if per == "person" and person is None:
-        raise ValueError("'per' needs a task with the 'person' of each user (got 'person')")
+    if per == "person":
+        check_means_of_persons(person, metrics)
     if per == "edge" and keep_items is not False:
         raise ValueError(
             f"'keep_items' needs per='user': an edge has no list of its own (got {keep_items!r})"
@@ -453,10 +454,6 @@ def _check_per(
             raise ValueError(
                 f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
                 f"of its own (got '{metric}')"
-            )
-        if per == "person" and metric.is_pooled:
-            raise ValueError(
-                f"'metrics' needs to hold means over rows with per='person' (got '{metric}')"
             )
     return per
 

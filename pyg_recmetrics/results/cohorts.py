@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -242,15 +242,11 @@ class PartialRecall:
     metric: Metric
     is_counted: Tensor
 
-    def of(self, is_edge: Tensor) -> Tensor:
-        """Returns the recall of some edges, a mask of shape `[num_edges]`: `[num_users]`."""
-        value = self.metric(select_edges(self.ranked, is_edge))
-        return value.masked_fill(~self.is_counted, torch.nan)
-
     def of_items(self, is_item: Tensor) -> Tensor:
         """Returns the recall of some items, a mask of shape `[num_items]`: `[num_users]`."""
         item = self.ranked.edge_label_index[1]
-        return self.of(is_item.to(item.device)[item])
+        value = self.metric(select_edges(self.ranked, is_item.to(item.device)[item]))
+        return value.masked_fill(~self.is_counted, torch.nan)
 
 
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
@@ -278,14 +274,14 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     def __init__(
         self,
         means: Mapping[Hashable, Mapping[str, CohortMean]],
-        estimate: Callable[[Hashable, str], Estimate],
+        values: Callable[[Hashable, str], Tensor],
         name: str,
         num_runs: int,
         intervals: Intervals,
         samples: Sequence[tuple[str, Sample]] = (),
     ) -> None:
         super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
-        self._estimate, self._samples = estimate, tuple(samples)
+        self._values, self._samples = values, tuple(samples)
         self._intervals, self._num_runs = intervals, num_runs
         self.name = name
         self.level, self.remarks = intervals.level, intervals.remarks
@@ -330,7 +326,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
         @lru_cache(maxsize=_NUM_ESTIMATES)
         def estimate(label: Hashable) -> Estimate:
-            return self._estimate(label, metric)
+            return self._intervals.estimate(self._values(label, metric))
 
         for a, b in pairs:
             difference = estimate(a).minus(estimate(b))
@@ -426,22 +422,14 @@ def by_groups(
         for label, part, found in zip(labels, parts, of_group, strict=True):
             means[label][metric] = found.mean(part, metrics[metric])
             samples.append((metric, found.counted(part)))
-    estimate = partial(_estimate_of_group, values, group, labels, intervals)
+
+    def values_of(label: Hashable, metric: str) -> Tensor:
+        contributed = values[metric]
+        is_other = group.to(contributed.device) != labels.index(label)
+        return contributed.masked_fill(is_other, torch.nan)
+
     num_runs = max(map(len, values.values()), default=1)
-    return Cohorts(means, estimate, name, num_runs, intervals, samples)
-
-
-def _estimate_of_group(
-    values: Mapping[str, Tensor],
-    group: Tensor,
-    labels: Sequence[Hashable],
-    intervals: Intervals,
-    label: Hashable,
-    metric: str,
-) -> Estimate:
-    contributed = values[metric]
-    is_other = group.to(contributed.device) != labels.index(label)
-    return intervals.estimate(contributed.masked_fill(is_other, torch.nan))
+    return Cohorts(means, values_of, name, num_runs, intervals, samples)
 
 
 def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
@@ -557,14 +545,9 @@ def by_popularity(
     name, metric = runs[0].name, runs[0].metric
     means = {label: {name: intervals.mean(value, metric)} for label, value in values.items()}
     samples = [(name, intervals.counted(value)) for value in values.values()]
-    estimate = partial(_estimate_of_label, values, intervals)
-    return Cohorts(means, estimate, "popularity", len(runs), intervals, samples)
-
-
-def _estimate_of_label(
-    values: Mapping[Hashable, Tensor], intervals: Intervals, label: Hashable, metric: str
-) -> Estimate:
-    return intervals.estimate(values[label])
+    return Cohorts(
+        means, lambda label, _: values[label], "popularity", len(runs), intervals, samples
+    )
 
 
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:

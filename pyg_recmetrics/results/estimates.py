@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.sums import exact_mean, exact_sum
@@ -21,27 +20,13 @@ from pyg_recmetrics.sums import exact_mean, exact_sum
 AverageOver: TypeAlias = Literal["user", "person"]
 
 
-def check_average_over(average_over: object, person: Tensor | None) -> AverageOver:
-    """Returns `average_over` if there are such means."""
-    check_choice(average_over, "average_over", get_args(AverageOver))
-    if average_over == "user":
-        return "user"
+def check_means_of_persons(person: Tensor | None, metrics: Iterable[Metric]) -> None:
+    """Raises if persons are not known, or a metric is no mean over rows, of which they have one."""
     if person is None:
-        raise ValueError(
-            "'average_over' needs to be 'user' where persons are not known: pass 'person' to the "
-            "task, or use 'ranked.with_person' (got 'person')"
-        )
-    return "person"
-
-
-def check_averages(metrics: Iterable[Metric]) -> None:
-    """Raises if a metric is no mean over rows, so that there are no means of persons."""
+        raise ValueError("means over persons need a task with the 'person' of each user (got none)")
     for metric in metrics:
         if metric.is_pooled:
-            raise ValueError(
-                f"'average_over' needs to be 'user' for '{metric}', which is no mean over rows "
-                f"(got 'person')"
-            )
+            raise ValueError(f"means over persons need means over rows (got '{metric}')")
 
 
 def check_has_rows(average_over: AverageOver, method: str) -> None:
@@ -138,11 +123,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def inside(self, lowest: float, highest: float) -> "Interval":
-        """Returns the part of it that a number can reach which is never below or above some."""
-        is_low, is_high = self.low < lowest <= self.high, self.low <= highest < self.high
-        return Interval(lowest if is_low else self.low, highest if is_high else self.high)
-
     def of_metric(self, metric: Metric, values: Tensor) -> "Interval":
         """Returns the part of it that the mean of a metric can reach.
 
@@ -154,7 +134,8 @@ class Interval(NamedTuple):
         known = values.new_zeros(0) if metric.is_pooled else values[~values.isnan()]
         if bool(((known < lowest) | (known > highest)).any()):
             return self
-        return self.inside(lowest, highest)
+        is_low, is_high = self.low < lowest <= self.high, self.low <= highest < self.high
+        return Interval(lowest if is_low else self.low, highest if is_high else self.high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ import copy
 import math
 import re
 from abc import abstractmethod
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -66,9 +65,8 @@ from pyg_recmetrics.results.estimates import (
     Estimate,
     Interval,
     Sample,
-    check_average_over,
-    check_averages,
     check_has_rows,
+    check_means_of_persons,
     mean_of_runs,
     mean_of_users,
     means_of_persons,
@@ -167,14 +165,11 @@ def spell(metrics: Iterable[str | Metric], sep: Separator = "@") -> list[str]:
     if sep == "@":
         return names
     spelled = [sep.join(re.findall(r"[A-Za-z0-9_]+", name)) for name in names]
-    sources = defaultdict(list)
-    for name, source in zip(spelled, names, strict=True):
-        sources[name].append(source)
-    if taken := {name: of for name, of in sources.items() if len(of) > 1}:
-        name, of = next(iter(taken.items()))
+    if taken := [name for name in spelled if spelled.count(name) > 1]:
+        of = [source for name, source in zip(spelled, names, strict=True) if name == taken[0]]
         raise ValueError(
             f"'sep' needs to give each metric a name of its own (got {sep!r}, which makes "
-            f"{name!r} of {of})"
+            f"{taken[0]!r} of {of})"
         )
     return spelled
 
@@ -563,7 +558,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
-        self.average_over = check_average_over(average_over, self.ranked.origin.person)
+        check_choice(average_over, "average_over", get_args(AverageOver))
+        self.average_over = average_over
         self._ties = TieRanges(self.ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
@@ -579,7 +575,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             self.ranked, self.max_k, num_left_out, self.empty_target_action, self._nouns()
         )
         if self.average_over == "person":
-            check_averages(self.definitions.values())
+            check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         if sampling is not None:
             self.user_counts = self.user_counts.of_all(sampling.num_without_truth)
         self._measure_all()
@@ -607,7 +603,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _warn_about_ties(self) -> None:
         names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
-        self._ties.warn({name: self.tie_range(name) for name in names}, self._margin)
+        ranges = {name: self.tie_range(name) for name in names}
+        self._ties.warn(ranges, lambda name: self._sample(name).estimate.margin(0.95))
 
     @property
     def runs(self) -> tuple["EvaluationResult", ...]:
@@ -757,17 +754,13 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> round(low, 2), round(high, 2)
             (0.0, 1.0)
         """
-        sample, drawn = self._sample(metric), self.nouns.drawn
         # With few hits, a margin stops early, and more so if they are too few.
-        if (
-            note := caution_on_persons(sample, drawn)
-            if self._sampled is None
-            else self._caution(metric)
-        ):
+        note = self._caution(metric)
+        if self._sampled is None:
+            note = caution_on_persons(self._sample(metric), self.nouns.drawn)
+        if note:
             warn(note)
-        margin = sample.estimate.margin(check_level(level))
-        interval = Interval(sample.mean - margin, sample.mean + margin)
-        return interval.of_metric(self._resolve(metric), sample.values)
+        return Interval(*mean_of(self, metric, level)[1:3])
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
         r"""Returns the recommended items, as a data frame with a row for each of them.
@@ -1000,8 +993,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _printed_anew(self, **changes: int) -> "EvaluationResult":
         changed = copy.copy(self)
         settle(changed, **changes)
-        for printed in ("_table", "_recipe"):
-            changed.__dict__.pop(printed, None)
         return changed
 
     def recipe(self) -> str:
@@ -1017,10 +1008,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.3.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
-        return self._recipe
-
-    @cached_property
-    def _recipe(self) -> str:
         num_masked = 0
         if self.ranked.origin.num_masked is not None:
             num_masked = int(self.ranked.origin.num_masked[evaluated_mask(self.ranked)].sum())
@@ -1228,10 +1215,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
-        return self._table
-
-    @cached_property
-    def _table(self) -> Table:
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         cells = {(metric.label, metric.k or 0): self.cell(metric) for metric in self.metrics}
@@ -1339,12 +1322,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _sampled(self) -> Sampling | None:
         """How the users were drawn who stand for all of the task; `None` if all were ranked."""
         return None if self.sampling is None or self.sampling.is_complete else self.sampling
-
-    def _margin(self, metric: str | Metric) -> float:
-        """Returns half the width of the interval of a mean; `NaN` if it is no mean over users."""
-        if str(metric) not in self.per_user:
-            return math.nan
-        return self._sample(metric).estimate.margin(0.95)
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:
