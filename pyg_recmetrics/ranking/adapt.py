@@ -153,44 +153,33 @@ def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
     """Returns what is labelled by ids in the order of these ids, and anything else as it is.
 
     Args:
-        part (Any): A dict from ids to vectors, a data frame with a column of
-            ids, or anything.
+        part (Any): A dict from ids to vectors, or anything.
         ids (sequence): The original ids, in their order; `None` if there are none.
         what (str): What has an id, such as `"user"`.
 
     Raises:
-        ValueError: If there are no ids, or one of them has no vector.
+        ValueError: If there are no ids, or one of them has no vector, or ids are in a data frame,
+            whose numbers would be read as vectors.
     """
-    column = find_column(_columns_of(part), what, "id")
-    vectors = part if column is None else _read_vectors(part, what, column)
-    if not isinstance(vectors, Mapping):
+    if (column := find_column(_columns_of(part), what, "id")) is not None:
+        raise ValueError(
+            f"'recommender' needs to hold embeddings by id in a dict, as in "
+            f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
+        )
+    if not isinstance(part, Mapping):
         return part
     if ids is None:
         raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
-    if missing := [id_ for id_ in ids if id_ not in vectors]:
+    if missing := [id_ for id_ in ids if id_ not in part]:
         named = list_some([repr(id_) for id_ in missing])
         raise ValueError(
             f"'recommender' needs to have an embedding of every {what} of the task (got none of "
             f"{len(missing)}: {named})"
         )
-    if what == "item" and len(vectors) > len(ids):
+    if what == "item" and len(part) > len(ids):
         known = set(ids)
-        warn_of_others([id_ for id_ in vectors if id_ not in known], "They are never retrieved")
-    return as_tensor([vectors[id_] for id_ in ids], "recommender")
-
-
-def _read_vectors(given: Any, what: str, column: str) -> Mapping[Hashable, Any]:
-    frame = as_frame(given, "recommender", "evaluate")
-    ids, rest = read_column(frame, what, column, "recommender").to_list(), frame.drop(column)
-    is_narrow = len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric()
-    rows = rest[rest.columns[0]].to_list() if is_narrow else rest.to_numpy()
-    vectors = dict(zip(ids, rows, strict=True))
-    if len(vectors) < len(ids):
-        raise ValueError(
-            f"'recommender' needs to have one embedding for every id (got {len(ids)} of "
-            f"{len(vectors)} ids)"
-        )
-    return vectors
+        warn_of_others([id_ for id_ in part if id_ not in known], "They are never retrieved")
+    return as_tensor([part[id_] for id_ in ids], "recommender")
 
 
 def _read_mapping(
@@ -288,12 +277,8 @@ def _unknown_form(value: object) -> TypeError:
     elif isinstance(value, torch.nn.Module):
         got += " without a method 'recommend'"
         remedy += (
-            "\nFor an encoder and a decoder of pairs, encode once:"
-            "\n  z = model.encode(data.x, data.edge_index)"
-            "\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
-            "\n  evaluate(PairScorer(score), data)"
-            "\nFor two towers and the like, compute the embeddings of users and items, and write "
-            "evaluate((user_embedding, item_embedding), data)"
+            "\nFor a decoder of pairs, write evaluate(PairScorer(function), data), and for two "
+            "towers evaluate((user_embedding, item_embedding), data), as the docs show"
         )
     forms = "".join(f"\n  - {form}" for form in FORMS)
     return TypeError(f"'recommender' needs to be one of these (got {got}):{forms}{remedy}")
@@ -305,7 +290,7 @@ RecommenderLike: TypeAlias = (
     | KGEModel
     | Tensor
     | ArrayLike
-    | tuple[TensorLike | Mapping[Any, Any] | FrameLike, ...]
+    | tuple[TensorLike | Mapping[Any, Any], ...]
     | Mapping[Any, Any]
     | FrameLike
     | PairScorer
