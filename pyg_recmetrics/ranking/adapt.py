@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -383,7 +382,7 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
-    if len(given) not in (2, 3):
+    if len(given) not in (2, 3) or any(map(_is_row, given[:2])):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
@@ -408,32 +407,13 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
 
 
 def _are_embeddings(value: object) -> bool:
-    """Returns whether `value` holds parts, and neither rows of numbers nor an index of faiss."""
-    return isinstance(value, tuple | list) and not (_is_matrix(value) or is_fitted(value))
+    """Returns whether `value` holds parts, and no index of faiss."""
+    return isinstance(value, tuple | list) and not is_fitted(value)
 
 
-def _is_matrix(value: object) -> bool:
-    """Returns whether `value` holds rows of numbers."""
-    return isinstance(value, tuple | list) and len(value) > 0 and all(map(_is_row, value))
-
-
-def _is_row(part: Any) -> bool:
-    if isinstance(part, Tensor | np.ndarray):
-        return part.ndim == 1 and not as_tensor(part, "recommender").is_floating_point()
-    return isinstance(part, tuple | list) and not (
-        part and isinstance(part[0], tuple | list | Tensor | np.ndarray)
-    )
-
-
-def _stacked(rows: Sequence[Any]) -> Tensor:
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) > 1 or any(isinstance(entry, str) for entry in rows[0][:1]):
-        what = f"lists of {lengths[0]} to {lengths[-1]} items" if lengths[1:] else repr(rows[0][0])
-        raise ValueError(
-            f"'recommender' needs to hold positions of items in lists of one length, filled up "
-            f"with -1, or dict(zip(task.user_ids, lists)) of original ids (got {what})"
-        )
-    return as_tensor(rows, "recommender")
+def _is_row(part: object) -> bool:
+    """Returns whether a part holds numbers, as a row of a matrix in nested lists does."""
+    return isinstance(part, tuple | list) and all(isinstance(each, int | float) for each in part)
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
@@ -460,7 +440,7 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
 
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
-    value = _as_numbers(given)
+    value = as_tensor(given, "recommender")
     labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)
     check_labels(given, "recommender", *(labels if value.is_floating_point() else labels[:1]))
     check_device(value, "recommender", task.device, "task")
@@ -605,11 +585,7 @@ def _is_function(value: object) -> bool:
 
 
 def _are_numbers(value: object) -> bool:
-    return _is_matrix(value) or hasattr(value, "__array__") or is_sparse_matrix(value)
-
-
-def _as_numbers(value: Any) -> Tensor:
-    return _stacked(value) if isinstance(value, tuple | list) else as_tensor(value, "recommender")
+    return hasattr(value, "__array__") or is_sparse_matrix(value)
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
@@ -644,7 +620,7 @@ def _counts_of_model(value: object, num_users: int | None) -> Counts:
 def _counts_of_numbers(value: Any, num_users: int | None) -> Counts:
     if _is_labelled(value):
         return None, None
-    given = _as_numbers(value)
+    given = as_tensor(value, "recommender")
     users, items = given.shape if given.dim() == 2 else (None, given.numel())
     return users, items if given.is_floating_point() else None
 
