@@ -484,16 +484,15 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
             f"repeat in a row); {_EITHER}"
         )
+    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
+    is_listed[value.long()] = True  # the last place is that of `-1`
+    items = is_listed[:-1].nonzero().squeeze(1)
     if value.size(1) == task.num_items > 1 and lowest == 0:
         warn(
             f"'recommender' holds every item once for every user, in integers that are read as "
             f"lists, best first, but may be ranks; {_EITHER}"
         )
-        return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
-    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
-    is_listed[value.long()] = True  # the last place is that of `-1`
-    items = is_listed[:-1].nonzero().squeeze(1)
-    if begins_behind_users(items, task.num_users, task.num_items):
+    elif begins_behind_users(items, task.num_users, task.num_items):
         warn(
             f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
             f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
