@@ -191,7 +191,7 @@ class Pair:
         Args:
             alpha (float): One minus the level of the intervals.
         """
-        wins, ties, losses, deviation = _by_pairs_of_runs(self.first, self.second)
+        wins, ties, losses = _by_pairs_of_runs(self.first, self.second)
         if not self.metric.definition.higher_is_better:
             wins, losses = losses, wins
         mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
@@ -217,7 +217,6 @@ class Pair:
             high=high,
             lift_low=lift_low,
             lift_high=lift_high,
-            effect_size=_over(self.difference, deviation),
             user_error=math.sqrt(uncertainty.of("users")),
             run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
         )
@@ -256,28 +255,19 @@ def _difference_of_all(
     )
 
 
-def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float, float]:
-    """Returns wins, ties, losses and the deviation of differences, on average over pairs of runs.
+def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float]:
+    """Returns wins, ties and losses on average over pairs of runs.
 
-    Means over runs would have fewer ties and a smaller deviation the more runs there are.
+    Means over runs would have fewer ties the more runs there are.
     """
     num_pairs = len(first) * len(second)
     wins = losses = 0
-    variance = 0.0
     for values in first:
         difference = paired_difference(values, second)
         wins += int((difference > 0).sum())
         losses += int((difference < 0).sum())
-        variance += float(difference.var(dim=1).sum()) if first.size(1) > 1 else math.nan
     ties = first.size(1) * num_pairs - wins - losses
-    deviation = math.sqrt(variance / num_pairs)
-    return wins / num_pairs, ties / num_pairs, losses / num_pairs, deviation
-
-
-def _over(mean: float, deviation: float) -> float:
-    if mean == 0:
-        return 0.0
-    return mean / deviation if deviation else math.copysign(math.inf, mean)
+    return wins / num_pairs, ties / num_pairs, losses / num_pairs
 
 
 def _unless_rounding(mean: float, size: float) -> float:
