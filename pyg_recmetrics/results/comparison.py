@@ -593,7 +593,10 @@ def compare(
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
     protocol = _protocol(recommenders, equivalence, deterministic, level, trials)
-    pairs = _pairs(list(recommenders), baseline)
+    pairs = list(combinations(recommenders, 2))
+    if baseline is not None:
+        baseline = read_name(baseline, "baseline", list(recommenders))
+        pairs = [(name, baseline) for name in recommenders if name != baseline]
     return _judge([(recommenders, protocol, list(product(asked, pairs)))])[0]
 
 
@@ -659,6 +662,10 @@ def _protocol(
 ) -> Protocol:
     """Returns how recommenders are compared if nothing else is asked for."""
     known = {name: each.runs[0].num_trials for name, each in recommenders.items()}
+    given = {
+        read_name(name, "trials", list(known)): check_positive_integer(number, "trials")
+        for name, number in check_mapping(trials or {}, "trials").items()
+    }
     remarks = [
         note_on_copies(len(results_of(each)), len(each.runs), name)
         for name, each in recommenders.items()
@@ -677,19 +684,9 @@ def _protocol(
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
-        trials=FrozenDict(known | _read_trials(trials, recommenders)),
+        trials=FrozenDict(known | given),
         remarks=tuple(filter(None, remarks)),
     )
-
-
-def _read_trials(
-    trials: Mapping[Name, int] | None, recommenders: Mapping[str, Measured]
-) -> dict[str, int]:
-    names = list(recommenders)
-    return {
-        read_name(name, "trials", names): check_positive_integer(number, "trials")
-        for name, number in check_mapping(trials or {}, "trials").items()
-    }
 
 
 def _test(
@@ -751,10 +748,3 @@ def _with_verdict(
         return row._replace(verdict="inconclusive")
     is_better = (row.difference > 0) == is_higher_better(row.metric)
     return row._replace(verdict="better" if is_better else "worse")
-
-
-def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
-    if baseline is None:
-        return list(combinations(names, 2))
-    baseline = read_name(baseline, "baseline", names)
-    return [(name, baseline) for name in names if name != baseline]
