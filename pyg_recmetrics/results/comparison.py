@@ -373,8 +373,11 @@ class Comparison(Rows[PairedDifference]):
 
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
-        tested = (row for row in self if row.verdict is not None)
-        return tuple(map(self._claim, rows_by_pair(tested).values()))
+        found = []
+        for rows in rows_by_pair(row for row in self if row.verdict is not None).values():
+            trained = "" if self.covers_training(rows[0]) else "As trained here, "
+            found.append(f"{trained}{'; '.join(clauses(rows, self.bound))}.")
+        return tuple(found)
 
     def select(
         self,
@@ -479,11 +482,6 @@ class Comparison(Rows[PairedDifference]):
             if metric not in compared:
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         return asked
-
-    def _claim(self, rows: Sequence[PairedDifference]) -> str:
-        """Returns what the tests say of one pair."""
-        sentence = "; ".join(clauses(rows, self.bound))
-        return f"{sentence}." if self.covers_training(rows[0]) else f"As trained here, {sentence}."
 
     def _row(self, row: PairedDifference) -> list[str]:
         means = [f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"]

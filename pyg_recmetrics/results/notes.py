@@ -112,9 +112,12 @@ def write_recipe(
             f"{users.nouns.rows}"
         )
     ties = f"; {TIES_IN_WORDS[ranking.ties]}" if ranking.ties else ""
+    threshold = ""
+    if ranking.task is not None and ranking.task.threshold is not None:
+        threshold = f", those of weight {ranking.task.threshold:g} or more"
     text = (
         f"Metrics: {_metrics(definitions)}, where R is {degree}"
-        f"{_threshold(ranking.task)}. "
+        f"{threshold}. "
         f"Population: {_population(definitions, users, action, convention, sample)}"
         f"{persons}. "
         f"Ranking: {_items(ranking, user)}{of_edges}{ties}. "
@@ -230,17 +233,11 @@ def summarize_users(
     if users.num_with_few_candidates:
         parts.append(f"{users.num_with_few_candidates:,} with fewer than {max_k} candidates")
     if users.num_left_out:
-        parts.append(f"{_left_out(users)} left out of the population")
+        left_out = counted(users.num_left_out, users.nouns.users)
+        parts.append(f"{left_out} left out of the population")
     if convention.name != "standard":
         parts.append(f"convention {convention.name}")
     return ", ".join(parts)
-
-
-def _left_out(users: UserCounts) -> str:
-    """Says how many were left out, and that these are no rows where they are users of edges."""
-    if users.nouns.rows == users.nouns.users:
-        return f"{users.num_left_out:,}"
-    return counted(users.num_left_out, users.nouns.users)
 
 
 def _metrics(definitions: list[Metric]) -> str:
@@ -257,12 +254,6 @@ def _metrics(definitions: list[Metric]) -> str:
         spelled = name + (f"{', '.join(others)} and {last}" if others else last)
         said.append(f"{spelled} ({variant})" if variant else spelled)
     return "; ".join(said)
-
-
-def _threshold(task: RankingTask | None) -> str:
-    if task is None or task.threshold is None:
-        return ""
-    return f", those of weight {task.threshold:g} or more"
 
 
 def _population(
