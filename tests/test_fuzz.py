@@ -188,7 +188,6 @@ DEFECTS = {
             lambda rank: lambda self, chunk: rank(self, chunk)._replace(is_unsettled=None),
         )
         for how in (
-            algorithms.RankDirectly,
             algorithms.SearchProducts,
             algorithms.SearchGivenScores,
             algorithms.CountByBound,

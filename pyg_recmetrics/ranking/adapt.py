@@ -475,7 +475,7 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         check_shape(bias, "recommender", (task.num_items,), "item biases")
         check_range(of_user, of_item, largest, user.size(1))
     return EmbeddingRecommender(
-        user, item, biases[0] if biases else None, task.device, max(of_item, *of_biases, 0), of_user
+        user, item, biases[0] if biases else None, task.device, max(of_item, *of_biases, 0)
     )
 
 

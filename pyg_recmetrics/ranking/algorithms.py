@@ -1,7 +1,6 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -13,7 +12,6 @@ from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_top_scores
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
-from pyg_recmetrics.kernels.fast.direct_ranking import Cells, DirectRanking
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
 from pyg_recmetrics.ranking.recommenders import (
@@ -26,7 +24,7 @@ from pyg_recmetrics.ranking.recommenders import (
     Recommender,
     ScoreRecommender,
 )
-from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk, ChunkEdges
+from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
 
 
@@ -44,9 +42,8 @@ def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dt
 
 
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
-#: on their error; directly, from a product of all embeddings; from what a model recommends by
-#: itself; or by the fastest way that applies.
-Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "direct", "recommend"]
+#: on their error; from what a model recommends by itself; or by the fastest way that applies.
+Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
 
 #: How many bytes a chunk of users may take on a CPU.
 SCRATCH_BYTES = 256 * 2**20
@@ -54,7 +51,7 @@ SCRATCH_BYTES = 256 * 2**20
 #: How many bytes a user and an item take in the boolean adjacency of a chunk.
 _BYTES_OF_ADJACENCY = 1
 
-# The three numbers below were measured on one thread of a CPU with AVX2, with embeddings of 64
+# The two numbers below were measured on one thread of a CPU with AVX2, with embeddings of 64
 # dimensions: of 1,892 users and 4,489 items, and the last two also of 1,000 users and 41,000 items.
 
 #: The candidates of each user are scored alone if they are at most one in so many items. At one in
@@ -71,15 +68,6 @@ _MIN_ITEMS_PER_POSITION = 32
 #: Counting takes the same time at any depth, and as long as a search down to one in 64 items.
 _GAIN_OF_COUNTING = 2
 
-
-#: Users are ranked directly if there are at most so many items, or fewer if a search is faster
-#: because of products in `bfloat16`. With 4,500 items, this takes 0.7 of the time of a search in
-#: single precision, and 0.8 of one in `bfloat16`; with 6,000 items, 0.7 and 0.9.
-_MAX_ITEMS, _MAX_ITEMS_IN_BFLOAT16 = 2**13, 3 * 2**11
-
-#: Counting takes less time for users who are ranked deeper than so many times their number of
-#: relevant items, counted as at least so many. Down to ten times that, both take the same time.
-_DEPTH_PER_RELEVANT, _FEW_RELEVANT = 8, 8
 
 #: Where products in single precision do not apply.
 _WHERE_BITS_MAY_BE_LEFT_OUT = (
@@ -120,15 +108,11 @@ class Findings(NamedTuple):
         is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
-        edge: Which truth edges of the chunk the ranks are those of, none of an unsettled user;
-            `None` for all of them. The others of a settled user are out of reach. Only the first
-            algorithm may leave any out, as nothing is known of them before it.
     """
 
     ranks: Ranks
     is_unsettled: Tensor | None = None
     lists: Tensor | None = None
-    edge: Tensor | None = None
 
 
 class RankingAlgorithm(ABC):
@@ -260,49 +244,6 @@ class SearchGivenScores(RankBySearch):
         return findings
 
 
-class RankDirectly(RankingAlgorithm):
-    """Ranks by a product in single precision of all scores, which has the fewest steps."""
-
-    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
-        self.recommender, self.candidates = recommender, request.task.candidates
-        self.depth = request.depth
-
-    def num_rows(self, depth: int) -> int:
-        return self._kernel.num_rows
-
-    def rank(self, chunk: Chunk) -> Findings:
-        given = self.recommender.given_users(chunk.users)
-        if given is not None:
-            users = self._kernel.given(given)
-        else:
-            users = self._kernel.rounded(self.recommender.users(chunk.users))
-
-        def exactly(row: Tensor, item: Tensor) -> Tensor:
-            return self.recommender.scores_of_pairs(chunk.users[row], item)
-
-        found = self._kernel.ranks(
-            *users,
-            chunk.depth,
-            chunk.max_depth,
-            self._cells(chunk.truth),
-            self._cells(chunk.seen),
-            exactly,
-            chunk.scratch,
-        )
-        return Findings(found.ranks, found.is_unsettled, edge=found.edge)
-
-    def _cells(self, edges: ChunkEdges) -> Cells:
-        key = "direct", self._kernel.width
-        if key not in edges.known:
-            edges.known[key] = self._kernel.cells(edges.pairs)
-        cells: Cells = edges.known[key]
-        return cells
-
-    @cached_property
-    def _kernel(self) -> DirectRanking:
-        return DirectRanking(self.recommender.items, self.candidates)
-
-
 class CountByBound(RankingAlgorithm):
     """Counts what ranks above relevant items, however deep, in products of embeddings."""
 
@@ -351,10 +292,11 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return [RankByFinding(pairs, request.task, request.list_width or 1)]
-    in_bfloat16 = has_fast_bfloat16(request.task.device)
-    for wanted, is_fast in _BY_SPEED.items():
-        if is_fast(request) and _obstacle_to(wanted, request) is None:
-            return [*_quick(wanted, request, in_bfloat16), *_exact(request)]
+    if _is_shallow(request) and _obstacle_to("search", request) is None:
+        in_bfloat16 = has_fast_bfloat16(request.task.device)
+        return [*_quick("search", request, in_bfloat16), *_exact(request)]
+    if _obstacle_to("count", request) is None:
+        return [*_quick("count", request), *_exact(request)]
     return _exact(request)
 
 
@@ -384,27 +326,16 @@ def _few_pairs(request: Request) -> PairRecommender | None:
 
 
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
-    """Returns the algorithms that search, count or rank directly, the fastest first."""
+    """Returns the algorithms that search or count, the fastest first."""
     recommender = request.recommender
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
-    if wanted == "direct":
-        return [RankDirectly(recommender, request)]
     if wanted == "count":
         return [CountByBound(recommender, request)]
     dtypes = dtypes_of_products(request.task.device, in_bfloat16)
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
-
-
-def _is_small(request: Request) -> bool:
-    """Returns whether there are so few items that a direct ranking takes the least time."""
-    task, device = request.task, request.task.device
-    num_relevant = max(task.truth.size(1) / max(task.users.numel(), 1), _FEW_RELEVANT)
-    if device.type != "cpu" or request.depth > _DEPTH_PER_RELEVANT * num_relevant:
-        return False
-    return task.num_items <= (_MAX_ITEMS_IN_BFLOAT16 if has_fast_bfloat16(device) else _MAX_ITEMS)
 
 
 def _is_shallow(request: Request) -> bool:
@@ -419,19 +350,11 @@ def _is_shallow(request: Request) -> bool:
     return request.depth <= deepest_wanted and mean_degree <= deepest
 
 
-#: When the ways other than the exact ones are worth while, the fastest first.
-_BY_SPEED: dict[Algorithm, Callable[[Request], bool]] = {
-    "direct": _is_small,
-    "search": _is_shallow,
-    "count": lambda request: True,
-}
-
-
 def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
     """Returns where an algorithm other than the exact ones does not apply, if this is such a case.
 
-    A search takes all scores that are given, and makes lists. To count and to rank directly both
-    take embeddings alone, and make none.
+    A search takes all scores that are given, and makes lists. A count takes embeddings alone, and
+    makes none.
     """
     has_embeddings = isinstance(request.recommender, EmbeddingRecommender)
     if wanted == "search":
@@ -445,10 +368,7 @@ def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
         is_full = request.depth >= request.task.num_items
         return "to rank all items: a search finds the first k of them" if is_full else None
     if request.list_width > 0:
-        what = "counting" if wanted == "count" else "ranking directly"
-        return f"to keep items: {what} makes no lists"
-    if wanted == "direct" and request.is_full:
-        return "to rank all items: a direct ranking finds the first k of them"
+        return "to keep items: counting makes no lists"
     if not has_exact_single_precision(request.task.device):
         return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None

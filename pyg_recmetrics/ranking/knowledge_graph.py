@@ -94,9 +94,6 @@ class InnerProductRecommender(EmbeddingRecommender):
     def vectors(self, users: Tensor) -> Tensor:
         return self.products.vectors(Question.of(self.user[users], self.num_relations))
 
-    def given_users(self, users: Tensor) -> None:
-        """Vectors of queries are products in double precision."""
-
 
 def from_kge_model(value: object, task: RankingTask) -> Recommender:
     """Converts a model, maybe in a wrapper, to a recommender, and checks that it fits the task.

@@ -129,9 +129,7 @@ def rank(
             rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
             ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.fast.bounded_counting`). Both compare near-ties by exact
-            scores, and take a fraction of the time. `"direct"` compares relevant items with a
-            product of all embeddings (:mod:`pyg_recmetrics.kernels.fast.direct_ranking`), which
-            takes less still if there are few items. The ranks are the same. `"recommend"` asks a
+            scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
             model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
@@ -429,8 +427,6 @@ class _KnownRanks:
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
         ranks, index, row = findings.ranks, chunk.truth.index, chunk.truth.row
-        if findings.edge is not None:
-            index, row = (values.index_select(0, findings.edge) for values in (index, row))
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = self.task.degree.index_select(0, chunk.users).clamp_(min=self.request.depth)

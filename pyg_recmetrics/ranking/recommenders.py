@@ -27,8 +27,6 @@ from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
     inner_product_matrix,
-    is_moderate,
-    largest_number,
     scaled_by_row,
     with_column,
 )
@@ -227,8 +225,6 @@ class EmbeddingRecommender(ScoreRecommender):
         bias (torch.Tensor or None): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
-        largest_of_user (float, optional): The largest number of users, whatever its sign.
-            (default: `None`, it is looked for)
     """
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
@@ -243,11 +239,9 @@ class EmbeddingRecommender(ScoreRecommender):
         bias: Tensor | None,
         device: torch.device,
         largest: float | None = None,
-        largest_of_user: float | None = None,
     ) -> None:
         self.user, self.device = user, device
         self.tables = (user, item, bias)
-        self._largest_of_user = largest_of_user
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
@@ -269,24 +263,6 @@ class EmbeddingRecommender(ScoreRecommender):
         """Returns the embeddings of users as they are."""
         # To index takes several times as long.
         return copied(self.user.index_select(0, users.to(self.user.device)), self.device)
-
-    def given_users(self, users: Tensor) -> Tensor | None:
-        """Returns the embeddings of users as they are, in single precision.
-
-        `None` if users or items have numbers that are not in single precision, or need to be
-        scaled first.
-        """
-        if not self._is_moderate:
-            return None
-        user = self.vectors(users).float()
-        return with_column(user, torch.ones_like(user[:, 0])) if self.has_bias else user
-
-    @cached_property
-    def _is_moderate(self) -> bool:
-        largest = self._largest_of_user
-        if largest is None:
-            largest = largest_number(self.user)
-        return self.items.is_moderate and is_moderate(self.user, largest)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""

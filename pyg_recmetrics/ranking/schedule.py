@@ -1,8 +1,8 @@
 """The order and the chunks in which users are ranked."""
 
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import torch
@@ -36,14 +36,11 @@ class ChunkEdges:
         index (torch.Tensor): Where each edge stands among the edges of the task.
         row (torch.Tensor): The row of the chunk that the user of each edge has.
         item (torch.Tensor): The item of each edge.
-        known (dict): What algorithms found out about them, and need whenever they rank the same
-            users of the same task: by the name of the algorithm, and what else it depends on.
     """
 
     index: Tensor
     row: Tensor
     item: Tensor
-    known: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def pairs(self) -> tuple[Tensor, Tensor]:

@@ -8,14 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import PairScorer, RankingTask, rank
-from pyg_recmetrics.kernels.fast import direct_ranking
 from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking.algorithms import (
     CountByBound,
     RankByBestItems,
     RankByCounts,
     RankByFinding,
-    RankDirectly,
     SearchGivenScores,
     SearchProducts,
 )
@@ -54,7 +52,7 @@ def test_ranks_are_those_of_sorting_all_exact_scores(
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-43, 1e-20, 1.0, 1e20, 1e38, 1e300])
-@pytest.mark.parametrize("algorithm", ["dense", "count", "search", "direct"])
+@pytest.mark.parametrize("algorithm", ["dense", "count", "search"])
 def test_the_size_of_embeddings_does_not_matter(size, algorithm):
     dtype = torch.double if not 1e-40 < size < 1e39 else torch.float
     item = (torch.arange(50, 0, -1, dtype=torch.double) * size / 64).to(dtype).unsqueeze(1)
@@ -90,7 +88,6 @@ def used(monkeypatch):
         RankByCounts,
         RankByFinding,
         RankByFinding,
-        RankDirectly,
         SearchGivenScores,
         CountByBound,
     ):
@@ -119,15 +116,13 @@ MATRIX = torch.tensor([[1.0, -torch.inf, 2, 2], [0, 0, 0, 3]]).repeat(1, 25)
 SMALL_SCORES = {"a matrix": MATRIX, "one score per item": MATRIX[0]}
 EMBEDDINGS_OF_TWO = (torch.rand(2, 4), torch.rand(100, 4))
 
-COUNT, BEST, DIRECT = "CountByBound", "RankByBestItems", "RankDirectly"
+COUNT, BEST = "CountByBound", "RankByBestItems"
 HALF, SINGLE = "SearchProducts in bfloat16", "SearchProducts in float32"
 
 
-def processor(monkeypatch, fast, precision, max_items=(0, 0)):
+def processor(monkeypatch, fast, precision):
     monkeypatch.setattr(algorithms, "has_fast_bfloat16", lambda device: fast)
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
-    for name, number in zip(("_MAX_ITEMS", "_MAX_ITEMS_IN_BFLOAT16"), max_items, strict=True):
-        monkeypatch.setattr(algorithms, name, number)
 
 
 @pytest.mark.parametrize("embeddings", [EMBEDDINGS, BIASED])
@@ -156,49 +151,6 @@ def test_the_choice_is_made_by_what_applies(
     processor(monkeypatch, fast, precision)
     rank(embeddings, TASK, **options)
     assert used == [expected]
-
-
-@pytest.mark.parametrize("embeddings", [EMBEDDINGS, BIASED])
-@pytest.mark.parametrize(
-    ("max_items", "options", "expected"),
-    [
-        ((100, 100), {"k": 1}, DIRECT),
-        ((100, 100), {"k": 64}, DIRECT),
-        ((100, 100), {"k": 65}, COUNT),
-        ((99, 100), {"k": 1}, SINGLE),
-        ((100, 99), {"k": 1}, DIRECT),
-        ((99, 99), {"k": 1, "algorithm": "direct"}, DIRECT),
-        ((99, 99), {"k": 100, "algorithm": "direct"}, DIRECT),
-        ((100, 100), {"k": 1, "keep_items": True}, SINGLE),
-        ((100, 100), {"full": True}, COUNT),
-        ((100, 100), {"k": 1, "algorithm": "search"}, HALF),
-    ],
-)
-def test_few_items_are_ranked_directly(monkeypatch, used, embeddings, max_items, options, expected):
-    processor(monkeypatch, False, "highest", max_items)
-    rank(embeddings, TASK, **options)
-    assert used == [expected]
-
-
-def test_fewer_items_are_ranked_directly_where_a_search_is_faster(monkeypatch, used):
-    for max_items in ((100, 99), (0, 100)):
-        processor(monkeypatch, True, "highest", max_items)
-        rank(EMBEDDINGS, TASK, k=1)
-    processor(monkeypatch, True, "medium", (100, 100))
-    rank(EMBEDDINGS, TASK, k=1)
-    assert used == [HALF, DIRECT, HALF]
-
-
-def test_users_with_many_relevant_items_are_ranked_directly_down_to_more_positions(
-    monkeypatch, used
-):
-    processor(monkeypatch, False, "highest", (1000, 1000))
-    truth = torch.stack([torch.zeros(20, dtype=torch.long), torch.arange(20)])
-    task = RankingTask(truth, num_users=1, num_items=1000)
-    embeddings = (torch.rand(1, 4), torch.rand(1000, 4))
-    rank(embeddings, task, k=160)
-    rank(embeddings, task, k=161)
-    assert used == [DIRECT, COUNT]
 
 
 @pytest.mark.parametrize("form", GIVEN)
@@ -273,22 +225,13 @@ def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, 
     assert used == [COUNT, HALF, COUNT, BEST]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [HALF, SINGLE, BEST, "RankByCounts"]),
-        ({"keep_items": True}, [HALF, SINGLE, BEST, "RankByCounts"]),
-        ({"algorithm": "direct"}, [DIRECT, BEST, "RankByCounts"]),
-    ],
-)
-def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(monkeypatch, used, options, expected):
+@pytest.mark.parametrize("options", [{}, {"keep_items": True}])
+def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(used, options):
     # More items tie than a search settles, and more than there are in a list.
-    monkeypatch.setattr(direct_ranking, "MAX_COMPARISONS_OF_USER", 0)
     task = RankingTask(torch.tensor([[0], [1500]]), num_users=1, num_items=2000)
-    ranked = rank(
-        (torch.ones(1, 4), torch.ones(2000, 4)), task, **{"k": 2, "algorithm": "search"} | options
-    )
-    assert used == expected
+    embeddings = (torch.ones(1, 4), torch.ones(2000, 4))
+    ranked = rank(embeddings, task, k=2, algorithm="search", **options)
+    assert used == [HALF, SINGLE, BEST, "RankByCounts"]
     assert ranked.num_above.tolist() == [0]
     assert ranked.num_tied.tolist() == [1999]
 
@@ -312,10 +255,7 @@ def expect_obstacle(algorithm, obstacle):
             (scores, "search", {"full": True}, ALL_ITEMS)
             for scores in (*GIVEN.values(), EMBEDDINGS, BIASED)
         ),
-        *((scores, "direct", {}, NO_EMBEDDINGS) for scores in GIVEN.values()),
         (EMBEDDINGS, "count", {"keep_items": True}, "to keep items: counting makes no lists"),
-        (EMBEDDINGS, "direct", {"keep_items": True}, "to keep items: ranking directly makes no"),
-        (EMBEDDINGS, "direct", {"full": True}, "to rank all items: a direct ranking finds the"),
         (EMBEDDINGS, "search", {"k": 100}, ALL_ITEMS),
         (PairScorer(lambda user, item: item.float()), "search", {}, NO_SCORES),
         (PairScorer(lambda user, item: item.float()), "count", {}, NO_EMBEDDINGS),
@@ -331,16 +271,15 @@ def test_a_forced_choice_that_does_not_apply_is_an_error(recommender, algorithm,
 def test_neither_applies_to_candidates_of_each_user():
     candidates = torch.tensor([[0, 0], [1, 2]])
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=100, candidates=candidates)
-    for algorithm in ("search", "count", "direct"):
+    for algorithm in ("search", "count"):
         with expect_obstacle(algorithm, OWN_CANDIDATES):
             rank(EMBEDDINGS, task, algorithm=algorithm)
 
 
-def test_some_need_products_in_single_precision(monkeypatch):
+def test_a_count_needs_products_in_single_precision(monkeypatch):
     processor(monkeypatch, fast=True, precision="medium")
-    for algorithm in ("count", "direct"):
-        with expect_obstacle(algorithm, "where torch.set_float32_matmul_precision(), or ONEDNN"):
-            rank(EMBEDDINGS, TASK, algorithm=algorithm)
+    with expect_obstacle("count", "where torch.set_float32_matmul_precision(), or ONEDNN"):
+        rank(EMBEDDINGS, TASK, algorithm="count")
 
 
 def test_what_is_no_algorithm_is_named():

@@ -199,7 +199,7 @@ def test_any_precision(size, dtype, full):
 
 
 @pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
-@pytest.mark.parametrize("algorithm", [*ways(), "direct"])
+@pytest.mark.parametrize("algorithm", ways())
 def test_any_range(scale, algorithm):
     wanted = rank(embeddings(torch.float64), task_of(), k=7).rank
     with in_tiles(7):
@@ -273,7 +273,7 @@ def test_biases_are_added_whatever_their_size(size, scale, algorithm):
         assert highest <= found <= lowest
 
 
-@pytest.mark.parametrize("algorithm", ["count", "search", "direct"])
+@pytest.mark.parametrize("algorithm", ["count", "search"])
 def test_biased_ranks_are_proved_as_those_of_sorting(algorithm):
     generator = torch.Generator().manual_seed(1)
     user, item = (torch.randn(n, 8, generator=generator) for n in (30, 500))
@@ -342,9 +342,7 @@ def test_ranks_are_those_of_exact_scores_by_every_way_to_find_them(kind, dtype, 
     for ranked in found:
         assert ranked.rank.tolist() == exact_scores.exact_ranks(user, item, ranked.edge_label_index)
     few = RankingTask(torch.tensor([[0, 0, 1, 2], [0, 7, 3, 20]]), num_users=3, num_items=30)
-    for ranked in (
-        rank((user, item), few, k=20, algorithm=a) for a in ("search", "direct", "dense")
-    ):
+    for ranked in (rank((user, item), few, k=20, algorithm=a) for a in ("search", "dense")):
         wanted = exact_scores.exact_ranks(user, item, ranked.edge_label_index)
         assert ranked.rank.tolist() == [place if place <= 20 else NOT_RETRIEVED for place in wanted]
 
@@ -391,7 +389,7 @@ def test_the_default_device_may_be_another(full):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
-@pytest.mark.parametrize("algorithm", [*ways(), "direct"])
+@pytest.mark.parametrize("algorithm", ways())
 def test_the_default_dtype_may_be_another(dtype, algorithm):
     pair, task = embeddings(), task_of()
     wanted = rank(pair, task, k=7, algorithm="dense")

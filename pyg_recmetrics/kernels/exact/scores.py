@@ -356,8 +356,8 @@ class ItemFactors:
         self._largest = max(map(largest_number, parts)) if largest is None else largest
         self._exponent = math.frexp(self._largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
-        self.is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
-        self.scale = 2.0 ** (EXPONENT - self._exponent) if self.is_moderate else 1.0
+        self._is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
+        self.scale = 2.0 ** (EXPONENT - self._exponent) if self._is_moderate else 1.0
 
     @cached_property
     def largest(self) -> Tensor:
@@ -374,7 +374,7 @@ class ItemFactors:
     def single(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
         rows = self._rows(index)
-        if self.is_moderate:
+        if self._is_moderate:
             return rows.float()
         rows = rows.to(torch.promote_types(rows.dtype, torch.float32), copy=True)
         return scale_(rows, self.largest).float()
@@ -406,7 +406,7 @@ class ItemFactors:
     def _table(self) -> Tensor | None:
         """All embeddings in single precision; `None` if they would take too much memory."""
         is_at_hand = self.embedding.dtype == torch.float32 and self.embedding.is_contiguous()
-        if is_at_hand and self.is_moderate and self.bias is None:
+        if is_at_hand and self._is_moderate and self.bias is None:
             return self.embedding.to(self.device)
         if self.num_items * self.dim * torch.float32.itemsize > at_once(_MAX_BYTES, self.device):
             return None
@@ -434,11 +434,6 @@ class ItemFactors:
         if self.bias is None:
             return rows
         return with_column(rows, _copied(self.bias, index, self.device))
-
-
-def is_moderate(embedding: Tensor, largest: float) -> bool:
-    """Returns whether embeddings are in single precision, and their largest number is moderate."""
-    return embedding.dtype != torch.double and math.frexp(largest)[1] in _MODERATE_EXPONENTS
 
 
 def largest_number(values: Tensor) -> float:

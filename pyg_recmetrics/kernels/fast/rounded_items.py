@@ -52,12 +52,6 @@ def largest_norms(rows: Tensor) -> Tensor:
     return norm.mul_(1 + _relative_error_of_norm(rows)).add_(_UNDERFLOW_OF_NORM)
 
 
-def largest_norm(rows: Tensor) -> float:
-    """Returns an upper bound of the norms of all rows."""
-    norm = float(torch.linalg.vector_norm(rows, dim=1).max())
-    return norm * (1 + _relative_error_of_norm(rows)) + _UNDERFLOW_OF_NORM
-
-
 def _relative_error_of_norm(rows: Tensor) -> float:
     return _ROUNDING_OF_NORM + rows.size(1) * torch.finfo(rows.dtype).eps
 
@@ -100,24 +94,6 @@ def rounding_in_single(num_roundings: int) -> float:
     # Errors are rounded as well: for up to 2**15 roundings, this adds less than a hundredth. So do
     # as many roundings in double precision.
     return 1.01 * num_roundings * 2.0**-24
-
-
-def error_of_product(user: Tensor, item_norm: float, num_roundings: int) -> Tensor:
-    """Returns the bound of a product of embeddings that are given in its precision.
-
-    It also covers the rounding of the exact score, and of what a score is compared with. Embeddings
-    need not be scaled if their largest numbers are neither huge nor tiny.
-
-    Args:
-        user (torch.Tensor): The users, of shape `[num_rows, dim]`.
-        item_norm (float): The largest norm of all items.
-        num_roundings (int): How often numbers are rounded to single precision.
-    """
-    factor = rounding_in_single(num_roundings) * item_norm
-    # The norms that `largest_norms` returns, times this factor, in fewer steps.
-    norm: Tensor = torch.linalg.vector_norm(user, dim=1).double()
-    least = factor * _UNDERFLOW_OF_NORM + _UNDERFLOW
-    return norm.mul_(factor * (1 + _relative_error_of_norm(user))).add_(least)
 
 
 def error_in_single(norm: Norm) -> Norm:

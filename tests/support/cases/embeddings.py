@@ -47,7 +47,7 @@ def rank_by_all_algorithms(user, item, task, k, batch_size=None):
     """Ranks by every algorithm, which all have to agree, and returns what they agree on."""
     options = {"k": k, "batch_size": batch_size}
     dense = rank((user, item), task, algorithm="dense", keep_items=True, **options)
-    for algorithm in ("count", "search", "direct"):
+    for algorithm in ("count", "search"):
         assert_same_ranks(rank((user, item), task, algorithm=algorithm, **options), dense)
     lists = rank((user, item), task, algorithm="search", keep_items=True, **options)
     assert_same_ranks(lists, dense)

@@ -12,7 +12,7 @@ from torch_geometric.nn.models import LightGCN
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, scores
 from pyg_recmetrics.kernels.exact import scores as scores_module
-from pyg_recmetrics.kernels.fast import bounded_counting, direct_ranking, rounded_items, searching
+from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
@@ -600,7 +600,7 @@ def _error_without_truth(task):
 
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
-ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8, *["direct"] * 6)
+ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 4, *["search"] * 8)
 
 
 def draw_depth(draw, task):
@@ -635,8 +635,6 @@ def _applies(algorithm, made, task, depth, options):
         return False
     if algorithm == "search":
         return made.can_be_searched and depth < task.num_items
-    if algorithm == "direct" and "full" in options:
-        return False
     return made.can_be_counted and ("keep_items" not in options or "full" in options)
 
 
@@ -651,17 +649,6 @@ def draw_patches(draw, task):
             (bounded_counting, "STRETCH", stretch),
             (bounded_counting, "NUM_SCORES_IN_TILE", draw.choice([1, 50, 400])),
             (bounded_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
-        ]
-    if draw.chance(0.75):
-        patches += [
-            (algorithms, "_MAX_ITEMS", draw.choice([0, 2**13])),
-            (algorithms, "_MAX_ITEMS_IN_BFLOAT16", draw.choice([0, 2**12])),
-            (direct_ranking, "MAX_COMPARISONS_OF_USER", draw.choice([0, 0, 2**12])),
-            (direct_ranking, "NUM_COMPARISONS", draw.choice([1, 100, 2**20])),
-            (direct_ranking, "_NUM_BLOCKS", draw.choice([1, 4, 64])),
-            (direct_ranking, "_SPARE_FOUND", draw.choice([1, 64])),
-            (direct_ranking, "_CLOSE_PER_COLUMN", draw.choice([0, 2])),
-            (direct_ranking, "NUM_SCORES", draw.choice([1, 100, 2**21])),
         ]
     if draw.chance(0.75):
         block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
