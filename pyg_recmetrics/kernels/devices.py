@@ -23,11 +23,6 @@ class Scratch:
         self.device = device
         self._buffers: dict[str, Tensor] = {}
 
-    @property
-    def num_bytes(self) -> int:
-        """How much memory the buffers take."""
-        return sum(buffer.numel() * buffer.element_size() for buffer in self._buffers.values())
-
     def __call__(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         """Returns an uninitialised tensor that is valid until the same `name` is asked for again.
 

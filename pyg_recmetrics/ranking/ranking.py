@@ -29,7 +29,7 @@ from pyg_recmetrics.ranking.algorithms import (
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.recommenders import Recommender
-from pyg_recmetrics.ranking.schedule import MAX_PREPARED_EDGES, Chunk, Schedule, edges_of
+from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
 #: How many users a recommender is asked about, to find out whether processes have the same.
@@ -407,9 +407,7 @@ class _KnownRanks:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled: Tensor | None = None
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        depth = algorithm.depth
-        schedule = Schedule.prepared(self.task, users, depth, num_rows(depth))
-        for chunk in schedule.chunks(num_rows):
+        for chunk in Schedule(self.task, users, algorithm.depth).chunks(num_rows):
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
@@ -436,6 +434,9 @@ class _KnownRanks:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
 
+
+#: What is known of the truth of a task is kept for its next ranking if it has at most so many edges.
+MAX_PREPARED_EDGES = 2**20
 
 #: What is known of the truth of tasks, whose next ranking needs it again.
 _truths: "WeakKeyDictionary[RankingTask, TruthByUser]" = WeakKeyDictionary()

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -17,15 +15,6 @@ from pyg_recmetrics.task import RankingTask
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
-
-#: A schedule is kept for the next ranking if the task has at most so many edges.
-MAX_PREPARED_EDGES = 2**20
-
-#: So are its buffers, if they take at most so many bytes.
-MAX_IDLE_BYTES = 2**24
-
-#: How many schedules are kept for one task.
-_MAX_PREPARED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +121,6 @@ class Chunk:
         return adjacency[:, :width]
 
 
-#: The truth, the seen edges and the candidates of a chunk.
-_EdgesOfChunk: TypeAlias = tuple[ChunkEdges, ChunkEdges, ChunkEdges | None]
-
-
 class Schedule:
     """The order in which users are ranked: the deepest first.
 
@@ -153,10 +138,6 @@ class Schedule:
 
     def __init__(self, task: RankingTask, users: Tensor, depth: int) -> None:
         self.num_items, self.device = task.num_items, task.device
-        self.given = users
-        # The edges of chunks by where these start and end, if they are kept.
-        self._kept: dict[tuple[int, int], _EdgesOfChunk] | None = None
-        self._idle: list[Scratch] = []
         depths = task.degree[users].clamp(min=depth)
         num_excluded = task.num_items - task.num_candidates[users]
         key = depths * (task.num_items + 1) + num_excluded
@@ -175,44 +156,20 @@ class Schedule:
         elif task.candidates is not None:
             self._is_excluded = ~index_to_mask(task.candidates, task.num_items)
 
-    @classmethod
-    def prepared(cls, task: RankingTask, users: Tensor, depth: int, num_rows: int) -> "Schedule":
-        """Returns a schedule that was made before for the same task, or makes it.
-
-        If data are small, to make a schedule takes as long as to rank. The arguments are those of
-        the class, and how many users a chunk has: the edges of other chunks are kept elsewhere.
-        """
-        if task.truth.size(1) + task.excluded.size(1) > MAX_PREPARED_EDGES:
-            return cls(task, users, depth)
-        of_task = _prepared.setdefault(task, {})
-        key = depth, num_rows
-        known = of_task.get(key)
-        if known is None or not (known.given is users or torch.equal(known.given, users)):
-            if len(of_task) >= _MAX_PREPARED:
-                of_task.clear()
-            of_task[key] = known = cls(task, users, depth)
-            known._kept = {}
-        return known
-
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers.
 
         Args:
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
-        # Several threads may rank at once, and each of them needs buffers of its own.
-        scratch = self._idle.pop() if self._idle else Scratch(self.device)
-        start = 0
+        scratch, start = Scratch(self.device), 0
         while start < len(self._depths):
             end = min(start + num_rows(self._depths[start]), len(self._depths))
             yield self._chunk(start, end, scratch)
             start = end
-        if self._kept is not None and scratch.num_bytes <= MAX_IDLE_BYTES:
-            self._idle.append(scratch)
 
     def _chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
         num_excluded = self._num_excluded[start:end]
-        truth, seen, candidates = self._edges_between(start, end)
         return Chunk(
             users=self.users[start:end],
             depth=self.depth[start:end],
@@ -220,26 +177,12 @@ class Schedule:
             num_needed=max(self._num_needed[start:end]),
             num_candidates=(end - start) * self.num_items - sum(num_excluded),
             num_items=self.num_items,
-            truth=truth,
-            seen=seen,
-            candidates=candidates,
+            truth=self._truth.between(start, end),
+            seen=self._seen.between(start, end),
+            candidates=None if self._candidates is None else self._candidates.between(start, end),
             is_excluded=self._is_excluded,
             scratch=scratch,
         )
-
-    def _edges_between(self, start: int, end: int) -> "_EdgesOfChunk":
-        """Returns the truth, the seen edges and the candidates of a chunk."""
-        if self._kept is not None and (start, end) in self._kept:
-            return self._kept[start, end]
-        candidates = None if self._candidates is None else self._candidates.between(start, end)
-        edges = self._truth.between(start, end), self._seen.between(start, end), candidates
-        if self._kept is not None:
-            self._kept[start, end] = edges
-        return edges
-
-
-#: The schedules that are kept for a task, by the depth and the number of users in a chunk.
-_prepared: "WeakKeyDictionary[RankingTask, dict[tuple[int, int], Schedule]]" = WeakKeyDictionary()
 
 
 class _EdgesByUser:
