@@ -575,7 +575,7 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     lowest, highest = (int(bound) for bound in value.aminmax())
     if lowest < -1 or highest >= task.num_items:
         raise _wrong_numbering(value, highest, task)
-    if value.size(1) == task.num_items and _has_repeats(value, task.num_items):
+    if value.size(1) == task.num_items and _has_repeats(value):
         raise ValueError(
             f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
             f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
@@ -674,15 +674,11 @@ def _are_permutations(rows: Tensor) -> bool:
     return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
-def _has_repeats(lists: Tensor, num_items: int) -> bool:
-    """Returns whether a row has an item more than once; what is outside `num_items` is none."""
+def _has_repeats(lists: Tensor) -> bool:
+    """Returns whether a row has an item more than once; `-1` is none."""
     for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
-        # Two more columns take what is no item.
-        column = part.long().clamp(-1, num_items).add_(1)
-        is_listed = column.new_zeros(part.size(0), num_items + 2, dtype=torch.bool)
-        is_listed.scatter_(1, column, True)
-        is_item = (column > 0) & (column <= num_items)
-        if bool((is_listed[:, 1:-1].sum(dim=1) < is_item.sum(dim=1)).any()):
+        items = part.sort(dim=1).values
+        if bool(((items[:, 1:] == items[:, :-1]) & (items[:, 1:] >= 0)).any()):
             return True
     return False
 

@@ -13,14 +13,13 @@ edges of each user is what metrics are made of. For a chunk of users at a time:
    as in `scatter(rank <= R) / R`, the R-precision.
 """
 
-from typing import Any, Protocol
-
 import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
 from pyg_recmetrics.messages import warn
+from pyg_recmetrics.ranking.models import Recommend
 from pyg_recmetrics.ranking.recommenders import (
     ListRecommender,
     begins_behind_users,
@@ -30,13 +29,6 @@ from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
 
 
-class Ask(Protocol):
-    """The `recommend` of a model, which has its edges already."""
-
-    def __call__(self, *, src_index: Tensor, dst_index: Tensor, k: int) -> Any:
-        """Returns the best items of users, of shape `[len(src_index), k]`."""
-
-
 class ModelRecommender(ListRecommender):
     """Ranks by what a model recommends.
 
@@ -44,12 +36,13 @@ class ModelRecommender(ListRecommender):
     them from zero on, as lists do.
 
     Args:
-        recommend (callable): The `recommend`.
+        recommend (callable): The `recommend`, which has its edges already, and is asked by
+            `src_index`, `dst_index` and `k`.
         task (RankingTask): The task.
         takes_items (bool): Whether it is given items.
     """
 
-    def __init__(self, recommend: Ask, task: RankingTask, takes_items: bool) -> None:
+    def __init__(self, recommend: Recommend, task: RankingTask, takes_items: bool) -> None:
         num_excluded = task.num_items - task.num_candidates[task.users]
         super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
         # The scores of a model take up to 8 bytes, and the number of an edge 4.

@@ -435,7 +435,7 @@ class _KnownRanks:
             self.lists[chunk.users, : lists.size(1)] = lists
 
 
-#: What is known of the truth of a task is kept for its next ranking if it has at most so many edges.
+#: What is known of the truth of a task is kept for its next ranking, up to so many edges.
 MAX_PREPARED_EDGES = 2**20
 
 #: What is known of the truth of tasks, whose next ranking needs it again.
