@@ -51,7 +51,7 @@ SCRATCH_BYTES = 256 * 2**20
 #: How many bytes a user and an item take in the boolean adjacency of a chunk.
 _BYTES_OF_ADJACENCY = 1
 
-# The two numbers below were measured on one thread of a CPU with AVX2, with embeddings of 64
+# The three numbers below were measured on one thread of a CPU with AVX2, with embeddings of 64
 # dimensions: of 1,892 users and 4,489 items, and the last two also of 1,000 users and 41,000 items.
 
 #: The candidates of each user are scored alone if they are at most one in so many items. At one in
@@ -67,7 +67,6 @@ _MIN_ITEMS_PER_POSITION = 32
 #: Where scores can also be counted, a search needs so many times more items for each position.
 #: Counting takes the same time at any depth, and as long as a search down to one in 64 items.
 _GAIN_OF_COUNTING = 2
-
 
 #: Where products in single precision do not apply.
 _WHERE_BITS_MAY_BE_LEFT_OUT = (

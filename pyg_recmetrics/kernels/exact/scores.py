@@ -338,8 +338,8 @@ class ItemFactors:
         embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
-        largest (float, optional): The largest number, whatever its sign, if these items are some of
-            more that share one scale. (default: `None`, that of these items)
+        largest (float, optional): The largest number, whatever its sign, if it is known.
+            (default: `None`, it is looked for)
     """
 
     def __init__(
