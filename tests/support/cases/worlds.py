@@ -116,8 +116,7 @@ def draw_world(seed, *, is_plain=False):
     for user in users:
         known = [*items, *strangers, *([None] * draw.choice([0, 0, 2]))]
         world.lists[user] = draw.sample(known, draw.randint(1, len(known)))
-        # Whether a list goes on where only repeats follow is not told.
-        if draw.random() < 0.1 and set(world.lists[user]) >= set(world.candidates(user)):
+        if draw.random() < 0.15:
             world.lists[user] += draw.choices(world.lists[user], k=2)
     if draw.random() < 0.2 and num_users > 1:
         del world.lists[draw.choice(users)]
