@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
-from tests.support.references import naive
+from tests.support.references.world import Row, measure
 from tests.support.tools.laws import metrics_of_ranks
 
 
@@ -174,8 +174,9 @@ class TestExpectedReciprocalRank:
         ranked = RankedEdges.from_topk(torch.arange(2000).repeat(3, 1), truth, weight)
         for user, value in enumerate(metrics.err(ranked).tolist()):
             own = truth[0] == user
-            grades = dict(zip(truth[1, own].tolist(), weight[own].tolist(), strict=True))
-            assert value == pytest.approx(naive.err(range(2000), grades), rel=1e-12)
+            ranks = (truth[1, own] + 1).tolist()
+            row = Row.of(ranks, weight[own].tolist(), 2000, 2000 - len(ranks))
+            assert [value] == pytest.approx(measure("err", [row]), rel=1e-12)
 
     def test_a_weight_above_the_scale_is_an_error(self):
         lists, truth = torch.tensor([[0]]), torch.tensor([[0, 0], [0, 7]])
