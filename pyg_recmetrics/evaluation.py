@@ -291,11 +291,17 @@ class Evaluator(Frozen):
             recommender: What to evaluate.
         """
         with evaluation_mode(recommender):
-            ranking = self._open(recommender)
+            ranking, sampling = self._open(recommender), None
             if self._frame is None:
-                result = self._rank_all(ranking)
+                ranking.rank(self.task.users)
             else:
-                result = self._sample(ranking, self._frame)
+                num_first = max(self._nums_ranked, default=0)
+                ranked, sampling = sample(self._frame, ranking, self._with_ties, num_first)
+                self._nums_ranked.append(sampling.num_ranked)
+            with processes.fail_together():
+                if sampling is None:
+                    ranked = self._with_ties(ranking.to_ranked_edges())
+                result = self._measure(ranked, sampling)
         self.history.append(result)
         return result
 
@@ -375,20 +381,7 @@ class Evaluator(Frozen):
         # So many other relevant items may come before an edge.
         return deepest + max(self._max_degree, 1) - 1
 
-    def _rank_all(self, ranking: OpenRanking) -> EvaluationResult:
-        ranking.rank(self.task.users)
-        with processes.fail_together():
-            return self._measure(self._with_ties(ranking.to_ranked_edges()))
-
-    def _sample(self, ranking: OpenRanking, frame: Frame) -> EvaluationResult:
-        """Ranks random users until the means are known to their margins."""
-        num_first = max(self._nums_ranked, default=0)
-        ranked, sampling = sample(frame, ranking, self._with_ties, num_first)
-        self._nums_ranked.append(sampling.num_ranked)
-        with processes.fail_together():
-            return self._measure(ranked, sampling)
-
-    def _measure(self, ranked: RankedEdges, sampling: Sampling | None = None) -> EvaluationResult:
+    def _measure(self, ranked: RankedEdges, sampling: Sampling | None) -> EvaluationResult:
         select = self._convention.population.select
         if self._per == "edge":
             is_eligible = self._is_eligible.to(ranked.rank.device)

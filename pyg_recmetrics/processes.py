@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -72,10 +71,6 @@ def _describe(error: BaseException) -> str:
     return " ".join([f"{type(error).__name__}: {error}", *map(str, notes)])
 
 
-#: The digests of tasks and catalogues, which several evaluations share.
-_digests: "WeakKeyDictionary[Any, bytes]" = WeakKeyDictionary()
-
-
 def check_same(**values: object) -> None:
     """Raises if values differ between processes. Call it before anything is ranked.
 
@@ -109,9 +104,7 @@ def _add(value: object, hashed: Any) -> None:
         hashed.update(f"{value.dtype} {list(value.shape)} ".encode())
         hashed.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     elif hasattr(value, "to_dict"):  # a task or a catalogue, which stays what it is
-        if value not in _digests:
-            _digests[value] = digest(value.to_dict())
-        hashed.update(_digests[value])
+        hashed.update(digest(value.to_dict()))
     elif isinstance(value, Mapping):
         _add((*value.keys(), *value.values()), hashed)
     elif isinstance(value, tuple | list):

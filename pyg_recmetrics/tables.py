@@ -64,7 +64,7 @@ class Tabular(ABC):
         return str(self.table())
 
     def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+        return self.table().to_html()
 
 
 class Rows(Tabular, Sequence[T]):
@@ -169,9 +169,6 @@ class Table(Tabular):
         body = "\n".join(self._html_row(row) for row in self.rows)
         notes = "\n".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return f"<table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>\n{notes}"
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def _html_row(self, row: Sequence[str], scope: str = "row") -> str:
         if self.is_heading(row):

@@ -308,8 +308,12 @@ DEFECTS = {
     ),
     "scores of items are rounded to single precision": wrapped(
         adapt,
-        "_as_numbers",
-        lambda read: lambda given: read(given).float() if read(given).dim() == 1 else read(given),
+        "as_tensor",
+        lambda read: (
+            lambda given, name: (
+                read(given, name).float() if read(given, name).dim() == 1 else read(given, name)
+            )
+        ),
     ),
     "inner products are computed in single precision": lambda patch: patch.setattr(
         ranked_embeddings,

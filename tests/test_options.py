@@ -133,10 +133,8 @@ class TestPopulation:
 
     def test_the_words_of_a_result_say_it(self):
         result = evaluate(self.scores, self.task, "recall@2", convention=self.convention)
-        assert "and at least 2 relevant items (2 others excluded)" in " ".join(
-            result.recipe().split()
-        )
-        assert str(result).endswith("2 users evaluated, 2 left out of the population")
+        assert "and at least 2 relevant items (2 excluded)" in " ".join(result.recipe().split())
+        assert str(result).endswith("2 users evaluated, 2 users left out of the population")
 
     @pytest.mark.parametrize("min_pos_test", [2, np.int64(2)])
     def test_a_saved_result_keeps_it(self, tmp_path, min_pos_test):

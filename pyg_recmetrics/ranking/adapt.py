@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -64,7 +63,6 @@ from pyg_recmetrics.task.data_frames import (
     FrameLike,
     as_frame,
     find_column,
-    find_vectors,
     look_up_ids,
     read_column,
 )
@@ -154,45 +152,33 @@ def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
     """Returns what is labelled by ids in the order of these ids, and anything else as it is.
 
     Args:
-        part (Any): A dict from ids to vectors, a data frame with a column of
-            ids, or anything.
+        part (Any): A dict from ids to vectors, or anything.
         ids (sequence): The original ids, in their order; `None` if there are none.
         what (str): What has an id, such as `"user"`.
 
     Raises:
-        ValueError: If there are no ids, or one of them has no vector.
+        ValueError: If there are no ids, or one of them has no vector, or ids are in a data frame,
+            whose numbers would be read as vectors.
     """
-    column = find_column(_columns_of(part), what, "id")
-    vectors = part if column is None else _read_vectors(part, what, column)
-    if not isinstance(vectors, Mapping):
+    if (column := find_column(_columns_of(part), what, "id")) is not None:
+        raise ValueError(
+            f"'recommender' needs to hold embeddings by id in a dict, as in "
+            f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
+        )
+    if not isinstance(part, Mapping):
         return part
     if ids is None:
         raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
-    if missing := [id_ for id_ in ids if id_ not in vectors]:
+    if missing := [id_ for id_ in ids if id_ not in part]:
         named = list_some([repr(id_) for id_ in missing])
         raise ValueError(
             f"'recommender' needs to have an embedding of every {what} of the task (got none of "
             f"{len(missing)}: {named})"
         )
-    if what == "item" and len(vectors) > len(ids):
+    if what == "item" and len(part) > len(ids):
         known = set(ids)
-        warn_of_others([id_ for id_ in vectors if id_ not in known], "They are never retrieved")
-    return as_tensor([vectors[id_] for id_ in ids], "recommender")
-
-
-def _read_vectors(given: Any, what: str, column: str) -> Mapping[Hashable, Any]:
-    frame = as_frame(given, "recommender", "evaluate")
-    ids = read_column(frame, what, column, "recommender").to_list()
-    rest = frame.select(find_vectors(frame.columns, column))
-    is_narrow = len(rest.columns) == 1 and not rest[rest.columns[0]].dtype.is_numeric()
-    rows = rest[rest.columns[0]].to_list() if is_narrow else rest.to_numpy()
-    vectors = dict(zip(ids, rows, strict=True))
-    if len(vectors) < len(ids):
-        raise ValueError(
-            f"'recommender' needs to have one embedding for every id (got {len(ids)} of "
-            f"{len(vectors)} ids)"
-        )
-    return vectors
+        warn_of_others([id_ for id_ in part if id_ not in known], "They are never retrieved")
+    return as_tensor([part[id_] for id_ in ids], "recommender")
 
 
 def _read_mapping(
@@ -294,8 +280,7 @@ def _unknown_form(value: object) -> TypeError:
             "\n  z = model.encode(data.x, data.edge_index)"
             "\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
             "\n  evaluate(PairScorer(score), data)"
-            "\nFor two towers and the like, compute the embeddings of users and items, and write "
-            "evaluate((user_embedding, item_embedding), data)"
+            "\nFor two towers, write evaluate((user_embedding, item_embedding), data)"
         )
     forms = "".join(f"\n  - {form}" for form in FORMS)
     return TypeError(f"'recommender' needs to be one of these (got {got}):{forms}{remedy}")
@@ -307,7 +292,7 @@ RecommenderLike: TypeAlias = (
     | KGEModel
     | Tensor
     | ArrayLike
-    | tuple[TensorLike | Mapping[Any, Any] | FrameLike, ...]
+    | tuple[TensorLike | Mapping[Any, Any], ...]
     | Mapping[Any, Any]
     | FrameLike
     | PairScorer
@@ -400,7 +385,7 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
-    if len(given) not in (2, 3):
+    if len(given) not in (2, 3) or any(map(_is_row, given[:2])):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
@@ -425,32 +410,13 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
 
 
 def _are_embeddings(value: object) -> bool:
-    """Returns whether `value` holds parts, and neither rows of numbers nor an index of faiss."""
-    return isinstance(value, tuple | list) and not (_is_matrix(value) or is_fitted(value))
+    """Returns whether `value` holds parts, and no index of faiss."""
+    return isinstance(value, tuple | list) and not is_fitted(value)
 
 
-def _is_matrix(value: object) -> bool:
-    """Returns whether `value` holds rows of numbers."""
-    return isinstance(value, tuple | list) and len(value) > 0 and all(map(_is_row, value))
-
-
-def _is_row(part: Any) -> bool:
-    if isinstance(part, Tensor | np.ndarray):
-        return part.ndim == 1 and not as_tensor(part, "recommender").is_floating_point()
-    return isinstance(part, tuple | list) and not (
-        part and isinstance(part[0], tuple | list | Tensor | np.ndarray)
-    )
-
-
-def _stacked(rows: Sequence[Any]) -> Tensor:
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) > 1 or any(isinstance(entry, str) for entry in rows[0][:1]):
-        what = f"lists of {lengths[0]} to {lengths[-1]} items" if lengths[1:] else repr(rows[0][0])
-        raise ValueError(
-            f"'recommender' needs to hold positions of items in lists of one length, filled up "
-            f"with -1, or dict(zip(task.user_ids, lists)) of original ids (got {what})"
-        )
-    return as_tensor(rows, "recommender")
+def _is_row(part: object) -> bool:
+    """Returns whether a part holds numbers, as a row of a matrix in nested lists does."""
+    return isinstance(part, tuple | list) and all(isinstance(each, int | float) for each in part)
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
@@ -477,7 +443,7 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
 
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
-    value = _as_numbers(given)
+    value = as_tensor(given, "recommender")
     labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)
     check_labels(given, "recommender", *(labels if value.is_floating_point() else labels[:1]))
     check_device(value, "recommender", task.device, "task")
@@ -521,16 +487,15 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
             f"repeat in a row); {_EITHER}"
         )
+    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
+    is_listed[value.long()] = True  # the last place is that of `-1`
+    items = is_listed[:-1].nonzero().squeeze(1)
     if value.size(1) == task.num_items > 1 and lowest == 0:
         warn(
             f"'recommender' holds every item once for every user, in integers that are read as "
             f"lists, best first, but may be ranks; {_EITHER}"
         )
-        return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
-    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
-    is_listed[value.long()] = True  # the last place is that of `-1`
-    items = is_listed[:-1].nonzero().squeeze(1)
-    if begins_behind_users(items, task.num_users, task.num_items):
+    elif begins_behind_users(items, task.num_users, task.num_items):
         warn(
             f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
             f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
@@ -622,11 +587,7 @@ def _is_function(value: object) -> bool:
 
 
 def _are_numbers(value: object) -> bool:
-    return _is_matrix(value) or hasattr(value, "__array__") or is_sparse_matrix(value)
-
-
-def _as_numbers(value: Any) -> Tensor:
-    return _stacked(value) if isinstance(value, tuple | list) else as_tensor(value, "recommender")
+    return hasattr(value, "__array__") or is_sparse_matrix(value)
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
@@ -661,7 +622,7 @@ def _counts_of_model(value: object, num_users: int | None) -> Counts:
 def _counts_of_numbers(value: Any, num_users: int | None) -> Counts:
     if _is_labelled(value):
         return None, None
-    given = _as_numbers(value)
+    given = as_tensor(value, "recommender")
     users, items = given.shape if given.dim() == 2 else (None, given.numel())
     return users, items if given.is_floating_point() else None
 

@@ -1,7 +1,6 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -68,7 +67,6 @@ _MIN_ITEMS_PER_POSITION = 32
 #: Where scores can also be counted, a search needs so many times more items for each position.
 #: Counting takes the same time at any depth, and as long as a search down to one in 64 items.
 _GAIN_OF_COUNTING = 2
-
 
 #: Where products in single precision do not apply.
 _WHERE_BITS_MAY_BE_LEFT_OUT = (
@@ -293,10 +291,11 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return [RankByFinding(pairs, request.task, request.list_width or 1)]
-    in_bfloat16 = has_fast_bfloat16(request.task.device)
-    for wanted, is_fast in _BY_SPEED.items():
-        if is_fast(request) and _obstacle_to(wanted, request) is None:
-            return [*_quick(wanted, request, in_bfloat16), *_exact(request)]
+    if _is_shallow(request) and _obstacle_to("search", request) is None:
+        in_bfloat16 = has_fast_bfloat16(request.task.device)
+        return [*_quick("search", request, in_bfloat16), *_exact(request)]
+    if _obstacle_to("count", request) is None:
+        return [*_quick("count", request), *_exact(request)]
     return _exact(request)
 
 
@@ -350,17 +349,10 @@ def _is_shallow(request: Request) -> bool:
     return request.depth <= deepest_wanted and mean_degree <= deepest
 
 
-#: When the ways other than the exact ones are worth while, the fastest first.
-_BY_SPEED: dict[Algorithm, Callable[[Request], bool]] = {
-    "search": _is_shallow,
-    "count": lambda request: True,
-}
-
-
 def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
     """Returns where an algorithm other than the exact ones does not apply, if this is such a case.
 
-    A search takes all scores that are given, and makes lists. To count takes embeddings alone, and
+    A search takes all scores that are given, and makes lists. A count takes embeddings alone, and
     makes none.
     """
     has_embeddings = isinstance(request.recommender, EmbeddingRecommender)

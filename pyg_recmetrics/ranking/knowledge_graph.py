@@ -20,7 +20,7 @@ models are asked for the scores of pairs, as are subclasses and models that were
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -70,29 +70,22 @@ class Question(NamedTuple):
         return torch.where(self.is_head.unsqueeze(1), -vectors, vectors)
 
 
-class InnerProducts(NamedTuple):
-    """Inner products that rank entities as a model does.
-
-    Attributes:
-        entities: The vectors of all entities, of shape `[num_entities, dim]`.
-        bias: The bias of each entity; `None` if there are none.
-        vectors: Computes the vectors of some queries, of shape `[num_queries, dim]`.
-    """
-
-    entities: Tensor
-    bias: Tensor | None
-    vectors: Callable[[Question], Tensor]
+#: Inner products that rank entities as a model does: the vectors of all entities, of shape
+#: `[num_entities, dim]`; their biases, if they have any; and a function that computes the vectors
+#: of some queries, of shape `[num_queries, dim]`.
+InnerProducts: TypeAlias = tuple[Tensor, Tensor | None, Callable[[Question], Tensor]]
 
 
 class InnerProductRecommender(EmbeddingRecommender):
     """Scores by inner products with vectors of queries, which it computes for each chunk."""
 
     def __init__(self, products: InnerProducts, query: Tensor, num_relations: int) -> None:
-        super().__init__(query, products.entities, products.bias, query.device)
-        self.products, self.num_relations = products, num_relations
+        entities, bias, self.vectors_of = products
+        super().__init__(query, entities, bias, query.device)
+        self.num_relations = num_relations
 
     def vectors(self, users: Tensor) -> Tensor:
-        return self.products.vectors(Question.of(self.user[users], self.num_relations))
+        return self.vectors_of(Question.of(self.user[users], self.num_relations))
 
 
 def from_kge_model(value: object, task: RankingTask) -> Recommender:
@@ -164,22 +157,20 @@ def _inner_products(model: KGEModel) -> InnerProducts | None:
     """Returns inner products that rank as a model does; `None` if there are none."""
     if _is_as_written(model, DistMult):
         nodes, factors = _table(model.node_emb), _table(model.rel_emb)
-        return InnerProducts(
-            nodes, None, lambda asked: nodes[asked.entity].double() * factors[asked.relation]
-        )
+        return nodes, None, lambda asked: nodes[asked.entity].double() * factors[asked.relation]
     if _is_as_written(model, ComplEx):
         relations = _table(model.rel_emb), _table(model.rel_emb_im)
         return _of_rotations(model, lambda relation: [part[relation] for part in relations])
     if _is_as_written(model, RotatE):
         angles = _table(model.rel_emb)
-        products = _of_rotations(
+        entities, _, vectors = _of_rotations(
             model, lambda relation: [of(angles[relation].double()) for of in (torch.cos, torch.sin)]
         )
-        return products._replace(bias=_bias(products.entities))
+        return entities, _bias(entities), vectors
     if _is_as_written(model, TransE) and model.p_norm == 2:
         entities = F.normalize(_table(model.node_emb).double(), dim=1)
         shifts = _table(model.rel_emb)
-        return InnerProducts(
+        return (
             entities,
             _bias(entities),
             lambda asked: entities[asked.entity] + asked.turned(shifts[asked.relation]),
@@ -203,7 +194,7 @@ def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -
         b = asked.turned(b)
         return torch.cat([x * a - y * b, y * a + x * b], dim=1)
 
-    return InnerProducts(torch.cat([real, imaginary], dim=1), None, vectors)
+    return torch.cat([real, imaginary], dim=1), None, vectors
 
 
 def _distances(model: KGEModel, query: Tensor) -> Callable[[Tensor], Tensor]:

@@ -36,7 +36,8 @@ class ModelRecommender(ListRecommender):
     them from zero on, as lists do.
 
     Args:
-        recommend (callable): The `recommend`.
+        recommend (callable): The `recommend`, which has its edges already, and is asked by
+            `src_index`, `dst_index` and `k`.
         task (RankingTask): The task.
         takes_items (bool): Whether it is given items.
     """

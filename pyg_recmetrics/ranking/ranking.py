@@ -107,7 +107,7 @@ def rank(
               was approximate.
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
-            vectors, or a data frame with a column `id` and a column of vectors.
+            vectors.
         data (RankingTask, Data, HeteroData or torch.Tensor): Who is ranked, over what, and what is
             relevant: one part of a split, which :meth:`RankingTask.from_data` reads; a task; or
             ground-truth edges, see :func:`evaluate`.

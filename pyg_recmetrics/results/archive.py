@@ -169,7 +169,11 @@ def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
         tensor = value.detach().cpu()
         array = tensor.view(_BITS.get(tensor.dtype, tensor.dtype)).numpy()
         # Seen edges, for example, belong to the task and to its catalogue, and are stored once.
-        stored = (key for key, other in arrays.items() if _are_same(array, other))
+        stored = (
+            key
+            for key, other in arrays.items()
+            if array.dtype == other.dtype and np.array_equal(array, other)
+        )
         name = next(stored, name)
         arrays[name] = array
         return {_TENSOR: name, "dtype": str(tensor.dtype).removeprefix("torch.")}
@@ -184,10 +188,6 @@ def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
                     f"{type(id_).__name__})"
                 )
     return value
-
-
-def _are_same(array: Any, other: Any) -> bool:
-    return array.dtype == other.dtype and np.array_equal(array, other)
 
 
 def _put_tensors(value: Any, arrays: Mapping[str, Any]) -> Any:

@@ -191,7 +191,7 @@ class Pair:
         Args:
             alpha (float): One minus the level of the intervals.
         """
-        wins, ties, losses, deviation = _by_pairs_of_runs(self.first, self.second)
+        wins, ties, losses = _by_pairs_of_runs(self.first, self.second)
         if not self.metric.definition.higher_is_better:
             wins, losses = losses, wins
         mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
@@ -217,7 +217,6 @@ class Pair:
             high=high,
             lift_low=lift_low,
             lift_high=lift_high,
-            effect_size=_over(self.difference, deviation),
             user_error=math.sqrt(uncertainty.of("users")),
             run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
         )
@@ -256,28 +255,19 @@ def _difference_of_all(
     )
 
 
-def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float, float]:
-    """Returns wins, ties, losses and the deviation of differences, on average over pairs of runs.
+def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float]:
+    """Returns wins, ties and losses on average over pairs of runs.
 
-    Means over runs would have fewer ties and a smaller deviation the more runs there are.
+    Means over runs would have fewer ties the more runs there are.
     """
     num_pairs = len(first) * len(second)
     wins = losses = 0
-    variance = 0.0
     for values in first:
         difference = paired_difference(values, second)
         wins += int((difference > 0).sum())
         losses += int((difference < 0).sum())
-        variance += float(difference.var(dim=1).sum()) if first.size(1) > 1 else math.nan
     ties = first.size(1) * num_pairs - wins - losses
-    deviation = math.sqrt(variance / num_pairs)
-    return wins / num_pairs, ties / num_pairs, losses / num_pairs, deviation
-
-
-def _over(mean: float, deviation: float) -> float:
-    if mean == 0:
-        return 0.0
-    return mean / deviation if deviation else math.copysign(math.inf, mean)
+    return wins / num_pairs, ties / num_pairs, losses / num_pairs
 
 
 def _unless_rounding(mean: float, size: float) -> float:
@@ -383,8 +373,11 @@ class Comparison(Rows[PairedDifference]):
 
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
-        tested = (row for row in self if row.verdict is not None)
-        return tuple(map(self._claim, rows_by_pair(tested).values()))
+        found = []
+        for rows in rows_by_pair(row for row in self if row.verdict is not None).values():
+            trained = "" if self.covers_training(rows[0]) else "As trained here, "
+            found.append(f"{trained}{'; '.join(clauses(rows, self.bound))}.")
+        return tuple(found)
 
     def select(
         self,
@@ -489,11 +482,6 @@ class Comparison(Rows[PairedDifference]):
             if metric not in compared:
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         return asked
-
-    def _claim(self, rows: Sequence[PairedDifference]) -> str:
-        """Returns what the tests say of one pair."""
-        sentence = "; ".join(clauses(rows, self.bound))
-        return f"{sentence}." if self.covers_training(rows[0]) else f"As trained here, {sentence}."
 
     def _row(self, row: PairedDifference) -> list[str]:
         means = [f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"]
@@ -603,7 +591,10 @@ def compare(
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
     protocol = _protocol(recommenders, equivalence, deterministic, level, trials)
-    pairs = _pairs(list(recommenders), baseline)
+    pairs = list(combinations(recommenders, 2))
+    if baseline is not None:
+        baseline = read_name(baseline, "baseline", list(recommenders))
+        pairs = [(name, baseline) for name in recommenders if name != baseline]
     return _judge([(recommenders, protocol, list(product(asked, pairs)))])[0]
 
 
@@ -669,6 +660,10 @@ def _protocol(
 ) -> Protocol:
     """Returns how recommenders are compared if nothing else is asked for."""
     known = {name: each.runs[0].num_trials for name, each in recommenders.items()}
+    given = {
+        read_name(name, "trials", list(known)): check_positive_integer(number, "trials")
+        for name, number in check_mapping(trials or {}, "trials").items()
+    }
     remarks = [
         note_on_copies(len(results_of(each)), len(each.runs), name)
         for name, each in recommenders.items()
@@ -687,19 +682,9 @@ def _protocol(
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
-        trials=FrozenDict(known | _read_trials(trials, recommenders)),
+        trials=FrozenDict(known | given),
         remarks=tuple(filter(None, remarks)),
     )
-
-
-def _read_trials(
-    trials: Mapping[Name, int] | None, recommenders: Mapping[str, Measured]
-) -> dict[str, int]:
-    names = list(recommenders)
-    return {
-        read_name(name, "trials", names): check_positive_integer(number, "trials")
-        for name, number in check_mapping(trials or {}, "trials").items()
-    }
 
 
 def _test(
@@ -761,10 +746,3 @@ def _with_verdict(
         return row._replace(verdict="inconclusive")
     is_better = (row.difference > 0) == is_higher_better(row.metric)
     return row._replace(verdict="better" if is_better else "worse")
-
-
-def _pairs(names: list[str], baseline: Name | None) -> list[tuple[str, str]]:
-    if baseline is None:
-        return list(combinations(names, 2))
-    baseline = read_name(baseline, "baseline", names)
-    return [(name, baseline) for name in names if name != baseline]

@@ -101,16 +101,15 @@ class UserCounts:
         num_without_truth = num_users - num_evaluated
         num_without_candidates = num_with_few_candidates = num_with_list = None
         if ranked.num_candidates is not None:
-            num_without_candidates = num_with_few_candidates = 0
-            if ranked.num_users and int(ranked.num_candidates.min()) < max(max_k or 0, 1):
-                is_evaluated, num_candidates = evaluated_mask(ranked), ranked.num_candidates
-                num_without_candidates = int((is_evaluated & (num_candidates == 0)).sum())
-                has_truth = is_evaluated & (ranked.degree > 0)
-                num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
+            is_evaluated, num_candidates = evaluated_mask(ranked), ranked.num_candidates
+            num_without_candidates = int((is_evaluated & (num_candidates == 0)).sum())
+            has_truth = is_evaluated & (ranked.degree > 0)
+            num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
             has_list = ranked.lists.length(ranked.lists.width) > 0
             num_with_list = int((evaluated_mask(ranked) & has_list).sum())
-        counts = cls(
+        check_num_without_truth(num_without_truth, action)
+        return cls(
             num_evaluated,
             num_without_truth,
             num_without_candidates,
@@ -119,8 +118,6 @@ class UserCounts:
             num_with_list,
             nouns,
         )
-        check_num_without_truth(counts.num_without_truth, action)
-        return counts
 
     def of_all(self, num_without_truth: int) -> "UserCounts":
         """Returns the counts of a sample, with all users of the task who have no truth."""

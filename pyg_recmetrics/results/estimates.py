@@ -272,10 +272,6 @@ def mean_of_users(values: Tensor, person: Tensor | None) -> Estimate:
             `NaN` for users who do not count.
         person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
     """
-    if len(values) == 1:
-        return ratio_of_sums(
-            values[0].nan_to_num(0.0), (~values[0].isnan()).to(values.dtype), person
-        )
     counts = (~values.isnan().any(dim=0)).to(values.dtype)
     runs = [ratio_of_sums(row, counts, person) for row in values.nan_to_num(0.0) * counts]
     influences = torch.cat([run.influences for run in runs])
@@ -349,7 +345,9 @@ class Sample:
     @cached_property
     def num_effective(self) -> float:
         """How many persons with as many rows as each other would tell as much as those drawn."""
-        num_rows = self.by_person(torch.ones_like(self.values))
+        num_rows = torch.ones_like(self.values)
+        if self.person is not None:
+            num_rows = sums_of_persons(num_rows, self.person)
         total, squares = exact_sum(num_rows), exact_sum(num_rows.square())
         return total**2 / squares if squares else 0.0
 
@@ -363,10 +361,6 @@ class Sample:
         """The mean, and what each of the drawn adds to its error."""
         ones = torch.ones_like(self.values)
         return ratio_of_sums(self.values, ones, self.person)
-
-    def by_person(self, values: Tensor) -> Tensor:
-        """Adds up the values of each of the drawn, of shape `[num_drawn]`."""
-        return values if self.person is None else sums_of_persons(values, self.person)
 
 
 def paired_difference(a: Tensor, b: Tensor) -> Tensor:

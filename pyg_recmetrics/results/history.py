@@ -25,7 +25,8 @@ class History(Rows[dict[str, float]]):
             before stopping. (default: `None`, never stop)
 
     Attributes:
-        best (EvaluationResult or None): The best so far; `None` before the first evaluation.
+        best (EvaluationResult or None): The best so far, which says of how many it is the best;
+            `None` before the first evaluation.
         best_index (int or None): The index of the best among the evaluations.
 
     Raises:
@@ -52,27 +53,22 @@ class History(Rows[dict[str, float]]):
     def __init__(self, monitor: Metric, patience: int | None = None) -> None:
         self.monitor = monitor
         self.patience = None if patience is None else check_positive_integer(patience, "patience")
-        self._best: EvaluationResult | None = None
+        self.best: EvaluationResult | None = None
         self.best_index: int | None = None
         self._rows: list[dict[str, float]] = []
 
     def append(self, result: EvaluationResult) -> None:
         """Adds an evaluation."""
         if self._is_improvement(result[self.monitor]):
-            self._best, self.best_index = result, len(self)
+            self.best, self.best_index = result, len(self)
         self._rows.append(result.to_dict())
-        if self._best is not None:
-            self._best = self._best._best_of(len(self))
+        if self.best is not None:
+            self.best = self.best._best_of(len(self))
 
     def clear(self) -> None:
         """Forgets all evaluations."""
-        self._best = self.best_index = None
+        self.best = self.best_index = None
         self._rows.clear()
-
-    @property
-    def best(self) -> EvaluationResult | None:
-        """The best result so far, which says of how many it is the best; `None` without any."""
-        return self._best
 
     @property
     def is_best(self) -> bool:
@@ -121,12 +117,11 @@ class History(Rows[dict[str, float]]):
         """Returns the printed table."""
         columns = list(self[0]) if self else []
         rows = [
-            [str(index), *(f"{mean:.4f}" for mean in means.values())]
+            [
+                str(index),
+                *(f"{mean:.4f}" for mean in means.values()),
+                "best" if index == self.best_index else "",
+            ]
             for index, means in enumerate(self)
         ]
-        if self.best_index is None:
-            return Table(["call", *columns], rows)
-        marked = [
-            [*row, "best" if index == self.best_index else ""] for index, row in enumerate(rows)
-        ]
-        return Table(["call", *columns, ""], marked)
+        return Table(["call", *columns, ""], rows)

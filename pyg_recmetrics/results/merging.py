@@ -318,14 +318,9 @@ def _depth(rankings: list[RankedEdges], num_candidates: Tensor | None) -> int | 
         raise ValueError(f"'results' needs to hold rankings of one depth (got {sorted(depths)})")
     depth = max(depths, default=None)
     is_of_lists = rankings[0].origin.listed is not None  # which may be longer
-    if (
-        is_of_lists
-        or num_candidates is None
-        or depth is None
-        or bool((num_candidates > depth).any())
-    ):
+    if is_of_lists or num_candidates is None or depth is None:
         return depth
-    return None
+    return depth if bool((num_candidates > depth).any()) else None
 
 
 def _catalogue(rankings: list[RankedEdges], users: _Users, task: RankingTask) -> Catalogue:

@@ -101,13 +101,26 @@ def write_recipe(
     `sample` says which users were ranked if they stand for all, `selection` how the recommender was
     chosen, and `protocol` what is unusual.
     """
-    definitions = list(definitions)
+    definitions, user, persons = list(definitions), users.nouns.user, ""
+    degree, of_edges = f"the number of relevant items of a {user}", ""
+    if users.nouns.rows == "edges":
+        degree = "one, as each edge is ranked alone"
+        of_edges = f"; each edge is ranked without the other relevant items of its {user}"
+    if ranking.num_persons is not None:
+        persons = (
+            f"; means are over {ranking.num_persons:,} persons, each with the mean of its "
+            f"{users.nouns.rows}"
+        )
+    ties = f"; {TIES_IN_WORDS[ranking.ties]}" if ranking.ties else ""
+    threshold = ""
+    if ranking.task is not None and ranking.task.threshold is not None:
+        threshold = f", those of weight {ranking.task.threshold:g} or more"
     text = (
-        f"Metrics: {_metrics(definitions)}, where R is {_degree(users)}"
-        f"{_threshold(ranking.task)}. "
+        f"Metrics: {_metrics(definitions)}, where R is {degree}"
+        f"{threshold}. "
         f"Population: {_population(definitions, users, action, convention, sample)}"
-        f"{_persons(users, ranking.num_persons)}. "
-        f"Ranking: {_items(ranking, users.nouns.user)}{_of_edges(users)}{_ties(ranking)}. "
+        f"{persons}. "
+        f"Ranking: {_items(ranking, user)}{of_edges}{ties}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})"
         f"{''.join(f'; {note}' for note in selection)}."
@@ -220,24 +233,11 @@ def summarize_users(
     if users.num_with_few_candidates:
         parts.append(f"{users.num_with_few_candidates:,} with fewer than {max_k} candidates")
     if users.num_left_out:
-        parts.append(f"{_left_out(users)} left out of the population")
+        left_out = counted(users.num_left_out, users.nouns.users)
+        parts.append(f"{left_out} left out of the population")
     if convention.name != "standard":
         parts.append(f"convention {convention.name}")
     return ", ".join(parts)
-
-
-def _degree(users: UserCounts) -> str:
-    """Says what R is."""
-    if users.nouns.rows == "edges":
-        return "one, as each edge is ranked alone"
-    return f"the number of relevant items of a {users.nouns.user}"
-
-
-def _left_out(users: UserCounts) -> str:
-    """Says how many were left out, and that these are no rows where they are users of edges."""
-    if users.nouns.rows == users.nouns.users:
-        return f"{users.num_left_out:,}"
-    return counted(users.num_left_out, users.nouns.users)
 
 
 def _metrics(definitions: list[Metric]) -> str:
@@ -254,12 +254,6 @@ def _metrics(definitions: list[Metric]) -> str:
         spelled = name + (f"{', '.join(others)} and {last}" if others else last)
         said.append(f"{spelled} ({variant})" if variant else spelled)
     return "; ".join(said)
-
-
-def _threshold(task: RankingTask | None) -> str:
-    if task is None or task.threshold is None:
-        return ""
-    return f", those of weight {task.threshold:g} or more"
 
 
 def _population(
@@ -290,25 +284,8 @@ def _population(
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
     if required:
-        others = "other" if users.num_left_out == 1 else "others"
-        text += f" ({users.num_left_out:,} {others} excluded)"
+        text += f" ({users.num_left_out:,} excluded)"
     return text
-
-
-def _persons(users: UserCounts, num_persons: int | None) -> str:
-    if num_persons is None:
-        return ""
-    return f"; means are over {num_persons:,} persons, each with the mean of its {users.nouns.rows}"
-
-
-def _of_edges(users: UserCounts) -> str:
-    if users.nouns.rows != "edges":
-        return ""
-    return f"; each edge is ranked without the other relevant items of its {users.nouns.user}"
-
-
-def _ties(ranking: Ranking) -> str:
-    return f"; {TIES_IN_WORDS[ranking.ties]}" if ranking.ties else ""
 
 
 def _items(ranking: Ranking, user: str) -> str:
@@ -446,32 +423,26 @@ def caution(
         return _said(f"there are few {means} ({fewest.num_drawn})")
     # Results that are the same differ in nothing, and not for few users.
     least, do = (1, "differ") if are_differences else (0, "have more than zero")
-    rare = dict.fromkeys(basis.metric for basis in bases if least <= basis.num_hits < FEW_HITS)
-    few_hits = f"few {means} {do} in {', '.join(rare)}" if rare else None
-    return _said(few_persons, few_hits, _on_skewness(bases, drawn), _on_one_side(bases, means))
+    reasons = [few_persons]
+    if rare := [basis for basis in bases if least <= basis.num_hits < FEW_HITS]:
+        reasons.append(f"few {means} {do} in {_metrics_of(rare)}")
+    if skewed := [basis for basis in bases if basis.num_drawn < basis.num_needed]:
+        needed = max(basis.num_needed for basis in skewed)
+        reasons.append(
+            f"differences are skewed in {_metrics_of(skewed)}, which takes {needed:,} {drawn}"
+        )
+    if one_sided := [basis for basis in bases if basis.is_one_sided]:
+        reasons.append(f"all {means} who differ in {_metrics_of(one_sided)} do so in one direction")
+    return _said(*reasons)
 
 
-def _on_skewness(bases: Iterable[Basis], drawn: str) -> str | None:
-    """Returns what to say if some differences are too skewed for so many users."""
-    skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
-    if not skewed:
-        return None
-    needed = max(basis.num_needed for basis in skewed)
-    metrics = dict.fromkeys(basis.metric for basis in skewed)
-    return f"differences are skewed in {', '.join(metrics)}, which takes {needed:,} {drawn}"
+def _metrics_of(bases: Iterable[Basis]) -> str:
+    return ", ".join(dict.fromkeys(basis.metric for basis in bases))
 
 
 def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
     """Returns the same of persons with several rows; `None` if there are enough of them."""
     return _said(Basis.of("", sample).few_persons(persons))
-
-
-def _on_one_side(bases: Iterable[Basis], means: str) -> str | None:
-    """Returns what to say if a few who differ the other way may be unseen, and would decide."""
-    metrics = dict.fromkeys(basis.metric for basis in bases if basis.is_one_sided)
-    if not metrics:
-        return None
-    return f"all {means} who differ in {', '.join(metrics)} do so in one direction"
 
 
 def _said(*reasons: str | None) -> str | None:
@@ -525,7 +496,7 @@ def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
     a, b, metric = first.a, first.b, first.metric
     means = f"{metric} {first.mean_a:.4g} and {first.mean_b:.4g}"
     if first.verdict == "better":
-        yield f"{a} is best: {metric} {first.mean_a:.4g}, {_ahead(first)} {b}"
+        yield f"{a} is best: {means} of {b} ({_between(first)})"
     elif first.verdict == "equivalent":
         yield f"{a} is as good as {b}: {means} ({_between(first)})"
     elif first.verdict is None:
@@ -533,24 +504,11 @@ def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
     else:
         p = format_p(first.p_adjusted)
         yield f"it is open whether {a} or {b} is best: {means} ({_between(first)}, p = {p})"
-    beaten = [row for row in others if row.verdict == "better"]
-    if beaten:
-        also = " also" if first.verdict == "better" else ""
+    if beaten := [row for row in others if row.verdict == "better"]:
         sizes = (f"{row.b} ({lift_in_words(row, f'{row.difference:+.3g}')})" for row in beaten)
-        yield f"{a} is{also} better than {_listed(sizes)}"
+        yield f"{a} is better than {_listed(sizes)}"
     if open_ := [row.b for row in others if row.verdict != "better"]:
         yield f"whether {a} is better than {_listed(open_)} is open"
-
-
-def _ahead(row: PairedDifference) -> str:
-    side = "above" if row.difference > 0 else "below"
-    if math.isnan(row.lift_high - row.lift_low):
-        low, high = sorted((abs(row.low), abs(row.high)))
-        return f"{abs(row.difference):.3g} ({low:.3g} to {high:.3g}) {side}"
-    if row.lift >= _LARGEST_LIFT:
-        return f"{lift_in_words(row)} that of"
-    low, high = sorted((abs(row.lift_low), abs(row.lift_high)))
-    return f"{abs(row.lift):.1f}% ({low:.1f} to {high:.1f}) {side}"
 
 
 def _between(row: PairedDifference) -> str:
@@ -577,7 +535,8 @@ def notes_on_comparison(protocol: Protocol, rows: Sequence[PairedDifference]) ->
     """Says how some of the differences were tested."""
     tested = [row for row in rows if not math.isnan(row.p_value)]
     yield _on_intervals(protocol, rows)
-    yield from _on_tests(protocol, tested)
+    if tested:
+        yield from _on_tests(protocol)
     if protocol.has_runs:
         counts = ", ".join(f"{number} of {name}" for name, number in protocol.num_runs.items())
         yield f"runs: {counts}; wins are averaged over pairs of runs"
@@ -629,16 +588,10 @@ def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
     )
 
 
-def _on_tests(protocol: Protocol, tested: Sequence[PairedDifference]) -> Iterator[str]:
-    if not tested:
-        return
+def _on_tests(protocol: Protocol) -> Iterator[str]:
     yield (f"p: paired t-test, {_on_correction(protocol)}; *: at most {1 - protocol.level:.4g}")
     if protocol.num_tests > 1:
         yield "intervals are not corrected for several tests"
-    yield from _on_equivalence(protocol)
-
-
-def _on_equivalence(protocol: Protocol) -> Iterator[str]:
     if protocol.equivalence is not None:
         yield (
             f"equivalent: the difference is smaller than {protocol.equivalence}"
@@ -650,7 +603,6 @@ def _on_equivalence(protocol: Protocol) -> Iterator[str]:
 def _on_correction(protocol: Protocol) -> str:
     if protocol.num_tests == 1:
         return "a single test"
-    several = "" if protocol.num_tested_metrics == 1 else "s"
-    metrics = f"{protocol.num_tested_metrics} metric{several}"
+    metrics = counted(protocol.num_tested_metrics, "metrics")
     where = f" on {protocol.num_data_sets} data sets" if protocol.num_data_sets > 1 else ""
     return f"adjusted for {protocol.num_tests} tests of {metrics}{where} by Holm's method"

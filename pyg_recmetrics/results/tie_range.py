@@ -90,10 +90,12 @@ class TieRanges:
             ranges (mapping): The range of the mean of each metric.
             margin_of (callable): Returns half the width of the confidence interval of a mean.
         """
+        # A single user has no interval.
         movable = [
             f"{name} is {span}"
             for name, span in ranges.items()
-            if span.high > span.low and not span.high - span.low <= self._width(margin_of(name))
+            if span.high > span.low
+            and (self._is_all_tied or not span.high - span.low <= 2 * margin_of(name))
         ]
         if movable:
             warn(
@@ -101,10 +103,6 @@ class TieRanges:
                 f"{self.num_tied:,} of {self.num_edges:,} ground-truth edges have the "
                 f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
             )
-
-    def _width(self, margin: float) -> float:
-        # A single user has no interval.
-        return 0.0 if self._is_all_tied else 2 * margin
 
     @cached_property
     def _is_all_tied(self) -> bool:

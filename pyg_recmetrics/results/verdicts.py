@@ -34,8 +34,6 @@ class PairedDifference(NamedTuple):
             be negative, of which no share means anything.
         lift_low: The lower end of its confidence interval.
         lift_high: The upper end.
-        effect_size: Cohen's d of paired differences: the mean difference over the standard
-            deviation of the differences of users, for one run of each.
         wins: The number of users for whom `a` is better, on average over pairs of runs.
         ties: The number of users for whom both are the same.
         losses: The number of users for whom `b` is better.
@@ -69,7 +67,6 @@ class PairedDifference(NamedTuple):
     lift: float = math.nan
     lift_low: float = math.nan
     lift_high: float = math.nan
-    effect_size: float = math.nan
     wins: float | None = None
     ties: float | None = None
     losses: float | None = None

@@ -9,7 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
+<<<<<<< HEAD
 from tests.support.references import naive
+=======
+from tests.support.references.world import Row, measure
+from tests.support.tools.laws import metrics_of_ranks
+
+
+def test_known_values():
+    # Hits at ranks 1 and 3 of five relevant; at rank 2 of one; at 5 and 6 of two; no truth.
+    lists = torch.arange(10).repeat(4, 1)
+    truth = [(0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5)]
+    ranked = RankedEdges.from_topk(lists, torch.tensor(truth).t())
+    means = {
+        str(m): round(float(m(ranked).nanmean()), 4)
+        for m in metrics_of_ranks(3)
+        if not m.arguments and not m.definition.needs_candidates
+    }
+    assert means["precision@3"] == 0.3333
+    assert means["truncated_precision@3"] == 0.5556
+    assert means["recall@3"] == 0.4667
+    assert means["f1@3"] == 0.3333
+    assert means["r_precision"] == 0.1333
+    assert means["hit_rate@3"] == 0.6667
+    assert means["mrr@3"] == 0.5
+    assert means["map@3"] == 0.3519
+    assert means["ndcg@3"] == 0.4449
+>>>>>>> fuzz
 
 
 def exact_ndcg(ranks, weights, k, gain, ideal="relevant"):
@@ -136,5 +162,58 @@ class TestExpectedReciprocalRank:
         ranked = RankedEdges.from_topk(torch.arange(2000).repeat(3, 1), truth, weight)
         for user, value in enumerate(metrics.err(ranked).tolist()):
             own = truth[0] == user
+<<<<<<< HEAD
             grades = dict(zip(truth[1, own].tolist(), weight[own].tolist(), strict=True))
             assert value == pytest.approx(naive.err(range(2000), grades), rel=1e-12)
+=======
+            ranks = (truth[1, own] + 1).tolist()
+            row = Row.of(ranks, weight[own].tolist(), 2000, 2000 - len(ranks))
+            assert [value] == pytest.approx(measure("err", [row]), rel=1e-12)
+
+    def test_a_weight_above_the_scale_is_an_error(self):
+        lists, truth = torch.tensor([[0]]), torch.tensor([[0, 0], [0, 7]])
+        ranked = RankedEdges.from_topk(lists, truth, torch.tensor([1, 5]))
+        message = r"'max_grade' needs to be at least the largest weight, 5 \(got 4\)"
+        with pytest.raises(ValueError, match=message):
+            metrics.err(ranked)
+        assert metrics.err(ranked, max_grade=5).tolist() == [1 / 32]
+        assert metrics.err(ranked, max_grade=2000).tolist() == pytest.approx([0], abs=1e-300)
+
+    def test_a_batch_without_users_has_no_values(self):
+        nobody = torch.empty(0, 3, dtype=torch.long), torch.empty(2, 0, dtype=torch.long)
+        assert metrics.err(RankedEdges.from_topk(*nobody)).tolist() == []
+
+
+@pytest.fixture
+def ranked():
+    return RankedEdges.from_topk(torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0], [0, 2]]))
+
+
+def test_normalizers():
+    # Both users have hits at the ranks 1 and 3. The first one has a list of three items and six
+    # relevant ones, the second one a list of four and two.
+    lists = torch.tensor([[0, 9, 1, -1], [0, 9, 1, 8]])
+    truth = torch.tensor([[0] * 6 + [1] * 2, [0, 1, 2, 3, 4, 5, 0, 1]])
+    ranked = RankedEdges.from_topk(lists, truth)
+    sum_of_precisions = 1 / 1 + 2 / 3
+    expected = {
+        metrics.precision: (2, {"k": [4, 4], "length": [3, 4], "min": [4, 2]}),
+        metrics.recall: (2, {"R": [6, 2], "min": [4, 2]}),
+        metrics.map: (
+            sum_of_precisions,
+            {"min": [4, 2], "R": [6, 2], "k": [4, 4], "hits": [2, 2]},
+        ),
+    }
+    for metric, (numerator, denominators_of) in expected.items():
+        for normalizer, denominators in denominators_of.items():
+            values = metric(ranked, 4, normalizer=normalizer).tolist()
+            wanted = [numerator / denominator for denominator in denominators]
+            assert values == pytest.approx(wanted), (metric, normalizer)
+
+
+def test_arguments_that_need_a_cut_off_are_named(ranked):
+    with pytest.raises(ValueError, match=r"'normalizer' can only be 'k' if 'k' is given"):
+        metrics.map(ranked, normalizer="k")
+    with pytest.raises(ValueError, match=r"'ideal' can only be 'k' if 'k' is given"):
+        metrics.ndcg(ranked, ideal="k")
+>>>>>>> fuzz

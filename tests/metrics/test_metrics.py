@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
 from tests.support.cases.strategies import cases
-from tests.support.references import naive
 from tests.support.references.world import Row, measure
 from tests.support.tools import laws
 from tests.support.tools.laws import (
@@ -23,55 +22,6 @@ from tests.support.tools.laws import (
 )
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
-
-
-def expected(case, metric):
-    arguments = dict(metric.arguments)
-    if metric.k is not None:
-        arguments["k"] = metric.k
-    return naive.per_user(metric.name, case.rankings, case.truths, **arguments)
-
-
-@settings(max_examples=150)
-@given(
-    case=cases(max_users=20), k=st.sampled_from(CUT_OFFS), batch_size=st.sampled_from([None, 1, 2])
-)
-def test_all_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k, batch_size):
-    ranked = rank(case.score_matrix, case.task(), k=k + 7, batch_size=batch_size)
-    for metric in metrics_of_ranks(k):
-        assert metric(ranked).tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
-
-
-@settings(max_examples=100)
-@given(case=cases(max_users=20))
-def test_metrics_of_all_ranks_equal_naive_loops(case):
-    ranked = rank(case.score_matrix, case.task(), full=True)
-    assert len(metrics_of_all_ranks()) > 15
-    for metric in metrics_of_all_ranks():
-        value = metric(ranked)
-        assert value.tolist() == pytest.approx(expected(case, metric), nan_ok=True), metric
-        low, high = metrics.definition(metric.name).range
-        means = value.nanmean(dim=0, keepdim=True)
-        within = means if metric.is_pooled else value  # which the bounds of a user do not hold for
-        assert all(low <= x <= high + 1e-12 for x in within[~within.isnan()].tolist()), metric
-
-
-@settings(max_examples=100)
-@given(case=cases(max_users=20), k=st.sampled_from(CUT_OFFS), width=st.integers(1, 12))
-def test_all_metrics_of_given_lists_equal_naive_loops(case, k, width):
-    lists = [ranking[:width] for ranking in case.rankings]
-    padded = torch.tensor([items + [-1] * (width - len(items)) for items in lists])
-    truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
-    weight = [items[item] for u, items in enumerate(case.truths) for item in items]
-    ranked = RankedEdges.from_topk(padded, torch.tensor(truth).t(), torch.tensor(weight))
-    for metric in metrics_of_ranks(k):
-        if metric.definition.needs_candidates:
-            with pytest.raises(ValueError, match="'ranked' needs to know the number of candidates"):
-                metric(ranked)
-            continue
-        arguments = dict(metric.arguments) | ({} if metric.k is None else {"k": k})
-        loop = naive.per_user(metric.name, lists, case.truths, **arguments)
-        assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True), metric
 
 
 @pytest.mark.filterwarnings("ignore:.*(too few items|every item once|scores that fall)")
@@ -134,18 +84,12 @@ def ranked_by(users):
     )
 
 
-def by_loops(name, rankings, arguments):
+def by_loops(name, users, arguments):
     """The values of a metric by the reference of all doors."""
-    rows = []
-    for ranks, weights, num_candidates in rankings:
-        found = [rank for rank in ranks if rank < math.inf]
-        num_irrelevant = num_candidates - len(ranks)
-        rows.append(
-            Row(
-                *(found, weights[: len(found)], weights),
-                *(num_candidates, num_irrelevant, num_candidates),
-            )
-        )
+    rows = [
+        Row.of(ranks, weights, num_candidates, num_candidates - len(ranks))
+        for ranks, weights, num_candidates in users
+    ]
     return [math.nan if x is None else x for x in measure(name, rows, **arguments)]
 
 

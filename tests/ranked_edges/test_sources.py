@@ -12,7 +12,7 @@ from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision
 from pyg_recmetrics import RankedEdges, metrics, rank
 from pyg_recmetrics.ranked_edges import sources
 from tests.support.cases.strategies import cases, ranks
-from tests.support.references import naive
+from tests.support.references.world import Row, measure
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
@@ -116,16 +116,18 @@ class TestFromPairs:
         target = target if graded else target > 1
         # Queries keep their order, whatever their numbers.
         ranked = RankedEdges.from_pairs(score.float(), target, query * factor - 5)
-        rankings, truths = [], []
+        users = []
         for number in query.unique().tolist():
             pairs = [pair for pair, row in enumerate(rows) if row[0] == number]
-            rankings.append(sorted(pairs, key=lambda pair: (-rows[pair][1], pair)))
-            truths.append({pair: float(target[pair]) for pair in pairs if target[pair] > 0})
+            pairs.sort(key=lambda pair: (-rows[pair][1], pair))
+            ranks = [place for place, pair in enumerate(pairs, 1) if target[pair] > 0]
+            grades = [float(target[pair]) for pair in pairs if target[pair] > 0]
+            users.append(Row.of(ranks, grades, len(pairs), len(pairs) - len(ranks)))
         for name in metrics.names():
             if metrics.definition(name).needs:
                 continue  # there are pairs, and no lists
             cut_off = {"k": k} if metrics.definition(name).has_cut_off else {}
-            loop = naive.per_user(name, rankings, truths, **cut_off)
+            loop = [math.nan if x is None else x for x in measure(name, users, **cut_off)]
             ours = getattr(metrics, name)(ranked, **cut_off)
             assert ours.tolist() == pytest.approx(loop, nan_ok=True), name
 

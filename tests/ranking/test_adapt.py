@@ -419,31 +419,18 @@ class TestEmbeddings:
         assert rank((users, items, bias), TASK, full=True).rank.tolist() == self.ranks
 
     @pytest.mark.parametrize("frame", FRAMES)
-    def test_other_columns_are_no_part_of_vectors(self, frame):
-        ids = [*TASK.item_ids]
-        titled = frame({"id": ids, "title": ["a", "b", "c"], "features": self.item.tolist()})
-        wide = {f"x{dim}": column for dim, column in enumerate(self.item.T.tolist())}
-        numbered = frame({"Unnamed: 0": [0, 1, 2], "id": ids, **wide})
-        for items in (titled, numbered):
-            assert rank((self.user, items), TASK, full=True).rank.tolist() == self.ranks
-
-    @pytest.mark.parametrize("frame", FRAMES)
     @pytest.mark.parametrize("column", ["id", "item_id"])
-    def test_frames_of_vectors(self, frame, column):
-        ids, vectors = [*TASK.item_ids, 7][::-1], [*self.item.tolist(), [0.0] * 4][::-1]
-        users = self.by_id(TASK.user_ids, self.user, torch.Tensor.tolist)
-        narrow = frame({column: ids, "features": vectors})
-        wide = frame(
-            {column: ids, **{f"f{n}": [vector[n] for vector in vectors] for n in range(4)}}
-        )
-        for items in (narrow, wide):
-            assert rank((users, items), TASK, full=True).rank.tolist() == self.ranks
+    def test_frames_of_vectors_are_told_to_be_dicts(self, frame, column):
+        wide = {column: TASK.item_ids, "x": [0.0, 1.0, 0.5], "y": [1.0, 0.0, 0.5]}
+        narrow = {column: TASK.item_ids, "features": [[0.0], [1.0], [0.5]]}
+        for items in (frame(narrow), frame(wide)):
+            with pytest.raises(ValueError, match=rf"as in dict\(zip\(frame\['{column}'\], vectors"):
+                rank((self.user, items), TASK)
 
     @pytest.mark.parametrize(
         ("items", "message"),
         [
             ({100: [1.0], 999: [2.0]}, r"embedding of every item .*got none of 1: 250"),
-            (pd.DataFrame({"id": [100, 100], "v": [[1.0], [2.0]]}), "one embedding for every id"),
             ({100: [1.0], 999: [2.0], 250: [1.0, 2.0]}, "rows of one length"),
         ],
     )
@@ -532,9 +519,9 @@ def test_each_form_has_a_line_of_its_own(recommender, got):
 
 def test_what_to_write_is_told():
     _, *lines, last = told_about(TwoTower())
-    assert lines[-5].endswith("as in evaluate(lambda users: model.predict(users), data)")
-    assert lines[-2].startswith("  score = lambda user, item: model.decode(z,")
-    assert last.endswith("write evaluate((user_embedding, item_embedding), data)")
+    assert lines[-1].endswith("as in evaluate(lambda users: model.predict(users), data)")
+    assert "write evaluate(PairScorer(function), data)" in last
+    assert "evaluate((user_embedding, item_embedding), data)" in last
     *_, last = told_about(LightGCN)
     assert last == "Make an object of the class first, as in LightGCN(...)"
     assert len(told_about(3)) == 1 + len(FORMS)

@@ -235,10 +235,9 @@ def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, 
 def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(monkeypatch, used, options, expected):
     # More items tie than a search settles, and more than there are in a list.
     task = RankingTask(torch.tensor([[0], [1500]]), num_users=1, num_items=2000)
-    ranked = rank(
-        (torch.ones(1, 4), torch.ones(2000, 4)), task, **{"k": 2, "algorithm": "search"} | options
-    )
-    assert used == expected
+    embeddings = (torch.ones(1, 4), torch.ones(2000, 4))
+    ranked = rank(embeddings, task, k=2, algorithm="search", **options)
+    assert used == [HALF, SINGLE, BEST, "RankByCounts"]
     assert ranked.num_above.tolist() == [0]
     assert ranked.num_tied.tolist() == [1999]
 
@@ -283,7 +282,7 @@ def test_neither_applies_to_candidates_of_each_user():
             rank(EMBEDDINGS, task, algorithm=algorithm)
 
 
-def test_some_need_products_in_single_precision(monkeypatch):
+def test_a_count_needs_products_in_single_precision(monkeypatch):
     processor(monkeypatch, fast=True, precision="medium")
     with expect_obstacle("count", "where torch.set_float32_matmul_precision(), or ONEDNN"):
         rank(EMBEDDINGS, TASK, algorithm="count")

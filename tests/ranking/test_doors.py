@@ -46,7 +46,6 @@ def as_frame(lists, column, kind):
 DOORS = {
     "matrix": (torch.tensor, True, False),
     "array": (lambda lists: np.array(lists, dtype=np.int32), True, False),
-    "rows": (lambda lists: lists, True, False),
     "dict": (lambda lists: {f"u{user}": items for user, items in enumerate(lists)}, False, True),
     "ranks": (functools.partial(as_frame, column="rank", kind=pd), False, True),
     "scores": (functools.partial(as_frame, column="score", kind=pl.from_pandas), False, True),
@@ -166,7 +165,6 @@ class TestCatalogue:
         "recommender",
         [
             (users, items),
-            (users, pd.DataFrame({"id": [*items], "v": [*items.values()]})),
             {"a": [7, 9], "b": [8, 7]},
             pd.DataFrame({"user_id": ["a", "b", "b"], "item_id": [7, 8, 9], "rank": [1, 1, 2]}),
         ],

@@ -2,7 +2,7 @@
 
 :mod:`tests.support.references`: what the package is compared with, none of which shares its code
 
-- `naive`: every metric as a loop in plain Python, from the scores of a user
+- `naive`: metrics of lists and of the catalogue as loops, and the ranking of a user
 - `world`: rankings and metrics of users, edges and persons by loops, for all doors
 - `libraries`: what other libraries define differently
 - `oracle`: rankings in exact rational arithmetic

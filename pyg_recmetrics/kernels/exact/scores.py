@@ -338,8 +338,8 @@ class ItemFactors:
         embedding (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor, optional): Item biases of shape `[num_items]`.
         device (torch.device): The device to compute on.
-        largest (float, optional): The largest number, whatever its sign, if these items are some of
-            more that share one scale. (default: `None`, that of these items)
+        largest (float, optional): The largest number, whatever its sign, if it is known.
+            (default: `None`, it is looked for)
     """
 
     def __init__(
@@ -356,8 +356,8 @@ class ItemFactors:
         self._largest = max(map(largest_number, parts)) if largest is None else largest
         self._exponent = math.frexp(self._largest)[1]
         is_double = torch.double in (part.dtype for part in parts)
-        self.is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
-        self.scale = 2.0 ** (EXPONENT - self._exponent) if self.is_moderate else 1.0
+        self._is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
+        self.scale = 2.0 ** (EXPONENT - self._exponent) if self._is_moderate else 1.0
 
     @cached_property
     def largest(self) -> Tensor:
@@ -374,7 +374,7 @@ class ItemFactors:
     def single(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
         rows = self._rows(index)
-        if self.is_moderate:
+        if self._is_moderate:
             return rows.float()
         rows = rows.to(torch.promote_types(rows.dtype, torch.float32), copy=True)
         return scale_(rows, self.largest).float()
@@ -406,7 +406,7 @@ class ItemFactors:
     def _table(self) -> Tensor | None:
         """All embeddings in single precision; `None` if they would take too much memory."""
         is_at_hand = self.embedding.dtype == torch.float32 and self.embedding.is_contiguous()
-        if is_at_hand and self.is_moderate and self.bias is None:
+        if is_at_hand and self._is_moderate and self.bias is None:
             return self.embedding.to(self.device)
         if self.num_items * self.dim * torch.float32.itemsize > at_once(_MAX_BYTES, self.device):
             return None

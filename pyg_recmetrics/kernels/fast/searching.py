@@ -601,19 +601,12 @@ class Search:
         while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
             num_joined //= 2
         maxima = maxima.view(rows.numel(), num_joined, -1).amax(dim=1)
-        self._learn(rows, largest_values(maxima, self.max_depth), lowest_in_order)
-
-    def _learn(self, rows: Tensor, top: Tensor, lowest_in_order: float) -> None:
-        """Learns from the largest values of some rows what is within reach."""
-        reach = self._reached(rows, top, self.depth[rows], lowest_in_order)
-        self.reach[rows] = reach.maximum(self.reach[rows])
-
-    def _reached(self, rows: Tensor, top: Tensor, depth: Tensor, lowest_in_order: float) -> Tensor:
-        """Returns an exact score that as many items of each row have as it is deep: `[num]`."""
+        top, depth = largest_values(maxima, self.max_depth), self.depth[rows]
         t = top.gather(1, (depth.unsqueeze(1) - 1).clamp(max=top.size(1) - 1)).squeeze(1)
+        # As many items of each row as it is deep have this exact score.
         reach = self.scores.to_score(t).sub_(self.scores.error[rows])
         is_known = (depth <= top.size(1)) & (t >= lowest_in_order)
-        return torch.where(is_known, reach, -torch.inf)
+        self.reach[rows] = torch.where(is_known, reach, -torch.inf).maximum(self.reach[rows])
 
     def _find_places(
         self, rows: Tensor, blocks: Blocks, maxima: Tensor, threshold: Tensor

@@ -113,12 +113,11 @@ def draw_world(seed, *, is_plain=False):
             world.missing = draw.choice(["count", "drop"])
         if draw.random() < 0.5:
             world.person = {user: draw.randint(0, 2) for user in users}
+    gaps, repeats = draw.choice([0, 0, 2]), draw.choice([0, 0, 2])
     for user in users:
-        known = [*items, *strangers, *([None] * draw.choice([0, 0, 2]))]
+        known = [*items, *strangers, *([None] * gaps)]
         world.lists[user] = draw.sample(known, draw.randint(1, len(known)))
-        # Whether a list goes on where only repeats follow is not told.
-        if draw.random() < 0.1 and set(world.lists[user]) >= set(world.candidates(user)):
-            world.lists[user] += draw.choices(world.lists[user], k=2)
+        world.lists[user] += draw.choices(world.lists[user], k=repeats)
     if draw.random() < 0.2 and num_users > 1:
         del world.lists[draw.choice(users)]
     return world

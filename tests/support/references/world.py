@@ -19,6 +19,13 @@ class Row:
     num_irrelevant: int
     length: int
 
+    @classmethod
+    def of(cls, ranks, grades, num_candidates, num_irrelevant):
+        """A user by all ranks, which are infinite for what was not retrieved."""
+        found = [rank for rank in ranks if rank < math.inf]
+        counts = num_candidates, num_irrelevant, num_candidates
+        return cls(found, grades[: len(found)], grades, *counts)
+
     def hits(self, k):
         return [rank for rank in self.ranks if k is None or rank <= k]
 

@@ -555,7 +555,7 @@ WORDS = {
     "no query": "at least one",
     "no truth": "truth|relevant|threshold|'weight' needs to be positive",
     "users without truth": "'empty_target_action' needs every user",
-    "ranks of what is missed": "needs? (to hold )?the rank",
+    "ranks of what is missed": "needs? (to hold )?the rank|is defined .got none",
     "grades": "max_grade",
     "lists of edges": "'keep_items' needs per='user'",
     "pooled": "per='person'|a margin needs|'average' needs to be 'macro'",
