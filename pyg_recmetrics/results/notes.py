@@ -496,7 +496,7 @@ def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
     a, b, metric = first.a, first.b, first.metric
     means = f"{metric} {first.mean_a:.4g} and {first.mean_b:.4g}"
     if first.verdict == "better":
-        yield f"{a} is best: {means} of {b} ({_between(first)})"
+        yield f"{a} is best: {metric} {first.mean_a:.4g}, {_ahead(first)} {b}"
     elif first.verdict == "equivalent":
         yield f"{a} is as good as {b}: {means} ({_between(first)})"
     elif first.verdict is None:
@@ -504,11 +504,24 @@ def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
     else:
         p = format_p(first.p_adjusted)
         yield f"it is open whether {a} or {b} is best: {means} ({_between(first)}, p = {p})"
-    if beaten := [row for row in others if row.verdict == "better"]:
+    beaten = [row for row in others if row.verdict == "better"]
+    if beaten:
+        also = " also" if first.verdict == "better" else ""
         sizes = (f"{row.b} ({lift_in_words(row, f'{row.difference:+.3g}')})" for row in beaten)
-        yield f"{a} is better than {_listed(sizes)}"
+        yield f"{a} is{also} better than {_listed(sizes)}"
     if open_ := [row.b for row in others if row.verdict != "better"]:
         yield f"whether {a} is better than {_listed(open_)} is open"
+
+
+def _ahead(row: PairedDifference) -> str:
+    side = "above" if row.difference > 0 else "below"
+    if math.isnan(row.lift_high - row.lift_low):
+        low, high = sorted((abs(row.low), abs(row.high)))
+        return f"{abs(row.difference):.3g} ({low:.3g} to {high:.3g}) {side}"
+    if row.lift >= _LARGEST_LIFT:
+        return f"{lift_in_words(row)} that of"
+    low, high = sorted((abs(row.lift_low), abs(row.lift_high)))
+    return f"{abs(row.lift):.1f}% ({low:.1f} to {high:.1f}) {side}"
 
 
 def _between(row: PairedDifference) -> str:

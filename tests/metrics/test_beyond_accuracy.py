@@ -41,14 +41,11 @@ def expected(case, rankings, metric):
     )
 
 
-<<<<<<< HEAD
-=======
 def test_every_metric_has_a_naive_twin():
     for name in metrics.names():
         assert callable(getattr(naive if metrics.definition(name).needs else world, name)), name
 
 
->>>>>>> fuzz
 @settings(max_examples=100)
 @given(case=cases(max_users=20), k=st.sampled_from(CUT_OFFS))
 def test_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k):

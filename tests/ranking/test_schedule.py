@@ -76,12 +76,3 @@ def test_excluded_items_are_found_in_lists(kind, exclude_seen):
 
 def small_task():
     return RankingTask(torch.tensor([[0, 1, 2], [3, 5, 0]]), num_users=3, num_items=200)
-
-
-def test_a_schedule_goes_with_its_task():
-    task = small_task()
-    rank(torch.rand(3, 200), task, k=1)
-    is_alive = weakref.ref(task)
-    del task
-    gc.collect()
-    assert is_alive() is None

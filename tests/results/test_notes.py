@@ -293,17 +293,15 @@ def difference(b, verdict, mean_b, metric="ndcg@20"):
 @pytest.mark.parametrize(
     ("first", "claim"),
     [
-        (
-            difference("x", "better", 0.2),
-            "best is best: ndcg@20 0.3 and 0.2 of x (+48.0% to +52.0%)",
-        ),
+        (difference("x", "better", 0.2), "best is best: ndcg@20 0.3, 50.0% (48.0 to 52.0) above x"),
         (
             difference("x", "better", 0.4, "mean_rank"),
-            "best is best: mean_rank 0.3 and 0.4 of x (-27.0% to -23.0%)",
+            "best is best: mean_rank 0.3, 25.0% (23.0 to 27.0) below x",
         ),
+        (difference("x", "better", 0.05), "best is best: ndcg@20 0.3, 6.0 x that of x"),
         (
             difference("x", "better", 0.2)._replace(lift_low=math.nan),
-            "best is best: ndcg@20 0.3 and 0.2 of x (+0.05 to +0.15)",
+            "best is best: ndcg@20 0.3, 0.1 (0.05 to 0.15) above x",
         ),
         (
             difference("x", "equivalent", 0.25),
@@ -333,6 +331,6 @@ def test_the_best_is_beside_all_others():
         difference("v", "better", 0.05),
     ]
     _, beaten, open_ = claims_on_best(rows)
-    assert beaten == "best is better than z (+50.0%) and v (6.0 x)"
+    assert beaten == "best is also better than z (+50.0%) and v (6.0 x)"
     assert open_ == "whether best is better than y and w is open"
     assert list(claims_on_best(rows[1:]))[1].startswith("best is better than z")
