@@ -463,7 +463,10 @@ class ListRecommender(Recommender):
         length = (is_item * place).amax(dim=1)
         # A list goes on where an item follows further down that was not there before.
         follows = (items >= 0) & is_left & (place_left > depth)
-        rows = (follows.any(dim=1) & (length < chunk.depth)).nonzero().squeeze(1)
+        is_short = follows.any(dim=1) & (length < chunk.depth)
+        # To look at these few alone, a device would have to tell the host how many they are.
+        rows = is_short.nonzero().squeeze(1) if is_short.device.type == "cpu" else slice(None)
+        follows &= is_short.unsqueeze(1)
         goes_on = (follows[rows] & (without_repeats(items[rows]) >= 0)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
         # Nobody can fill more places than there are candidates.
