@@ -1,6 +1,6 @@
 """Whom a result is about: what its rows are called, and how many count."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyg_recmetrics.messages import singular
@@ -48,8 +48,6 @@ class UserCounts:
     Attributes:
         num_evaluated (int): Users who have truth that can be retrieved.
         num_without_truth (int): Users who were to be evaluated but have none.
-        num_without_candidates (int or None): Those of them who have no candidate, because they have
-            seen everything; `None` if candidates are not known.
         num_left_out (int): Users whom the convention does not evaluate.
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
@@ -67,7 +65,6 @@ class UserCounts:
 
     num_evaluated: int
     num_without_truth: int
-    num_without_candidates: int | None
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
@@ -99,30 +96,13 @@ class UserCounts:
             num_users = ranked.users.numel()
             num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
         num_without_truth = num_users - num_evaluated
-        num_without_candidates = num_with_few_candidates = num_with_list = None
+        few = listed = None
         if ranked.num_candidates is not None:
             is_evaluated, num_candidates = evaluated_mask(ranked), ranked.num_candidates
-            num_without_candidates = int((is_evaluated & (num_candidates == 0)).sum())
             has_truth = is_evaluated & (ranked.degree > 0)
-            num_with_few_candidates = int((has_truth & (num_candidates < (max_k or 0))).sum())
+            few = int((has_truth & (num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
             has_list = ranked.lists.length(ranked.lists.width) > 0
-            num_with_list = int((evaluated_mask(ranked) & has_list).sum())
+            listed = int((evaluated_mask(ranked) & has_list).sum())
         check_num_without_truth(num_without_truth, action)
-        return cls(
-            num_evaluated,
-            num_without_truth,
-            num_without_candidates,
-            num_left_out,
-            num_with_few_candidates,
-            num_with_list,
-            nouns,
-        )
-
-    def of_all(self, num_without_truth: int) -> "UserCounts":
-        """Returns the counts of a sample, with all users of the task who have no truth."""
-        is_known = self.num_without_candidates is not None and (
-            num_without_truth == self.num_without_truth
-        )
-        number = self.num_without_candidates if is_known else None
-        return replace(self, num_without_truth=num_without_truth, num_without_candidates=number)
+        return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)

@@ -496,12 +496,6 @@ class Component(NamedTuple):
         number = self.num_runs if self.num_users is None else self.num_users
         return (number or 0) - 1
 
-    def with_runs(self, number: float) -> "Component":
-        """Returns the part if there were another number of runs."""
-        if self.num_runs is None:
-            return self
-        return self._replace(variance=self.variance * self.num_runs / number, num_runs=number)
-
 
 @dataclass(frozen=True)
 class Uncertainty:
@@ -555,10 +549,6 @@ class Uncertainty:
         if difference == 0:
             return 1.0
         return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
-
-    def with_runs(self, number: float) -> "Uncertainty":
-        """Returns the uncertainty if there were another number of runs of each recommender."""
-        return replace(self, components=tuple(part.with_runs(number) for part in self.components))
 
     def _margin(self, tail: float) -> float:
         """Returns half the width of the interval that leaves some probability at each end."""

@@ -3,7 +3,6 @@
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,14 +18,14 @@ from pyg_recmetrics.ranked_edges import (
     describe_lack,
     evaluated_mask,
 )
-from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS, Ties
+from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
 from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
     FEW_HITS,
     FEW_RUNS,
     FEW_USERS,
+    AverageOver,
     Basis,
-    Estimate,
     Sample,
 )
 from pyg_recmetrics.results.sampling import Sampling
@@ -64,63 +63,46 @@ def note_on_lists(ranked: RankedEdges, metrics: Iterable[Metric], users: str) ->
 _NUM_COLUMNS = 88
 
 
-class Ranking(NamedTuple):
-    """Description of a ranking: its task, its candidates and its ties.
-
-    Attributes:
-        task: The task, if it is known.
-        ties: How equal scores were ranked; `None` if scores are not known.
-        num_masked: How many items a score of `-inf` kept out of the rankings.
-        num_persons: How many persons the means are over; `None` if they are over rows.
-        ranked_by: What ranked, in words, if it is known.
-        num_seen: How many seen edges there are.
-        lack: What lists lack, in words; `None` if nothing.
-    """
-
-    task: RankingTask | None
-    ties: Ties | None
-    num_masked: int
-    num_persons: int | None
-    ranked_by: str | None
-    num_seen: int
-    lack: str | None = None
-
-
 def write_recipe(
-    definitions: Iterable[Metric],
+    ranked: RankedEdges,
+    task: RankingTask | None,
+    definitions: list[Metric],
     users: UserCounts,
     action: EmptyTargetAction,
     convention: Convention,
-    ranking: Ranking,
-    sample: str | None = None,
-    selection: Sequence[str] = (),
-    protocol: Sequence[str] = (),
+    average_over: AverageOver,
+    sampling: Sampling | None,
+    selection: Sequence[str],
+    protocol: Sequence[str],
 ) -> str:
     """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
 
-    `sample` says which users were ranked if they stand for all, `selection` how the recommender was
-    chosen, and `protocol` what is unusual.
+    `sampling` says which users were ranked if they stand for all, `selection` how the recommender
+    was chosen, and `protocol` what is unusual.
     """
-    definitions, user, persons = list(definitions), users.nouns.user, ""
+    user, persons, person = users.nouns.user, "", ranked.origin.person
     degree, of_edges = f"the number of relevant items of a {user}", ""
     if users.nouns.rows == "edges":
         degree = "one, as each edge is ranked alone"
         of_edges = f"; each edge is ranked without the other relevant items of its {user}"
-    if ranking.num_persons is not None:
+    if average_over == "person" and person is not None:
         persons = (
-            f"; means are over {ranking.num_persons:,} persons, each with the mean of its "
+            f"; means are over {person.unique().numel():,} persons, each with the mean of its "
             f"{users.nouns.rows}"
         )
-    ties = f"; {TIES_IN_WORDS[ranking.ties]}" if ranking.ties else ""
+    ties = "" if ranked.num_tied is None else f"; {TIES_IN_WORDS[ranked.ties]}"
+    sample = None if sampling is None else describe_sampling(sampling, users.nouns)
     threshold = ""
-    if ranking.task is not None and ranking.task.threshold is not None:
-        threshold = f", those of weight {ranking.task.threshold:g} or more"
+    if task is not None and task.threshold is not None:
+        threshold = f", those of weight {task.threshold:g} or more"
+    lack = note_on_lists(ranked, definitions, users.nouns.users)
     text = (
         f"Metrics: {_metrics(definitions)}, where R is {degree}"
         f"{threshold}. "
         f"Population: {_population(definitions, users, action, convention, sample)}"
         f"{persons}. "
-        f"Ranking: {_items(ranking, user)}{of_edges}{ties}. "
+        f"Ranking: {_items(ranked, task, user)}"
+        f"{f' ({lack})' if task is not None and lack else ''}{of_edges}{ties}. "
         f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
         f"({convention.source})"
         f"{''.join(f'; {note}' for note in selection)}."
@@ -278,8 +260,6 @@ def _population(
             "pos": "count as one",
         }.get(action, "")
         without = f"{users.num_without_truth:,} without"
-        if users.num_without_candidates:
-            without += f", {users.num_without_candidates:,} of them without any candidate,"
         text += f" ({without} {what_becomes_of_them})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
@@ -288,8 +268,7 @@ def _population(
     return text
 
 
-def _items(ranking: Ranking, user: str) -> str:
-    task = ranking.task
+def _items(ranked: RankedEdges, task: RankingTask | None, user: str) -> str:
     if task is None:
         return "as given"
     if task.candidates is None:
@@ -300,16 +279,18 @@ def _items(ranking: Ranking, user: str) -> str:
         items = f"each {user}'s own candidates"
         if task.missing == "count":
             items += " (truth that is not among them counts as not retrieved)"
-    if ranking.num_seen and task.exclude_seen:
-        items += f" except those that the {user} is connected to by {ranking.num_seen:,} seen edges"
-    elif ranking.num_seen:
+    num_seen, masked, ranked_by = (
+        task.seen.size(1),
+        ranked.origin.num_masked,
+        ranked.origin.ranked_by,
+    )
+    if num_seen and task.exclude_seen:
+        items += f" except those that the {user} is connected to by {num_seen:,} seen edges"
+    elif num_seen:
         items += f", also those that the {user} has seen"
-    if ranking.num_masked:
-        items += (
-            f", except {ranking.num_masked:,} pairs of a {user} and an item with a score of -inf"
-        )
-    by = "" if ranking.ranked_by is None else f", by {ranking.ranked_by}"
-    return f"{items}{by}{f' ({ranking.lack})' if ranking.lack else ''}"
+    if masked is not None and (number := int(masked[evaluated_mask(ranked)].sum())):
+        items += f", except {number:,} pairs of a {user} and an item with a score of -inf"
+    return items if ranked_by is None else f"{items}, by {ranked_by}"
 
 
 def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
@@ -381,21 +362,6 @@ def describe_samples(
         f"of {first.num_users:,} {nouns.users}, a 'margin' drew {list_some(sizes)}; only users "
         f"ranked in every result {purpose}"
     )
-
-
-def notes_on_sources(estimates: Mapping[str, Estimate]) -> Iterator[str]:
-    """Says which metrics vary by runs alone, and which source of variance dominates in which."""
-    of_all = [name for name, estimate in estimates.items() if not estimate.num_drawn]
-    if of_all:
-        yield f"{', '.join(of_all)}: for other runs alone"
-    helped: dict[str, list[str]] = {"runs": [], "users": []}
-    for name, estimate in estimates.items():
-        left = estimate.uncertainty.with_runs(math.inf).variance
-        if estimate.uncertainty.variance > 0:
-            helped["users" if 2 * left > estimate.uncertainty.variance else "runs"].append(name)
-    for source, metrics in helped.items():
-        if metrics:
-            yield f"more {source} would help most for {', '.join(metrics)}"
 
 
 def caution(

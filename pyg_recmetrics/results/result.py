@@ -79,10 +79,8 @@ from pyg_recmetrics.results.frames import (
     frame_of_users,
 )
 from pyg_recmetrics.results.notes import (
-    Ranking,
     caution,
     caution_on_persons,
-    describe_sampling,
     note_on_bounds,
     note_on_calls,
     note_on_intervals,
@@ -577,7 +575,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         if sampling is not None:
-            self.user_counts = self.user_counts.of_all(sampling.num_without_truth)
+            # Those without truth are counted among all users.
+            without = sampling.num_without_truth
+            self.user_counts = replace(self.user_counts, num_without_truth=without)
         self._measure_all()
         if self._ties.may_flatter:
             self._warn_about_ties()
@@ -1008,27 +1008,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.3.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
-        num_masked = 0
-        if self.ranked.origin.num_masked is not None:
-            num_masked = int(self.ranked.origin.num_masked[evaluated_mask(self.ranked)].sum())
-        num_seen = 0 if self.task is None else self.task.seen.size(1)
-        person = self.ranked.origin.person
-        persons = 0 if person is None else person.unique().numel()
         return write_recipe(
-            self.definitions.values(),
+            self.ranked,
+            self.task,
+            list(self.definitions.values()),
             self.user_counts,
             self.empty_target_action,
             self.convention,
-            Ranking(
-                self.task,
-                None if self.num_tied is None else self.ranked.ties,
-                num_masked,
-                None if self.average_over == "user" else persons,
-                self.ranked.origin.ranked_by,
-                num_seen,
-                self._lack_of_lists,
-            ),
-            None if self.sampling is None else describe_sampling(self.sampling, self.nouns),
+            self.average_over,
+            self.sampling,
             self._selection,
             self._protocol,
         )
@@ -1238,7 +1226,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _notes(self) -> Iterator[str]:
         """Yields the lines below the table, in the order of reading."""
-        nouns = self.nouns
+        nouns, is_candidate = self.nouns, self.ranked.is_candidate
         if self._sampled is not None:
             yield note_on_bounds(self._sampled, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
@@ -1259,7 +1247,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if lack := self._lack_of_lists:
             yield lack
         yield from self._protocol
-        yield from self._notes_on_missing()
+        if num_missing := 0 if is_candidate is None else int((~is_candidate).sum()):
+            yield (
+                f"{num_missing:,} of {self._ties.num_edges:,} ground-truth edges are no candidates "
+                f"and count as not retrieved"
+            )
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
@@ -1294,24 +1286,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _lack_of_lists(self) -> str | None:
         """What lists lack, in words; `None` if nothing."""
         return note_on_lists(self.ranked, self.definitions.values(), self.nouns.users)
-
-    def _notes_on_missing(self) -> Iterator[str]:
-        """Yields a line that says what the means would be without truth that is no candidate."""
-        is_candidate = self.ranked.is_candidate
-        if is_candidate is None or bool(is_candidate.all()):
-            return
-        yield (
-            f"{int((~is_candidate).sum()):,} of {self._ties.num_edges:,} ground-truth edges are no "
-            f"candidates and count as not retrieved"
-        )
-        present = select_edges(self.ranked, is_candidate)
-        without = [
-            f"{name} {self._average(self._contribute(self.definitions[name], present)):.4f}"
-            for name in self.per_user
-            if self.definitions[name].needs_truth
-        ]
-        if without:
-            yield f"without them: {', '.join(without)}"
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""

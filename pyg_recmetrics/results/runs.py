@@ -21,7 +21,6 @@ from pyg_recmetrics.results.notes import (
     describe_samples,
     note_on_copies,
     note_on_intervals,
-    notes_on_sources,
 )
 from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
 from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
@@ -300,7 +299,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
             yield f"se runs -: not told from zero by {num_runs} runs"
         yield ON_TWO_RUNS if num_runs == FEW_RUNS else None
-        yield from notes_on_sources(estimates)
+        if of_all := [name for name, each in estimates.items() if not each.num_drawn]:
+            yield f"{', '.join(of_all)}: for other runs alone"
         yield self._note_on_sample()
 
     def _note_on_sample(self) -> str | None:

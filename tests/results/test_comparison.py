@@ -198,7 +198,7 @@ class TestNames:
 
     def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
         hide_package(monkeypatch, "scipy")
-        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[statistics\]'"):
+        with pytest.raises(ImportError, match=r"pip install scipy"):
             compare(results)
 
 

@@ -592,9 +592,6 @@ class TestComponents:
         assert found.of("users") == pytest.approx(users / 120)
         assert found.of("runs") == pytest.approx((runs - rest) / 120)
         assert found.variance == pytest.approx((users + runs - rest) / 120)
-        # With all runs that there could be, the rest is gone.
-        left = found.with_runs(math.inf).variance
-        assert left == pytest.approx((users - rest) / 120)
         # The parts from users, from the rest, and from runs.
         parts = [((users - rest), 29), (rest, 29), (runs - rest, 3)]
         total = users + runs - rest

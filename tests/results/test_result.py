@@ -153,7 +153,7 @@ class TestResult:
 
     def test_pandas_is_asked_for_by_name(self, result, monkeypatch):
         hide_package(monkeypatch, "pandas")
-        with pytest.raises(ImportError, match=r"pip install 'pyg-recmetrics\[frames\]'"):
+        with pytest.raises(ImportError, match=r"pip install pandas"):
             result.to_pandas()
 
 
