@@ -143,6 +143,7 @@ def test_the_order_and_repetition_of_edges_changes_nothing():
     laws.check_order_and_repetition()
 
 
+@pytest.mark.filterwarnings("ignore:.*scores that fall")
 def test_both_halves_of_the_users_make_the_whole():
     laws.check_halves()
 
