@@ -982,13 +982,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> result.num_trials
             20
         """
-        return self._printed_anew(num_trials=check_positive_integer(trials, "trials"))
+        return self._with(num_trials=check_positive_integer(trials, "trials"))
 
-    def _best_of(self, num_calls: int) -> "EvaluationResult":
-        """Returns this result as the best of some calls of an evaluator."""
-        return self._printed_anew(num_calls=num_calls)
-
-    def _printed_anew(self, **changes: int) -> "EvaluationResult":
+    def _with(self, **changes: int) -> "EvaluationResult":
         changed = copy.copy(self)
         settle(changed, **changes)
         return changed
