@@ -111,7 +111,6 @@ class Runs(Measured, Rows[EvaluationResult]):
         intervals may be too narrow: there are few users (50)
         3 runs; sd: standard deviation of their means; se: standard error
         se runs -: not told from zero by 3 runs
-        more runs would help most for recall@5
     """
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:

@@ -891,9 +891,7 @@ class TestIntegers:
     task = RankingTask([[0, 0, 1], [2, 3, 0]], num_users=2, num_items=4)
 
     @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.long])
-    @pytest.mark.parametrize(
-        "as_array", [torch.Tensor.clone, torch.Tensor.numpy, torch.Tensor.tolist]
-    )
+    @pytest.mark.parametrize("as_array", [torch.Tensor.clone, torch.Tensor.numpy])
     def test_scores_are_no_lists(self, dtype, as_array):
         counts = torch.tensor([[3, 2, 1, 0], [0, 1, 0, 3]], dtype=dtype)
         with pytest.raises(ValueError, match=r"write evaluate\(recommender.float\(\).*\[:, :20\]"):
@@ -928,22 +926,3 @@ class TestIntegers:
         with pytest.warns(UserWarning, match="recommends an item more than once to a user"):
             ranked = rank(lists, self.task, k=3)
         assert ranked.rank.tolist() == [1, 3, 1]
-
-    @pytest.mark.parametrize("as_rows", [list, tuple, lambda rows: [*map(torch.tensor, rows)]])
-    @pytest.mark.parametrize("num_users", [2, 3, 4])  # two and three may be parts of embeddings
-    def test_nested_lists_are_lists(self, as_rows, num_users):
-        rows = [[2, 1], [3, 0], [0, 1], [1, 2]][:num_users]
-        task = RankingTask([[0, 1], [1, 3]], num_users=num_users, num_items=4)
-        assert rank(as_rows(rows), task, k=2).rank.tolist() == [2, 1]
-
-    @pytest.mark.parametrize(
-        ("rows", "message"),
-        [
-            ([[2, 1], [3]], r"lists of one length.*dict\(zip.*got lists of 1 to 2 items"),
-            ([["a", "b"], ["c", "d"]], r"dict\(zip\(task.user_ids, lists\)\).*got 'a'"),
-            ([[2], [1], [0]], r"item ids of shape \[2, K\] \(got \[3, 1\]\)"),
-        ],
-    )
-    def test_other_nested_lists_are_named(self, rows, message):
-        with pytest.raises(ValueError, match=message):
-            rank(rows, self.task)

@@ -20,21 +20,21 @@ class Row:
     length: int
 
     @classmethod
-    def of(cls, ranks, grades, num_candidates, num_irrelevant):
-        """A user by all ranks, which are infinite for what was not retrieved."""
+    def of(cls, ranks, grades, num_candidates, num_irrelevant, length=None):
+        """A user by all ranks in order, which are infinite for what was not retrieved."""
         found = [rank for rank in ranks if rank < math.inf]
-        counts = num_candidates, num_irrelevant, num_candidates
-        return cls(found, grades[: len(found)], grades, *counts)
+        length = num_candidates if length is None else length
+        return cls(found, grades[: len(found)], grades, num_candidates, num_irrelevant, length)
 
     def hits(self, k):
         return [rank for rank in self.ranks if k is None or rank <= k]
 
     def denominator(self, k, normalizer):
-        r = len(self.all_grades)
-        if normalizer == "length":
-            return min(k, self.length)
-        own = {"k": k, "R": r, "min": r if k is None else min(k, r)}
-        return own[normalizer] if normalizer in own else max(len(self.hits(k)), 1)
+        r, hits = len(self.all_grades), len(self.hits(k))
+        if k is None:
+            return {"R": r, "min": r, "hits": max(hits, 1)}[normalizer]
+        least, length = min(k, r), min(k, self.length)
+        return {"k": k, "R": r, "min": least, "length": length, "hits": max(hits, 1)}[normalizer]
 
 
 def precision(row, k, normalizer="k"):
@@ -43,12 +43,8 @@ def precision(row, k, normalizer="k"):
 
 def recall(row, k, normalizer="R", weighted=False):
     if weighted:
-        return weight_of_hits(row, k) / possible_weight(row, k, normalizer)
+        return sum(row.grades[: len(row.hits(k))]) / possible_weight(row, k, normalizer)
     return len(row.hits(k)) / row.denominator(k, normalizer)
-
-
-def weight_of_hits(row, k):
-    return sum(row.grades[: len(row.hits(k))])
 
 
 def possible_weight(row, k, normalizer):
@@ -161,19 +157,17 @@ def measure(name, rows, k=None, average=None, **arguments):
     if average == "macro":
         return values
     # Each value counts as much as its denominator, and is scaled so that the mean is the ratio.
-    n, degree = [row.num_candidates for row in rows], [len(row.all_grades) for row in rows]
-    size = {"candidates": n, "relevant": degree}.get(average)
+    degree, by_size = [len(row.all_grades) for row in rows], average != "micro"
     if is_adjusted:
         shift = 1 if name.endswith("index") else -1
-        size = [r * (own - shift) / 2 for r, own in zip(degree, n, strict=True)]
-    elif size is None:
+        size = [r * (row.num_candidates - shift) / 2 for r, row in zip(degree, rows, strict=True)]
+    elif by_size:
+        size = [row.num_candidates for row in rows] if average == "candidates" else degree
+    else:
         normalizer = arguments.get("normalizer", "k" if name == "precision" else "R")
         possible = possible_weight if arguments.get("weighted") else Row.denominator
         size = [possible(row, k, normalizer) for row in rows]
-    if is_adjusted or average == "micro":
-        counts = [bool(r) for r in degree]
-    else:
-        counts = [value is not None for value in values]
+    counts = [x is not None if by_size else r > 0 for x, r in zip(values, degree, strict=True)]
     total = sum(own for own, is_counted in zip(size, counts, strict=True) if is_counted)
     scale = sum(counts) / total if total else (0.0 if not is_adjusted else None)
     return [
@@ -236,13 +230,9 @@ class World:
 
     def truth(self, user):
         """The grade of each relevant item of a user."""
-        found = {}
-        for x in self.items:
-            grade = self.grade.get((user, x), 0)
-            is_left = self.is_candidate(user, x) or self.missing == "count"
-            if self.is_grade(grade) and is_left and not self.is_seen(user, x):
-                found[x] = grade
-        return found
+        grades = {x: self.grade.get((user, x), 0) for x in self.items if not self.is_seen(user, x)}
+        allowed = self.items if self.missing == "count" else self.candidates(user)
+        return {x: grade for x, grade in grades.items() if x in allowed and self.is_grade(grade)}
 
     def row(self, user, by, only=None, ties=None):
         """What metrics know of a user, or of one relevant item without the others."""
@@ -257,15 +247,9 @@ class World:
             order = [x for x in self.order(user) if x not in hidden]
             places = {x: order.index(x) + 1 for x in truth if x in order}
             length = len(order)
-        found = sorted(truth.keys() & places.keys(), key=lambda x: (places[x], self.items.index(x)))
-        return Row(
-            [places[x] for x in found],
-            [truth[x] for x in found],
-            [*truth.values()],
-            len(left),
-            sum(x not in truth for x in left),
-            length,
-        )
+        found = sorted(truth, key=lambda x: (places.get(x, math.inf), self.items.index(x)))
+        ranks, grades = [places.get(x, math.inf) for x in found], [truth[x] for x in found]
+        return Row.of(ranks, grades, len(left), sum(x not in truth for x in left), length)
 
     def place(self, user, item, left, truth, ties=None):
         """The place of a relevant item among the candidates that are left."""

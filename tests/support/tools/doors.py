@@ -13,6 +13,7 @@ import tempfile
 import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -548,6 +549,16 @@ class Call:
             if isinstance(found, EvaluationResult):
                 for one, other in zip(found.per_user[name].tolist(), values, strict=True):
                     _close(f"{name} of a row", one, math.nan if other is None else other, tolerance)
+            if self.door == "score_array" and self.per == "user" and "ties" not in metric[2]:
+                self.compare_ties(found, name, metric)
+
+    def compare_ties(self, found, name, metric):
+        """Compares how far the order of equal scores moves a mean."""
+        worlds = [replace(self.world, ties=ties) for ties in ("best", "worst")]
+        ends = sorted(world.mean(world.values(metric, "score"), self.action) for world in worlds)
+        if not any(map(math.isnan, ends)):
+            for one, other in zip(found.tie_range(name), ends, strict=True):
+                _close(f"an end of {name}", one, other, 1e-9)
 
 
 #: The words of an error for each reason.
