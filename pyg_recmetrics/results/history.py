@@ -63,7 +63,7 @@ class History(Rows[dict[str, float]]):
             self.best, self.best_index = result, len(self)
         self._rows.append(result.to_dict())
         if self.best is not None:
-            self.best = self.best._best_of(len(self))
+            self.best = self.best._with(num_calls=len(self))
 
     def clear(self) -> None:
         """Forgets all evaluations."""

@@ -386,11 +386,12 @@ class Measured(Tabular):
     ) -> Cohorts:
         first, intervals = self.runs[0], self._intervals(level)
         degree, device = first.ranked.degree, first.ranked.rank.device
-        of_runs = [run._values_of_groups(group, len(labels)) for run in self.runs]
         values: Mapping[str, Tensor] = {
-            metric: torch.stack([of_run[metric].to(device) for of_run in of_runs])
-            for metric in of_runs[0]
-            if all(metric in of_run for of_run in of_runs)
+            metric: torch.stack(
+                [run._values_of_groups(metric, group, len(labels)).to(device) for run in self.runs]
+            )
+            for metric in first.per_user
+            if all(metric in run.per_user for run in self.runs)
         }
         metrics = {metric: first.definitions[metric] for metric in values}
         if check_boolean(same_degree, "same_degree"):
@@ -580,7 +581,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             self.user_counts = replace(self.user_counts, num_without_truth=without)
         self._measure_all()
         if self._ties.may_flatter:
-            self._warn_about_ties()
+            names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
+            ranges = {name: self.tie_range(name) for name in names}
+            self._ties.warn(ranges, lambda name: self._sample(name).estimate.margin(0.95))
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -600,11 +603,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         # A sample has not quite the share of users without truth that there is among all.
         mean = exact_mean(counted[self.ranked.degree > 0])
         return self._sampled.mean_over_all(name, mean, self.empty_target_action)
-
-    def _warn_about_ties(self) -> None:
-        names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
-        ranges = {name: self.tie_range(name) for name in names}
-        self._ties.warn(ranges, lambda name: self._sample(name).estimate.margin(0.95))
 
     @property
     def runs(self) -> tuple["EvaluationResult", ...]:
@@ -984,13 +982,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> result.num_trials
             20
         """
-        return self._printed_anew(num_trials=check_positive_integer(trials, "trials"))
+        return self._with(num_trials=check_positive_integer(trials, "trials"))
 
-    def _best_of(self, num_calls: int) -> "EvaluationResult":
-        """Returns this result as the best of some calls of an evaluator."""
-        return self._printed_anew(num_calls=num_calls)
-
-    def _printed_anew(self, **changes: int) -> "EvaluationResult":
+    def _with(self, **changes: int) -> "EvaluationResult":
         changed = copy.copy(self)
         settle(changed, **changes)
         return changed
@@ -1045,16 +1039,14 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """Returns what every row or person contributes to a mean, see :meth:`values_of`."""
         return self._averaged(self._contributions_of_rows(metric))
 
-    def _values_of_groups(self, group: Tensor, num_groups: int) -> dict[str, Tensor]:
-        """Returns what every user contributes to the mean of its group: `[num_users]` by metric.
+    def _values_of_groups(self, name: str, group: Tensor, num_groups: int) -> Tensor:
+        """Returns what every user contributes to the mean of its group, of shape `[num_users]`.
 
         Args:
+            name (str): The metric.
             group (torch.Tensor): The number of every user's group, of shape `[num_users]`.
             num_groups (int): The number of groups.
         """
-        return {name: self._values_of_group(name, group, num_groups) for name in self.per_user}
-
-    def _values_of_group(self, name: str, group: Tensor, num_groups: int) -> Tensor:
         metric, values = self.definitions[name], self._contributions(name)
         if not metric.is_pooled:
             return values
@@ -1227,6 +1219,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _notes(self) -> Iterator[str]:
         """Yields the lines below the table, in the order of reading."""
         nouns, is_candidate = self.nouns, self.ranked.is_candidate
+        edges = f"{self.ranked.rank.numel():,} ground-truth edges"
         if self._sampled is not None:
             yield note_on_bounds(self._sampled, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
@@ -1240,18 +1233,12 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             yield note_on_sampling(self.sampling, nouns)
         yield from self._selection
         if self.num_tied:
-            yield (
-                f"{self.num_tied:,} of {self._ties.num_edges:,} ground-truth edges have the same "
-                f"score as another candidate"
-            )
+            yield f"{self.num_tied:,} of {edges} have the same score as another candidate"
         if lack := self._lack_of_lists:
             yield lack
         yield from self._protocol
         if num_missing := 0 if is_candidate is None else int((~is_candidate).sum()):
-            yield (
-                f"{num_missing:,} of {self._ties.num_edges:,} ground-truth edges are no candidates "
-                f"and count as not retrieved"
-            )
+            yield f"{num_missing:,} of {edges} are no candidates and count as not retrieved"
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.

@@ -267,20 +267,16 @@ class Runs(Measured, Rows[EvaluationResult]):
         unit = self[0].nouns.drawn
         head = ["metric", "mean", "sd of runs", f"se {unit}", "se runs"]
         estimates = {str(metric): self.estimate_of(metric) for metric in self.metrics}
-        rows = [self._row(name) for name in estimates]
+        rows = []
+        for name in estimates:
+            mean = self.mean(name)
+            errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
+            rows.append([name, self.cell(name), *map(format_error, errors)])
         return Table(head, rows, tuple(filter(None, self._notes(unit, estimates))))
 
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as the table shows it."""
         return format_interval(*self.mean(metric)[:3])
-
-    def _row(self, name: str) -> list[str]:
-        mean = self.mean(name)
-        return [
-            name,
-            self.cell(name),
-            *map(format_error, (mean.deviation, mean.user_error, mean.run_error or math.nan)),
-        ]
 
     def _notes(self, unit: str, estimates: Mapping[str, Estimate]) -> Iterator[str | None]:
         """Yields the lines below the table, in the order of reading."""

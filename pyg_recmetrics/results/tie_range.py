@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -39,14 +39,8 @@ class TieRanges:
     @cached_property
     def num_tied(self) -> int | None:
         """How many edges have the score of another candidate; `None` if scores are unknown."""
-        if self.ranked.num_tied is None:
-            return None
-        return int(self._is_tied.sum())
-
-    @cached_property
-    def num_edges(self) -> int:
-        """How many edges there are."""
-        return self.ranked.rank.numel()
+        num_tied = self.ranked.num_tied
+        return None if num_tied is None else int((num_tied > 0).sum())
 
     def can_tell(self, metric: Metric) -> bool:
         """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
@@ -100,7 +94,7 @@ class TieRanges:
         if movable:
             warn(
                 f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
-                f"{self.num_tied:,} of {self.num_edges:,} ground-truth edges have the "
+                f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
                 f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
             )
 
@@ -112,14 +106,7 @@ class TieRanges:
     @cached_property
     def _has_tie(self) -> Tensor:
         """Whether each user has an edge that ties with another candidate, `[num_users]`."""
-        return self.ranked.sum(self._is_tied) > 0
-
-    @property
-    def _is_tied(self) -> Tensor:
-        """Whether each edge has the score of another candidate, `[num_edges]`."""
-        if self.ranked.num_tied is None:
-            return torch.zeros_like(self.ranked.rank, dtype=torch.bool)
-        return self.ranked.num_tied > 0
+        return self.ranked.sum(cast("Tensor", self.ranked.num_tied)) > 0
 
     @cached_property
     def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:

@@ -19,7 +19,7 @@ class ResultStub(dict):
     def to_dict(self):
         return dict(self)
 
-    def _best_of(self, num_calls):
+    def _with(self, num_calls):
         return self
 
 
