@@ -68,7 +68,11 @@ def fail_together() -> Iterator[None]:
 def _describe(error: BaseException) -> str:
     """The type, the message and the notes of an error, in one line."""
     notes: list[str] = getattr(error, "__notes__", [])
-    return " ".join([f"{type(error).__name__}: {error}", *map(str, notes)])
+    try:
+        message = str(error)
+    except Exception:  # the processes need to end, whatever the error says
+        message = "(without a message that can be read)"
+    return " ".join([f"{type(error).__name__}: {message}", *map(str, notes)])
 
 
 def check_same(**values: object) -> None:

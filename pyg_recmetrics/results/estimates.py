@@ -26,7 +26,9 @@ def check_means_of_persons(person: Tensor | None, metrics: Iterable[Metric]) -> 
         raise ValueError("means over persons need a task with the 'person' of each user (got none)")
     for metric in metrics:
         if metric.is_pooled:
-            raise ValueError(f"means over persons need means over rows (got '{metric}')")
+            raise ValueError(
+                f"'metrics' needs to hold means over rows with per='person' (got '{metric}')"
+            )
 
 
 def check_has_rows(average_over: AverageOver, method: str) -> None:

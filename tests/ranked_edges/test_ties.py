@@ -14,7 +14,7 @@ from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from pyg_recmetrics.ranked_edges import positions
 from pyg_recmetrics.ranked_edges.ties import Ties
 from tests.support.cases.strategies import cases, ranks
-from tests.support.references import naive
+from tests.support.references.world import Row, measure
 
 #: Metrics whose value is the better, the earlier relevant items come.
 MONOTONE = [
@@ -58,9 +58,12 @@ def test_best_and_worst_are_the_limits_over_all_orders(user):
     limits = {ties: ranked_of(scores, weights, ties=ties) for ties in ("best", "worst")}
     for name in MONOTONE:
         metric = metrics.parse(name)
-        function, arguments = getattr(naive, metric.name), dict(metric.arguments)
-        cut_off = {} if metric.k is None else {"k": metric.k}
-        found = [function(order, weights, **cut_off, **arguments) for order in orders(scores)]
+        found = []
+        for order in orders(scores):
+            places = [order.index(item) + 1 for item in weights]
+            counts = len(scores), len(scores) - len(weights)
+            row = Row.of(places, list(weights.values()), *counts)
+            found += measure(metric.name, [row], metric.k, **dict(metric.arguments))
         for ties, wanted in (("best", max(found)), ("worst", min(found))):
             value = metric(limits[ties]).item()
             assert value == pytest.approx(wanted, nan_ok=True), (name, ties)
