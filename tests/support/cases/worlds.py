@@ -142,11 +142,10 @@ def draw_triples(seed):
     ]
     test = draw.sample(triples, draw.randint(1, min(12, len(triples))))
     known = draw.sample(triples, draw.randint(0, len(triples) // 3))
-    directions = draw.choice(["tail", "head", "both"])
 
     def asked(triples):
-        tails = {((h, r), t) for h, r, t in triples if directions != "head"}
-        heads = {((t, r + num_relations), h) for h, r, t in triples if directions != "tail"}
+        tails = {((h, r), t) for h, r, t in triples}
+        heads = {((t, r + num_relations), h) for h, r, t in triples}
         return tails | heads
 
     grade = dict.fromkeys(asked(test), 1.0)
@@ -164,4 +163,4 @@ def draw_triples(seed):
         ties=draw.choice(["index", "best", "worst", "mean"]),
     )
     sizes = {"num_entities": num_entities, "num_relations": num_relations}
-    return test, known, {"directions": directions, **sizes}, world
+    return test, known, sizes, world
