@@ -49,11 +49,11 @@ metric = modules.Recall(k=2)
 metric.update(torch.tensor([[1, 2]]), torch.tensor([[0], [1]]))
 assert metric.compute() == 1
 
-needs("pip install scipy", lambda: compare({"LightGCN": result, "again": result}))
-needs("pip install matplotlib", lambda: plot.metric_at_k(result, max_k=5))
-needs("pip install pandas", result.to_pandas)
+needs("scipy", lambda: compare({"LightGCN": result, "again": result}))
+needs("matplotlib", lambda: plot.metric_at_k(result, max_k=5))
+needs("pandas", result.to_pandas)
 needs("torchmetrics", metric.plot)
-needs("pip install narwhals", lambda: RankingTask.from_frames(test={}))
+needs("narwhals", lambda: RankingTask.from_frames(test={}))
 
 # The command, which reads tables with an extra, and saved results without one.
 folder = Path(tempfile.mkdtemp())
