@@ -106,7 +106,8 @@ class TieRanges:
     @cached_property
     def _has_tie(self) -> Tensor:
         """Whether each user has an edge that ties with another candidate, `[num_users]`."""
-        return self.ranked.sum(cast("Tensor", self.ranked.num_tied)) > 0
+        # Truth that is no candidate ties with nothing, and has a negative number.
+        return self.ranked.sum(cast("Tensor", self.ranked.num_tied) > 0) > 0
 
     @cached_property
     def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:

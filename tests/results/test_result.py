@@ -837,3 +837,14 @@ def test_values_stay_with_their_names():
         "mean_rank": result["mean_rank"],
     }
     assert len({*result.values()}) == 3
+
+
+def test_ties_count_beside_truth_that_is_no_candidate():
+    truth = torch.tensor([[0, 0, 0, 0], [0, 1, 8, 9]])
+    candidates = torch.tensor([[0, 0, 0], [0, 1, 2]])
+    options = {"num_users": 1, "num_items": 10, "candidates": candidates, "missing": "count"}
+    scores = torch.zeros(10)
+    scores[0] = 1.0
+    result = evaluate(scores, RankingTask(truth, **options), "recall@2", ties="best")
+    low, high = result.tie_range("recall@2")
+    assert (low, high) == (0.25, 0.5)
