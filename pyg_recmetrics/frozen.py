@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+#: The names of the arguments of each class that was asked for.
+_arguments: dict[type, tuple[str, ...]] = {}
+
 
 class Frozen:
     """An object whose attributes are set by its `__init__`, which calls `_freeze` last.
@@ -80,7 +83,9 @@ def made_of(kind: type[V], fields: Mapping[str, Any]) -> V:
 
 def names_of_arguments(kind: type) -> tuple[str, ...]:
     """Returns the names of the arguments that a class takes."""
-    return tuple(inspect.signature(kind).parameters)
+    if kind not in _arguments:
+        _arguments[kind] = tuple(inspect.signature(kind).parameters)
+    return _arguments[kind]
 
 
 class FrozenDict(Mapping[K, V]):

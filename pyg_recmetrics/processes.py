@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -75,6 +76,13 @@ def _describe(error: BaseException) -> str:
     return " ".join([f"{type(error).__name__}: {message}", *map(str, notes)])
 
 
+#: How many bytes of a tensor are hashed at once.
+_BYTES_AT_ONCE = 2**26
+
+#: The digests of tasks and catalogues, which several evaluations share.
+_digests: "WeakKeyDictionary[Any, bytes]" = WeakKeyDictionary()
+
+
 def check_same(**values: object) -> None:
     """Raises if values differ between processes. Call it before anything is ranked.
 
@@ -106,9 +114,11 @@ def _add(value: object, hashed: Any) -> None:
     """Adds a value to a hash, with all that it consists of."""
     if isinstance(value, Tensor):
         hashed.update(f"{value.dtype} {list(value.shape)} ".encode())
-        hashed.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        _add_bytes(value.detach(), hashed)
     elif hasattr(value, "to_dict"):  # a task or a catalogue, which stays what it is
-        hashed.update(digest(value.to_dict()))
+        if value not in _digests:
+            _digests[value] = digest(value.to_dict())
+        hashed.update(_digests[value])
     elif isinstance(value, Mapping):
         _add((*value.keys(), *value.values()), hashed)
     elif isinstance(value, tuple | list):
@@ -118,3 +128,13 @@ def _add(value: object, hashed: Any) -> None:
     else:
         text = repr(value).encode(errors="backslashreplace")
         hashed.update(f"{len(text)} ".encode() + text)  # `None` and zero, or `True` and one, differ
+
+
+def _add_bytes(tensor: Tensor, hashed: Any) -> None:
+    """Adds the bytes of a tensor part by part, as it may be on a device or in a file."""
+    if tensor.numel() == 0:
+        return
+    rows = tensor if tensor.dim() > 1 else tensor.reshape(-1, 1)
+    num_rows = max(1, _BYTES_AT_ONCE * rows.size(0) // (rows.numel() * rows.element_size()))
+    for part in rows.split(num_rows):
+        hashed.update(part.contiguous().cpu().flatten().view(torch.uint8).numpy())

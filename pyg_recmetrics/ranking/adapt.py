@@ -488,7 +488,8 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"repeat in a row); {_EITHER}"
         )
     is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
-    is_listed[value.long()] = True  # the last place is that of `-1`
+    for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
+        is_listed[part.long()] = True  # the last place is that of `-1`
     items = is_listed[:-1].nonzero().squeeze(1)
     if value.size(1) == task.num_items > 1 and lowest == 0:
         warn(
