@@ -1,7 +1,7 @@
 """The subcommand `evaluate`."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,49 +13,41 @@ from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.command import notes, reading
 from pyg_recmetrics.command.notes import as_number, note
 from pyg_recmetrics.evaluation import evaluate as measure
-from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import find_column, number_texts
 
 
 def evaluate(options: Namespace) -> int:
-    """Evaluates lists, embeddings or scores on interactions, and prints the means."""
+    """Evaluates lists or embeddings on interactions, and prints the means."""
     if (options.users is None) != (options.items is None):
         raise ValueError("--users and --items need each other")
-    if [options.lists, options.scores, options.users].count(None) != 2:
-        raise ValueError("evaluate needs one of --lists, --scores, or --users and --items")
+    if (options.lists is None) == (options.users is None):
+        raise ValueError("evaluate needs --lists, or --users and --items")
+    if options.item_ids is not None and options.lists is None:
+        raise ValueError("--item-ids needs --lists")
     notes.check_output(options)
     truth = _read_interactions(options.test, options, is_truth=True)
     seen = [_read_interactions(path, options) for path in options.train or ()]
-    files = {
-        kind: str(getattr(options, f"{kind}_ids") or options.scores or getattr(options, f"{kind}s"))
-        for kind in ("user", "item")
-    }
     lists: pd.DataFrame | None = None
-    arrays: list[NDArray[Any]] = []
+    vectors: list[dict[str, NDArray[np.float32]]] = []
     if options.lists is not None:
-        lists = _read_lists(Path(options.lists), options)
-        rows = {"item": _ids_in(options.item_ids)} if options.item_ids else {}
-    elif options.scores is not None:
-        scores = reading.read_array(options.scores)
-        arrays = [scores.astype(np.float64) if scores.dtype.kind in "iu" else scores]
-        sizes = zip(("user", "item")[-scores.ndim :], scores.shape, strict=False)
-        rows = {kind: _row_ids(n, kind, options.scores, options) for kind, n in sizes}
+        lists = _read_lists(options.lists, options)
+        items = None if options.item_ids is None else _ids_in(options.item_ids)
+        notes.files.update(items=options.item_ids or options.lists, recommender=options.lists)
+        users: Iterable[str] = lists["user"].unique()
     else:
-        users, items = _read_vectors("user", options), _read_vectors("item", options)
-        arrays, rows = [users[0], items[0]], {"user": users[1], "item": items[1]}
-    for kind, ids in rows.items():
-        check_raw_ids(ids, files[kind])
-    recommender = options.lists or " and ".join(dict.fromkeys(files.values()))
+        vectors = [_read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")]
+        users, items = vectors
+        both = " and ".join(dict.fromkeys([str(options.users), str(options.items)]))
+        notes.files.update(items=options.items, recommender=both)
     notes.files.update(test=options.test, truth=options.test, train="--train")
-    notes.files.update(items=files["item"], recommender=recommender)
-    task = _make_task(truth, seen, rows.get("item"), lists, options)
-    known = {*map(str, task.user_ids or ())}
-    named = rows.get("user", ()) if lists is None else map(str, lists["user"].unique())
-    if num_others := len({*named} - known):
-        note(f"{recommender}: users without interactions that are left out: {num_others:,}")
-    given = _in_order(arrays, rows, task, files) if lists is None else lists
+    task = _make_task(truth, seen, items, lists, options)
+    if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
+        file = notes.files["recommender"]
+        note(f"{file}: users without interactions that are left out: {num_others:,}")
+    by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
+    given: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
     passed_on = notes.same_options(measure, options)
     result = measure(given, task, progress=notes.is_terminal(), **passed_on)
     if options.output is not None:
@@ -84,14 +76,14 @@ def _read_interactions(path: Path, options: Namespace, *, is_truth: bool = False
 def _make_task(
     truth: pd.DataFrame,
     seen: Sequence[pd.DataFrame],
-    items: Sequence[str] | None,
+    items: Iterable[str] | None,
     lists: pd.DataFrame | None,
     options: Namespace,
 ) -> RankingTask:
     """Returns the task. Ids of all frames become integers if those of it are all written so."""
     for kind in ("user", "item"):
         texts = [frame[kind] for frame in (truth, *seen)]
-        more = [] if kind == "user" or items is None else [pd.Series(items, dtype=object)]
+        more = [] if kind == "user" or items is None else [pd.Series([*items], dtype=object)]
         ids = {str(id_): id_ for id_ in number_texts([*texts, *more])[0]}
         for frame in (truth, *seen, *([] if lists is None else [lists])):
             codes, own = pd.factorize(frame[kind])
@@ -107,27 +99,11 @@ def _make_task(
     )
 
 
-def _in_order(
-    arrays: list[NDArray[Any]],
-    rows: Mapping[str, Sequence[str]],
-    task: RankingTask,
-    files: Mapping[str, str],
-) -> Any:
-    """Returns arrays as `evaluate` takes them, in the order of a task."""
-    all_sides = [("user",), ("item",)] if len(arrays) == 2 else [tuple(rows)]
-    for number, sides in enumerate(all_sides):
-        for dim, kind in enumerate(sides):
-            ids = [*map(str, (task.user_ids if kind == "user" else task.item_ids) or ())]
-            places = pd.Index(rows[kind]).get_indexer(pd.Index(ids))
-            if missing := [ids[number] for number in np.flatnonzero(places < 0)]:
-                raise ValueError(
-                    f"{files[kind]}: {kind}s of the interactions without a row: {len(missing):,} "
-                    f"({list_some(missing)}); --{kind}-ids names the {kind} of each row of an array"
-                )
-            # An array that is in order already stays in its file.
-            if not np.array_equal(places, np.arange(arrays[number].shape[dim])):
-                arrays[number] = arrays[number][(slice(None),) * dim + (places,)]
-    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+def _under_ids_of(
+    vectors: Mapping[str, NDArray[Any]], ids: Sequence[Hashable] | None
+) -> dict[Hashable, NDArray[Any]]:
+    """Returns the vectors under the ids of a task, of which some are integers."""
+    return {id_: vectors[str(id_)] for id_ in ids or () if str(id_) in vectors}
 
 
 def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
@@ -141,38 +117,21 @@ def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
     return frame[["user", "item"]].assign(rank=frame.groupby("user", sort=False).cumcount() + 1)
 
 
-def _read_vectors(kind: str, options: Namespace) -> tuple[NDArray[Any], list[str]]:
-    """Returns the embeddings of users or items, and the id of each row."""
-    file = getattr(options, f"{kind}s")
-    if reading.is_array_file(file):
-        array = reading.read_array(file)
-        return array, _row_ids(array.shape[0], kind, file, options)
-    table = reading.read_table(Path(file))
+def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
+    """Returns the embeddings of users or items by their ids."""
+    table = reading.read_table(path)
     column = find_column(table.data.column_names, kind, "id")
     ids: list[str] = table.read(**{kind: column})[kind].tolist()
-    return table.vectors(str(column)), ids
+    check_raw_ids(ids, str(path))
+    return dict(zip(ids, table.vectors(str(column)), strict=True))
 
 
-def _row_ids(num_rows: int, kind: str, file: str, options: Namespace) -> list[str]:
-    """Returns the ids of rows if an option names them, and else their numbers."""
-    given = getattr(options, f"{kind}_ids")
-    if given is None:
-        note(f"{file}: row 0 is {kind} 0, and row {num_rows - 1} is {kind} {num_rows - 1}")
-        return [*map(str, range(num_rows))]
-    ids = _ids_in(given)
-    if len(ids) != num_rows:
-        raise ValueError(f"{given}: {file} needs {num_rows:,} ids, one a row (got {len(ids):,})")
-    return ids
-
-
-def _ids_in(file: str) -> list[str]:
-    """Returns the ids in an array, or in the lines of a file."""
-    if reading.is_array_file(file):
-        ids = [str(id_) for id_ in np.asarray(reading.read_array(file)).tolist()]
-    else:
-        ids = Path(file).read_text(encoding="utf-8-sig").splitlines()
+def _ids_in(path: Path) -> list[str]:
+    """Returns the ids in the lines of a file."""
+    ids = path.read_text(encoding="utf-8-sig").splitlines()
     if "" in ids:
-        raise ValueError(f"{file}, line {ids.index('') + 1}: an id is needed (got nothing)")
+        raise ValueError(f"{path}, line {ids.index('') + 1}: an id is needed (got nothing)")
+    check_raw_ids(ids, str(path))
     return ids
 
 

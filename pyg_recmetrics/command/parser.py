@@ -16,7 +16,7 @@ _EXIT_STATUS = """exit status:
 """
 
 _FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC. Columns are found
-by their usual names. Arrays are .npy.
+by their usual names.
 """
 
 _RESULTS = "results [NAME=]FILE .."
@@ -69,12 +69,14 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option("--rating-column NAME", "how relevant each row of --test is"),
             _option("--threshold X", "the smallest rating that is relevant", type=float),
             _option("--include-seen", "rank what users have seen, too"),
-            _option("--lists FILE", "rows of a user, an item, and its rank or score; or a run"),
-            _option("--scores FILE", "an array of scores [num_users, num_items] or [num_items]"),
-            _option("--users FILE", "embeddings of users, by id or by row; needs --items"),
-            _option("--items FILE", "embeddings of items"),
-            _option("--user-ids FILE", "the id of the user of each row of an array, one per line"),
-            _option("--item-ids FILE", "the same of items; with --lists, all that could be listed"),
+            _option(
+                "--lists FILE",
+                "rows of a user, an item, and its rank or score; or a run",
+                type=Path,
+            ),
+            _option("--item-ids FILE", "all items that could be listed, an id a line", type=Path),
+            _option("--users FILE", "embeddings of users by their ids; needs --items", type=Path),
+            _option("--items FILE", "embeddings of items by their ids", type=Path),
             _option("--list-columns NAME ..", "all columns of --lists without a header"),
             _option("--metrics NAME@K ..", "such as ndcg@20 recall@20"),
             _option("--convention NAME", "the library whose definitions count"),

@@ -1,4 +1,4 @@
-"""Reads files: tables by pandas and pyarrow, arrays by NumPy."""
+"""Reads tables from files, by pandas and pyarrow."""
 
 import csv
 from collections.abc import Sequence
@@ -187,22 +187,3 @@ def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.
     if rows[rows[0] == names[0]].eq(names).all(axis=1).any():
         raise ValueError(f"a row repeats the names of the columns (got {names})")
     return pa.Table.from_pandas(rows, preserve_index=False).rename_columns(names)
-
-
-def is_array_file(file: str) -> bool:
-    """Returns whether a file holds an array, whose rows have no ids."""
-    return Path(file).suffix.lower() == ".npy"
-
-
-def read_array(file: str) -> NDArray[Any]:
-    """Reads an array, which stays in its file, and is read in parts.
-
-    Raises:
-        OSError: If the file cannot be opened.
-        ValueError: If it is damaged.
-    """
-    with reading(Path(file)):
-        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
-        if array.dtype.kind not in "fiuU":
-            raise ValueError(f"the array needs to hold numbers (got {array.dtype})")
-        return array
