@@ -30,10 +30,12 @@ def evaluate(options: Namespace) -> int:
     truth = _read_interactions(options.test, options, is_truth=True)
     seen = [_read_interactions(path, options) for path in options.train or ()]
     lists: pd.DataFrame | None = None
+    items: Iterable[str] | None = None
     vectors: list[dict[str, NDArray[np.float32]]] = []
     if options.lists is not None:
         lists = _read_lists(options.lists, options)
-        items = None if options.item_ids is None else _ids_in(options.item_ids)
+        if options.item_ids is not None:
+            items = _ids_in(options.item_ids)
         notes.files.update(items=options.item_ids or options.lists, recommender=options.lists)
         users: Iterable[str] = lists["user"].unique()
     else:
