@@ -23,9 +23,7 @@ def evaluate(options: Namespace) -> int:
     forms = ("lists", "item_ids", "users", "items")
     given = {form for form in forms if getattr(options, form) is not None}
     if given not in ({"lists"}, {"lists", "item_ids"}, {"users", "items"}):
-        raise ValueError(
-            "evaluate needs --lists, with or without --item-ids, or --users and --items"
-        )
+        raise ValueError("evaluate needs --lists (and --item-ids), or --users and --items")
     notes.check_output(options)
     truth = _read_interactions(options.test, options, is_truth=True)
     seen = [_read_interactions(path, options) for path in options.train or ()]

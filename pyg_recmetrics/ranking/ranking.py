@@ -97,9 +97,9 @@ def rank(
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
-              `(user_id, item_id, score)`, where equal scores rank the lower item first. A rank in
-              a list is the place in that list: items that the task does not have keep their
-              places. Users without a list get nothing;
+              `(user_id, item_id, score)`, where equal scores rank the lower item first, and items
+              that the task does not have last. A rank in a list is the place in that list: items
+              that the task does not have keep their places. Users without a list get nothing;
             - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
               collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
               faiss. Cornac, Surprise and LensKit are asked by the original ids of the task, the
