@@ -416,9 +416,7 @@ def _are_embeddings(value: object) -> bool:
 
 def _is_row(part: object) -> bool:
     """Returns whether a part holds numbers or ids, as a row of a matrix in nested lists does."""
-    return isinstance(part, tuple | list) and all(
-        isinstance(each, int | float | str) for each in part
-    )
+    return isinstance(part, tuple | list) and all(isinstance(x, int | float | str) for x in part)
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
