@@ -110,7 +110,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         ±: 95% confidence interval of the mean for other users and other runs
         intervals may be too narrow: there are few users (50)
         3 runs; sd: standard deviation of their means; se: standard error
-        se runs -: not told from zero by 3 runs
+        -: 3 runs do not tell it from zero
     """
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:
