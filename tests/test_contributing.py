@@ -23,11 +23,14 @@ def read_yaml(name):
     return yaml.safe_load((ROOT / name).read_text())
 
 
-def test_the_ci_runs_all_checks_on_every_pull_request():
+def test_the_ci_runs_the_quick_checks_on_every_pull_request_and_all_of_them_every_night():
     workflow = read_yaml(".github/workflows/ci.yml")
-    assert "pull_request" in workflow[True]  # which is how YAML reads `on`
-    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
-    assert [step["run"] for step in steps if "run" in step] == ["bash .ci/run"]
+    assert {"pull_request", "schedule"} < workflow[True].keys()  # which is how YAML reads `on`
+    for job, event, command in (("quick", "!=", "quick"), ("all", "==", "run")):
+        found = workflow["jobs"][job]
+        assert found["if"] == f"github.event_name {event} 'schedule'"
+        assert [x["run"] for x in found["steps"] if "run" in x] == [f"bash .ci/{command}"]
+    assert "source .ci/quick" in (ROOT / ".ci" / "run").read_text()
 
 
 def test_pre_commit_runs_the_checks_with_the_installed_tools():
