@@ -24,7 +24,6 @@ from pyg_recmetrics.results.notes import caution, notes_on_comparison
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.machines.missing_packages import hide_package
 
 stats = pytest.importorskip("scipy.stats")
 pytest.importorskip("scipy")
@@ -85,21 +84,6 @@ class TestNumbers:
             assert row.losses == sum(x < y for x, y in pairs)
         assert frame.p_adjusted.tolist() == estimates.holm(frame.p_value.tolist())
 
-    def test_swapping_two_results_swaps_signs(self, results):
-        forwards = compare({"a": results["good"], "b": results["none"]})
-        backwards = compare({"a": results["none"], "b": results["good"]})
-        for forth, back in zip(forwards, backwards, strict=True):
-            assert forth.difference == -back.difference
-            assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
-            assert (forth.wins, forth.losses) == (back.losses, back.wins)
-            assert forth.p_value == pytest.approx(back.p_value)
-
-    def test_a_result_does_not_differ_from_itself(self, results):
-        for row in compare({"a": results["good"], "b": results["good"]}):
-            assert (row.difference, row.low, row.high) == (0, 0, 0)
-            assert (row.p_value, row.p_adjusted) == (1, 1)
-            assert (row.wins, row.losses) == (0, 0)
-
     def test_users_without_truth_count_as_the_results_say(self, task):
         good, none = (
             evaluate(scores_of(task, skill, 0), task, METRICS, empty_target_action="neg")
@@ -117,15 +101,14 @@ class TestNumbers:
         assert row.wins + row.ties + row.losses == int(both.sum()) < int((~good.isnan()).sum())
         assert row.difference == pytest.approx(float((good - none)[both].mean()))
 
-    def test_wins_are_users_for_whom_it_is_better(self, task):
+    def test_less_may_be_better(self, task):
         good, none = (
-            evaluate(scores_of(task, skill, 0), task, ["mean_rank", "mrr@3"])
-            for skill in (0.5, 0.0)
+            evaluate(scores_of(task, skill, 0), task, "mean_rank") for skill in (0.5, 0.0)
         )
-        mean_rank, mrr = compare({"a": good, "b": none})
-        assert mrr.difference > 0 > mean_rank.difference
-        assert mrr.wins > mrr.losses
-        assert mean_rank.wins > mean_rank.losses
+        (row,) = compare({"a": good, "b": none})
+        assert row.difference < 0
+        assert row.wins > row.losses
+        assert row.verdict == "better"
 
     def test_results_may_be_on_different_devices(self, device, task, results):
         scores = scores_of(task, 0.25, 1).to(device)
@@ -156,18 +139,11 @@ class TestNumbers:
         comparison = compare({"a": result, "b": result})
         assert math.isnan(comparison[0].p_value)
         assert (comparison[0].difference, comparison[0].wins) == (0, None)
-        assert comparison[1].p_value == 1
-        assert comparison.to_pandas().wins.isna().tolist() == [True, False, False]
-        assert str(comparison).splitlines()[3].split()[2] == "+0.0%"
-        assert str(comparison).splitlines()[3].endswith(" -")
+        assert (comparison[1].p_value, comparison[1].wins, comparison[1].losses) == (1, 0, 0)
         assert "adjusted for 2 tests" in str(comparison)
 
 
 class TestNames:
-    def test_pairs_are_in_the_order_of_the_results(self, results):
-        pairs = {(row.a, row.b) for row in compare(results)}
-        assert pairs == {("good", "fair"), ("good", "none"), ("fair", "none")}
-
     def test_against_a_baseline(self, results):
         comparison = compare(results, baseline="fair", metrics="recall@3")
         assert [(row.a, row.b) for row in comparison] == [("good", "fair"), ("none", "fair")]
@@ -178,10 +154,6 @@ class TestNames:
         good = results["good"]
         with pytest.raises(ValueError, match=r"at least two results \(got 1\)"):
             compare({"good": good})
-        with pytest.raises(TypeError, match=r"as in {'A': a, 'B': b} \(got EvaluationResult\)"):
-            compare(good)
-        with pytest.raises(TypeError, match=r"hold .* or 'Runs' \(got dict as 'other'\)"):
-            compare({"good": good, "other": {"recall@3": 0.5}})
         with pytest.raises(TypeError, match=r"'results' needs to hold .* \(got float\)"):
             compare({"good": good, "other": [good, 0.5]})
         with pytest.raises(ValueError, match="'level' needs to be"):
@@ -195,11 +167,6 @@ class TestNames:
         with pytest.raises(ValueError, match="metrics in common"):
             compare({"a": ranked_well, "b": of_map})
         assert len(compare({"a": ranked_well, "b": of_map}, metrics=["recall@3"])) == 1
-
-    def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
-        hide_package(monkeypatch, "scipy")
-        with pytest.raises(ImportError, match=r"pip install scipy"):
-            compare(results)
 
 
 class TestSameTask:
@@ -228,14 +195,6 @@ class TestSameTask:
         scores = scores_of(task, 0.5, 0)
         shuffled = make_task(truth=task.truth.flip(1), seen=task.seen.flip(1))
         assert compare({"a": evaluate(scores, task), "b": evaluate(scores, shuffled)})
-
-    def test_conventions_and_actions_must_agree(self, task):
-        scores = scores_of(task, 0.5, 0)
-        reference = evaluate(scores, task, METRICS)
-        for name, other in (("convention", "trec_eval"), ("empty_target_action", "neg")):
-            differing = evaluate(scores, task, ["ndcg@3"], **{name: other})
-            with pytest.raises(ValueError, match=f"differ in {name}"):
-                compare({"a": reference, "b": differing})
 
     def test_two_thresholds_may_select_the_same_truth(self, task):
         weight = 3 + torch.arange(task.truth.size(1)) % 2
@@ -294,10 +253,6 @@ class TestTable:
         marked = sum(" * " in line for line in of_rows)
         assert 0 < marked < len(comparison)
         assert repr(comparison) == f"Comparison(9 differences, {marked} significant)"
-        assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(comparison)
-        stricter = compare(results, level=0.999999)
-        assert sum(map(stricter.is_significant, stricter)) < marked
-        assert [row.p_value for row in stricter] == [row.p_value for row in comparison]
 
     def test_it_fits_a_hundred_columns(self, results):
         names = ["LightGCN", "Matrix factorisation", "Most popular"]
@@ -314,25 +269,9 @@ class TestTable:
         assert rf"& {row.mean_a:.4f} & \textbf{{{row.mean_b:.4f}}} &" in comparison.to_latex()
         assert f"<b>{row.mean_b:.4f}</b>" in comparison._repr_html_()
 
-    def test_it_is_a_sequence(self, results):
-        comparison = compare(results)
-        assert comparison[-1] == list(comparison)[8]
-        assert comparison[:2] == (comparison[0], comparison[1])
-        assert len(comparison) == 9
-
 
 class TestStars:
     """What has one run may be better only because of its seed."""
-
-    def test_single_trained_models_have_stars_in_brackets(self, results):
-        comparison = compare(results, metrics="ndcg@3")
-        for row in comparison:
-            assert not comparison.covers_training(row)
-            assert comparison.star(row) == ("(*)" if comparison.is_significant(row) else "")
-        assert any(map(comparison.is_significant, comparison))
-        assert "(*): for these trained models; other seeds of good, fair, none are not" in str(
-            comparison
-        )
 
     def test_what_has_no_seed_or_several_runs_has_full_stars(self, task, results):
         runs = [evaluate(scores_of(task, skill, 1), task, METRICS) for skill in (0.25, 0.26)]
@@ -348,15 +287,11 @@ class TestStars:
             compare(given, deterministic=["x"])
         with pytest.raises(TypeError, match=r"'deterministic' needs to hold names .* \(got int\)"):
             compare(given, deterministic=3)
-        numbered = dict(enumerate(given.values()))
-        assert compare(numbered, deterministic=[1, 2]).protocol.uncovered == []
 
 
 class TestSelect:
     def test_notes_say_how_many_tests_p_values_are_corrected_for(self, results):
         comparison = compare(results)
-        assert comparison.protocol.num_tests == 9
-        assert comparison.protocol.num_tested_metrics == 3
         for selected in (
             comparison.select("ndcg@3"),
             comparison.select(name="good"),
@@ -391,11 +326,6 @@ class TestSelect:
         again = found.select(name="c").select(name="a").select(name="c")
         assert list(again) == [row for row in found if row.b == "a"]
 
-    def test_a_string_is_one_metric(self, results):
-        comparison = compare(results)
-        assert [row.metric for row in comparison.select("r_precision")] == ["r_precision"] * 3
-        assert list(comparison.select(["recall@3", "ndcg@3"])) == list(comparison[:6])
-
     def test_what_was_not_compared_is_named(self, results):
         comparison = compare(results)
         with pytest.raises(ValueError, match=r"'metrics' needs to be of \['rec.* \(got 'mrr'\)"):
@@ -411,9 +341,7 @@ class TestSelect:
         comparison = compare(numbered, baseline=1)
         assert [(row.a, row.b) for row in comparison[:2]] == [("2", "1"), ("3", "1")]
         assert {row.a for row in comparison.select(name=3)} == {"3"}
-        assert compare({0.5: results["good"], 1.5: results["fair"]}, baseline=0.5)[0].b == "0.5"
-        with pytest.raises(ValueError, match=r"'baseline' needs to be one of .* \(got '4'\)"):
-            compare(numbered, baseline=4)
+        assert compare(numbered, deterministic=[1, 2, 3]).protocol.uncovered == []
 
 
 class TestTrials:
@@ -438,32 +366,6 @@ class TestTrials:
             compare(results, trials=trials)
 
 
-class TestNothingToSay:
-    def test_where_nothing_is_tested_there_is_no_note_on_tests(self, task):
-        a, b = (evaluate(scores_of(task, 0.5, seed), task, ["coverage@3"]) for seed in (0, 1))
-        text = str(compare({"a": a, "b": b}, equivalence=0.1))
-        assert "tests" not in text
-        assert "(*)" not in text
-        assert "a - b: the difference; an interval and a test need values of two" in text
-
-    def test_rounding_noise_is_no_difference(self):
-        """Users swap their values, so that only rounding is left of the mean difference."""
-        truth = torch.tensor([[0, 1, 2], [0, 1, 2]])
-        swapping = RankingTask(truth, num_users=3, num_items=8)
-        ranks = [(1, 3, 4), (4, 1, 3)]
-        found = {}
-        for name, of_users in zip("ab", ranks, strict=True):
-            given = torch.zeros(3, 8)
-            for user, rank in enumerate(of_users):
-                others = [item for item in range(8) if item != user]
-                order = [*others[: rank - 1], user, *others[rank - 1 :]]
-                given[user, order] = torch.arange(8.0, 0, -1) / 2
-            found[name] = evaluate(given, swapping, "mrr")
-        (row,) = compare(found)
-        assert (row.difference, row.lift, row.p_value) == (0, 0, 1)
-        assert "-0.0" not in str(compare(found))
-
-
 class TestVerdicts:
     def test_they_follow_from_the_tests(self, results):
         comparison = compare(results)
@@ -473,14 +375,6 @@ class TestVerdicts:
                 wanted = "better" if row.difference > 0 else "worse"
             assert row.verdict == wanted
         assert "better" in {row.verdict for row in comparison}
-
-    def test_less_may_be_better(self, task):
-        good, none = (
-            evaluate(scores_of(task, skill, 0), task, ["mean_rank"]) for skill in (0.5, 0.0)
-        )
-        (row,) = compare({"good": good, "none": none})
-        assert row.difference < 0
-        assert row.verdict == "better"
 
     def test_equivalence_is_two_one_sided_tests(self, results):
         verdicts = []
@@ -507,11 +401,8 @@ class TestVerdicts:
             absolute = compare(pair, metrics="ndcg@3", equivalence=share / 100 * row.mean_b)
             assert of_b[0].verdict == absolute[0].verdict
         assert of_b[0].verdict == "equivalent"
-        for wrong in ("2", "-2%", "0%", "%", 0, -1, math.nan, math.inf):
-            with pytest.raises(ValueError, match="'equivalence' needs to be"):
-                compare(pair, equivalence=wrong)
-        for wrong in (True, [0.1], Margin(0.1)):
-            with pytest.raises(TypeError, match="'equivalence' needs to be a number or a perc"):
+        for wrong in ("2", "0%", "%", 0, math.inf, True, Margin(0.1)):
+            with pytest.raises((TypeError, ValueError), match="'equivalence' needs to be"):
                 compare(pair, equivalence=wrong)
 
 
@@ -531,11 +422,7 @@ def say(*rows, uncovered=(), bound=None):
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([row("x@1", "better")], "A is better than B in x@1 (+0.0100, +5.0%)."),
-        (
-            [row("x@1", "worse", -0.02, -10.0)],
-            "A is worse than B in x@1 (-0.0200, -10.0%).",
-        ),
+        ([row("x@1", "worse", -0.02, -10.0)], "A is worse than B in x@1 (-0.0200, -10.0%)."),
         (
             [row("x@1", "better"), row("y", "better", 0.5, 250.0), row("z", "inconclusive", p=0.2)],
             "A is better than B in x@1 (+0.0100, +5.0%) and y (+0.5000, 3.5 x); "
@@ -570,26 +457,11 @@ def test_single_models_are_named():
 METRIC = "ndcg@3"
 
 
-def make_runs(task, skill, seeds):
-    """Results of scores to which `skill` is added where an item is relevant."""
-    results = []
-    for seed in seeds:
-        scores = random_scores(task, seed)
-        scores[tuple(task.truth)] += skill
-        results.append(evaluate(scores, task, METRIC))
-    return results
-
-
 @pytest.fixture(scope="module")
-def task_of_paired():
-    return random_task(150, 20, truth_share=0.15, seen_share=0.2)
-
-
-@pytest.fixture(scope="module")
-def runs(task_of_paired):
+def runs(task):
     return {
-        "a": make_runs(task_of_paired, 0.3, range(4)),
-        "b": make_runs(task_of_paired, 0.2, range(10, 13)),
+        name: [evaluate(scores_of(task, skill, seed), task, METRIC) for seed in seeds]
+        for name, skill, seeds in (("a", 0.3, range(4)), ("b", 0.2, range(10, 13)))
     }
 
 
@@ -674,44 +546,14 @@ class TestLift:
         assert row.lift_low == pytest.approx(100 * (ratio * math.exp(-margin) - 1))
         assert row.lift_high == pytest.approx(100 * (ratio * math.exp(margin) - 1))
 
-    def test_several_runs_widen_it(self, runs):
-        (row,) = compare(runs)
-        users = stats.sem(
-            values_of(runs["a"]).mean(axis=0) / row.mean_a
-            - values_of(runs["b"]).mean(axis=0) / row.mean_b
-        )
-        width = math.log((100 + row.lift_high) / (100 + row.lift_low)) / 2
-        assert width >= stats.norm.ppf(0.975) * users
-
-    @pytest.mark.slow
-    def test_it_holds_as_often_as_it_says(self):
-        generator = np.random.default_rng(0)
-        held = 0
-        for _ in range(1000):
-            common = generator.gamma(0.5, size=300)
-            x, y = (common * scale + generator.gamma(1, size=300) for scale in (2.0, 1.0))
-            values = [torch.tensor(v).unsqueeze(0) for v in (x, y)]
-            pair = make_pair(*values)
-            row = pair.row(0.05)
-            held += row.lift_low <= 100 * (2.0 / 1.5 - 1) <= row.lift_high
-        assert 0.935 <= held / 1000 <= 0.965
-
-    def test_nothing_has_no_lift(self, task_of_paired):
-        scores = torch.zeros(task_of_paired.num_users, task_of_paired.num_items)
-        scores[tuple(task_of_paired.truth)] = -1.0
-        nothing = evaluate(scores, task_of_paired, "ndcg@1")
+    def test_nothing_has_no_lift(self, task):
+        scores = torch.zeros(task.num_users, task.num_items)
+        scores[tuple(task.truth)] = -1.0
+        nothing = evaluate(scores, task, "ndcg@1")
         assert nothing["ndcg@1"] == 0
         (row,) = compare({"a": nothing, "b": nothing})
         assert all(map(math.isnan, (row.lift, row.lift_low, row.lift_high)))
         assert (row.difference, row.verdict) == (0, "inconclusive")
-
-
-def make_pair(first, second):
-    from pyg_recmetrics.metrics import parse
-    from pyg_recmetrics.results.comparison import Pair
-
-    mask = torch.ones(first.size(1), dtype=torch.bool)
-    return Pair(parse(METRIC), "a", "b", first, second, mask, None)
 
 
 @pytest.mark.parametrize(
@@ -754,16 +596,11 @@ def test_a_single_test():
 
 
 def test_several_tests_are_counted_whether_they_are_shown_or_not():
-    several = {"num_tests": 12, "num_tested_metrics": 2}
-    assert notes(**several)[1:] == [
-        "p: paired t-test, adjusted for 12 tests of 2 metrics by Holm's method; *: at most 0.05",
+    assert notes(level=0.9, num_tests=12, num_tested_metrics=1) == [
+        INTERVAL.replace("95%", "90%"),
+        "p: paired t-test, adjusted for 12 tests of 1 metric by Holm's method; *: at most 0.1",
         "intervals are not corrected for several tests",
     ]
-    assert notes(level=0.9) == [
-        INTERVAL.replace("95%", "90%"),
-        "p: paired t-test, a single test; *: at most 0.1",
-    ]
-    assert "12 tests of 1 metric by" in notes(num_tests=12, num_tested_metrics=1)[1]
 
 
 def test_what_is_not_tested_needs_no_words_on_tests():
@@ -774,9 +611,8 @@ def test_what_is_not_tested_needs_no_words_on_tests():
 
 
 def test_stars_in_brackets_are_explained_where_they_stand():
-    said = "(*): for these trained models; other seeds of A, B are not covered"
-    assert notes(deterministic=())[-1] == said
-    assert notes(deterministic=("B", "C"))[-1] == said.replace("A, B", "A")
+    said = "(*): for these trained models; other seeds of A are not covered"
+    assert notes(deterministic=("B", "C"))[-1] == said
     assert "(*)" not in str(notes(TESTED._replace(p_adjusted=0.06), deterministic=()))
 
 
@@ -795,24 +631,11 @@ def test_runs_and_equivalence_and_a_caution():
     ]
 
 
-@pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95])
-def test_a_p_value_of_alpha_is_significant(level):
-    assert round(1 - level, 9) <= make(level=level).alpha
-    assert round(1 - level, 9) + 1e-8 > make(level=level).alpha
-
-
 METRICS_OF_SAME_NUMBERS = ["ndcg@3", "recall@3", "coverage@3"]
 
 
-@pytest.fixture(scope="module")
-def task_of_same_numbers():
-    return random_task(60, 20, truth_share=0.15, seen_share=0.2)
-
-
-def run(task, seed, metrics=METRICS_OF_SAME_NUMBERS, skill=0.0):
-    scores = random_scores(task, seed)
-    scores[tuple(task.truth)] += skill
-    return evaluate(scores, task, metrics)
+def run(task, seed, skill=0.0):
+    return evaluate(scores_of(task, skill, seed), task, METRICS_OF_SAME_NUMBERS)
 
 
 def check(comparison, results):
@@ -820,91 +643,37 @@ def check(comparison, results):
 
 
 @pytest.fixture(scope="module")
-def results_of_same_numbers(task_of_same_numbers):
+def results_of_same_numbers(task):
     return {
-        "a": [run(task_of_same_numbers, seed) for seed in range(3)],
-        "b": [run(task_of_same_numbers, 5, skill=0.3)],
+        "a": [run(task, seed) for seed in range(3)],
+        "b": [run(task, 5, skill=0.3)],
     }
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"level": 0.8},
-        {"equivalence": "5%"},
-        {"baseline": "a", "deterministic": "b"},
-        {"metrics": ["mrr@2", "r_precision"]},
-    ],
-)
-def test_equal_results_are_these_results(
-    task_of_same_numbers, results_of_same_numbers, options, tmp_path
-):
+@pytest.mark.parametrize("options", [{}, {"level": 0.8, "metrics": ["mrr@2", "r_precision"]}])
+def test_equal_results_are_these_results(task, results_of_same_numbers, options, tmp_path):
     comparison = compare(results_of_same_numbers, **options)
     check(comparison, results_of_same_numbers)
     check(comparison.select(name="b"), results_of_same_numbers)
     again = {
-        "b": [run(task_of_same_numbers, 5, skill=0.3)],
-        "a": [run(task_of_same_numbers, seed) for seed in range(3)],
+        "b": [run(task, 5, skill=0.3)],
+        "a": [run(task, seed) for seed in range(3)],
     }
     check(comparison, again)
     results_of_same_numbers["b"][0].save(tmp_path / "b.npz")
     check(comparison, {**results_of_same_numbers, "b": [EvaluationResult.load(tmp_path / "b.npz")]})
 
 
-@pytest.mark.parametrize("changed", ["a", "b"])
-def test_other_results_are_named(task_of_same_numbers, results_of_same_numbers, changed):
-    other = {
-        **results_of_same_numbers,
-        changed: [*results_of_same_numbers[changed][:-1], run(task_of_same_numbers, 77)],
-    }
-    with pytest.raises(ValueError, match=f"which differs in {changed}"):
-        check(compare(other), results_of_same_numbers)
-
-
-def test_equal_means_of_other_users_are_no_equal_results(
-    task_of_same_numbers, results_of_same_numbers
-):
+def test_equal_means_of_other_users_are_no_equal_results(task):
     """Users swap their scores, truth and seen items, so that means stay and pairs change."""
-    flipped = RankingTask(
-        torch.stack(
-            [
-                task_of_same_numbers.num_users - 1 - task_of_same_numbers.truth[0],
-                task_of_same_numbers.truth[1],
-            ]
-        ),
-        num_users=task_of_same_numbers.num_users,
-        num_items=task_of_same_numbers.num_items,
-        seen=torch.stack(
-            [
-                task_of_same_numbers.num_users - 1 - task_of_same_numbers.seen[0],
-                task_of_same_numbers.seen[1],
-            ]
-        ),
-    )
-    scores = random_scores(task_of_same_numbers, 5)
-    straight = {
-        "a": [run(task_of_same_numbers, 0)],
-        "b": [evaluate(scores, task_of_same_numbers, METRICS_OF_SAME_NUMBERS)],
-    }
+    scores = random_scores(task, 5)
+    truth, seen = (torch.stack([79 - user, item]) for user, item in (task.truth, task.seen))
+    flipped = make_task(truth=truth, seen=seen)
+    straight = {"a": [run(task, 0)], "b": [evaluate(scores, task, METRICS_OF_SAME_NUMBERS)]}
     mixed = {"a": straight["a"], "b": [evaluate(scores.flip(0), flipped, METRICS_OF_SAME_NUMBERS)]}
     assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
     with pytest.raises(ValueError, match="which differs in b"):
         check(compare(straight), mixed)
-
-
-def test_other_recommenders_and_numbers_of_runs_are_named(
-    task_of_same_numbers, results_of_same_numbers
-):
-    comparison = compare({**results_of_same_numbers, "c": run(task_of_same_numbers, 9)})
-    more = [run(task_of_same_numbers, seed) for seed in (9, 8)]
-    for given, differing in (
-        (results_of_same_numbers, "c"),
-        ({**results_of_same_numbers, "c": more, "d": more[0]}, "d"),
-        ({**results_of_same_numbers, "c": more}, "c"),
-    ):
-        with pytest.raises(ValueError, match=f"which differs in {differing}"):
-            check(comparison, given)
 
 
 def test_few_who_would_decide_may_be_unseen():
