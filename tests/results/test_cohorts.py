@@ -91,23 +91,16 @@ class TestGroups:
         "groups",
         [
             torch.arange(NUM_USERS) % 3 - 1,
-            np.arange(NUM_USERS) % 3 - 1,
             pd.Series(np.arange(NUM_USERS) % 3 - 1),
             [user % 3 - 1 for user in range(NUM_USERS)],
         ],
-        ids=["tensor", "array", "series", "list"],
+        ids=["tensor", "series", "list"],
     )
     def test_labels_come_in_many_forms(self, result, groups):
         by_number = result.by(groups)
         assert list(by_number) == [-1, 0, 1]
         assert {type(label) for label in by_number} == {int}
         assert_means(by_number, naive_means(result, lambda user: user % 3 - 1))
-
-    def test_on_a_default_device_of_ones_own(self, result):
-        labels = ["a", "b"] * (NUM_USERS // 2)
-        expected = str(result.by(labels))
-        with torch.device("meta"):
-            assert str(result.by(labels)) == expected
 
     def test_booleans_and_missing_labels(self, result):
         assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]
@@ -116,20 +109,6 @@ class TestGroups:
         groups = pd.Series(["x", None, float("nan"), *"yz" * 40][:NUM_USERS])
         assert list(result.by(groups)) == ["x", "y", "z"]
         assert list(result.by([2, "a"] * 35)) == [2, "a"]
-
-    def test_a_user_to_itself(self, result):
-        each = result.by(torch.arange(NUM_USERS))
-        assert len(each) == NUM_USERS
-        for user, value in enumerate(result.values_of("recall@3")[0].tolist()):
-            assert each[user]["recall@3"].value == pytest.approx(value, nan_ok=True)
-
-    def test_everybody_is_the_result(self, result):
-        (everybody,) = result.by(["all"] * NUM_USERS).values()
-        for metric in METRICS:
-            assert everybody[metric].value == pytest.approx(result[metric])
-            assert everybody[metric].num_users == result.user_counts.num_evaluated
-            low, high = result.confidence_interval(metric)
-            assert everybody[metric][1:3] == pytest.approx((low, high))
 
     def test_level_of_the_interval(self, result):
         (everybody,) = result.by(["all"] * NUM_USERS, level=0.5).values()
@@ -144,25 +123,6 @@ class TestGroups:
         with pytest.raises(ValueError, match=r"original ids .* \(got labels that start with"):
             result.by(group)
 
-    def test_persons_in_another_order_than_the_users_are_refused(self):
-        person = pd.Series({"c": "ann", "a": "ann", "b": "bob"})
-        truth, sizes = [[0, 1, 2], [0, 1, 2]], {"num_users": 3, "num_items": 3}
-        task = RankingTask(truth, user_ids=[*"abc"], person=person[[*"abc"]], **sizes)
-        assert task.person.tolist() == [0, 1, 0]
-        ranked = evaluate(torch.tensor([0.1, 0.2, 0.3]), task, ["mrr"]).ranked
-        for read in (task.with_person, ranked.with_person):
-            with pytest.raises(ValueError, match=r"'person' .* \(got labels that start with \['c'"):
-                read(person)
-
-    def test_labels_of_edges_and_queries_are_called_so(self):
-        test, known = torch.tensor([[0, 1], [0, 0], [1, 2]]), torch.tensor([[2], [0], [0]])
-        task = RankingTask.from_triples(test, known, num_entities=3, num_relations=1)
-        scores = torch.rand(task.num_users, 3)
-        with pytest.raises(ValueError, match=r"shape \[4\], a label for every edge \(got \[2\]\)"):
-            evaluate(scores, task, "mrr", per="edge").by([0, 0])
-        with pytest.raises(ValueError, match=r"shape \[4\], a label for every query \(got \[2\]\)"):
-            evaluate(scores, task, "mrr", per="user").by([0, 0])
-
     def test_groups_may_be_on_another_device(self, device):
         groups = [user % 2 for user in range(NUM_USERS)]
         there, here = make(device).by(groups), make().by(torch.tensor(groups))
@@ -170,21 +130,16 @@ class TestGroups:
             assert there[label]["ndcg@3"] == pytest.approx(here[label]["ndcg@3"])
 
     def test_what_is_wrong_is_named(self, result):
-        with pytest.raises(ValueError, match=r"shape \[70\], a label for every user \(got \[3\]\)"):
-            result.by(torch.arange(3))
-        with pytest.raises(ValueError, match=r"a label for every user \(got \[2\]\)"):
-            result.by(["a", "b"])
-        with pytest.raises(ValueError, match=r"integers or booleans \(got torch.float32\)"):
-            result.by(torch.rand(NUM_USERS))
-        with pytest.raises(TypeError, match=r"a sequence of labels \(got str\)"):
-            result.by("country")
-        with pytest.raises(TypeError, match=r"a sequence of labels \(got int\)"):
-            result.by(3)
-        for wrong in ({1, 2}, dict.fromkeys(range(NUM_USERS))):
-            with pytest.raises(TypeError, match=r"a sequence of labels \(got (set|dict)\)"):
-                result.by(wrong)
-        with pytest.raises(TypeError, match=r"labels that can be hashed \(got \[0\]\)"):
-            result.by([[0]] * NUM_USERS)
+        for groups, error, message in (
+            (torch.arange(3), ValueError, r"shape \[70\], a label for every user \(got \[3\]\)"),
+            (["a", "b"], ValueError, r"a label for every user \(got \[2\]\)"),
+            (torch.rand(NUM_USERS), ValueError, r"integers or booleans \(got torch.float32\)"),
+            ("country", TypeError, r"a sequence of labels \(got str\)"),
+            ({1, 2}, TypeError, r"a sequence of labels \(got set\)"),
+            ([[0]] * NUM_USERS, TypeError, r"labels that can be hashed \(got \[0\]\)"),
+        ):
+            with pytest.raises(error, match=message):
+                result.by(groups)
 
 
 class TestDegree:
@@ -320,10 +275,6 @@ class TestPopularity:
         )
         assert everything["recall@3"].num_users == int((some.degree > 0).sum())
 
-    def test_one_bucket_is_recall(self, result):
-        (everything,) = result.recall_by_popularity(k=3, bins=1).values()
-        assert everything["recall@3"].value == pytest.approx(result["recall@3"])
-
     def test_the_catalogue_is_what_can_be_recommended(self):
         truth, seen = torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0, 1, 1], [3, 3, 2]])
         task = RankingTask(
@@ -331,12 +282,6 @@ class TestPopularity:
         )
         result = evaluate(torch.rand(4), task, "recall@1")
         assert list(result.recall_by_popularity(k=1, bins=4)) == ["0"]
-
-    def test_what_is_wrong_is_named(self, result):
-        with pytest.raises(ValueError, match="at most 3, the depth"):
-            result.recall_by_popularity(k=20)
-        with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
-            result.recall_by_popularity(k=3, bins=-1)
 
 
 class TestBins:
@@ -363,12 +308,7 @@ class TestBins:
 class TestTable:
     def test_printing(self, result):
         by_name = result.by(["new"] * 2 + ["old"] * 68)
-        mean = by_name["old"]["recall@3"]
-        lines = str(by_name).splitlines()
-        assert lines[0].split() == ["group", "users", *METRICS]
-        margin = f"{mean.high - mean.value:.4f}"[1:]
-        assert re.match(rf"old +{mean.num_users} +{mean.value:.4f} ± {margin}", lines[3])
-        assert lines[-2:] == [
+        assert str(by_name).splitlines()[-2:] == [
             "±: 95% confidence interval of the mean over users",
             "intervals may be too narrow: there are few users in some groups (2)",
         ]
@@ -384,8 +324,6 @@ class TestTable:
 
     def test_pandas(self, result):
         frame = result.by_degree(3).to_pandas()
-        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "num_users"]
-        assert len(frame) == 3 * len(METRICS)
         assert frame.set_index(["group", "metric"]).value.to_dict() == {
             (label, metric): mean.value
             for label, means in result.by_degree(3).items()
@@ -394,11 +332,7 @@ class TestTable:
 
 
 @pytest.mark.parametrize(
-    "metric",
-    [
-        *("recall(average=micro)@3", "adjusted_mean_rank", "adjusted_mean_rank_index"),
-        *("roc_auc(average=candidates)", "roc_auc(average=relevant)"),
-    ],
+    "metric", ["recall(average=micro)@3", "adjusted_mean_rank_index", "roc_auc(average=relevant)"]
 )
 def test_a_ratio_of_sums_is_that_of_the_group(metric):
     generator = torch.Generator().manual_seed(0)
@@ -476,28 +410,6 @@ class TestGaps:
         margin = stats.t.ppf(0.975, num_users - 1) * float(error)
         assert gap.difference == pytest.approx(float(recalls.nanmean(dim=1).diff()) * -1)
         assert gap.high - gap.difference == pytest.approx(margin, rel=0.05)
-
-    def test_a_group_with_itself(self, result_of_gaps):
-        halves = [user % 2 for user in range(NUM_USERS_OF_GAPS)]
-        assert next(iter(result_of_gaps.by(halves).gaps(0))).a == 1
-        assert len(result_of_gaps.by([0] * NUM_USERS_OF_GAPS).gaps()) == 0
-
-    def test_popularity_and_degree_have_gaps(self, result_of_gaps):
-        pd = pytest.importorskip("pandas")
-        for found in (
-            result_of_gaps.by_degree(2),
-            result_of_gaps.recall_by_popularity(2, 2),
-        ):
-            frame = found.gaps().to_pandas()
-            assert isinstance(frame, pd.DataFrame)
-            assert frame.metric.is_unique
-            assert frame.low[0] < frame.difference[0] < frame.high[0]
-
-    def test_the_table_and_the_sequence(self, result_of_gaps):
-        gaps = result_of_gaps.by([user % 3 for user in range(NUM_USERS_OF_GAPS)]).gaps()
-        assert repr(gaps) == "Gaps(6 gaps)"
-        assert gaps[0] is gaps[:1][0]
-        assert str(gaps).splitlines()[-1] == "difference: a - b; ratio: a / b"
 
     def test_another_reference_is_named(self, result_of_gaps):
         with pytest.raises(ValueError, match=r"'reference' needs to be one of \[0, 1\] \(got 2\)"):
