@@ -322,14 +322,6 @@ class TestTable:
         assert nobody.num_users == 0
         assert str(result.by(users)).splitlines()[2].split() == ["0", "0", "-", "-", "-"]
 
-    def test_pandas(self, result):
-        frame = result.by_degree(3).to_pandas()
-        assert frame.set_index(["group", "metric"]).value.to_dict() == {
-            (label, metric): mean.value
-            for label, means in result.by_degree(3).items()
-            for metric, mean in means.items()
-        }
-
 
 @pytest.mark.parametrize(
     "metric", ["recall(average=micro)@3", "adjusted_mean_rank_index", "roc_auc(average=relevant)"]
