@@ -189,15 +189,6 @@ class TestNotes:
         by_degree = plot.metric_by_degree(results["Good"], "recall@5", level=0.8)
         assert note(by_degree).endswith(", 80% confidence intervals")
 
-    def test_results_of_different_numbers_of_users(self, results):
-        counted = evaluate(
-            scores_like(0.1), make_task(), "recall@5", empty_target_action="neg", keep_items=True
-        )
-        several = {"a": results["Good"], "b": counted}
-        assert note(plot.metric_at_k(several, "recall")).startswith("mean over 53 to 60 users,")
-        assert note(plot.distribution(several, "recall@5")) == "53 to 60 users"
-        assert note(plot.precision_recall_curve(several)) == "means over 53 to 60 users, no bands"
-
 
 class TestManners:
     @pytest.mark.parametrize("name", PICTURES)
