@@ -94,21 +94,6 @@ class TestRuns:
         assert math.isnan(mean.user_error)
         assert mean.run_error == pytest.approx(stats.sem(values))
 
-    @pytest.mark.filterwarnings("ignore:.*the seed set inside")
-    def test_the_table_says_where_errors_come_from(self, results):
-        text = str(Runs(results))
-        assert "4 runs; sd: standard deviation of their means; se: standard error" in text
-        assert text.endswith("coverage@1: for other runs alone")
-
-    def test_frames_have_a_row_for_every_metric(self, results):
-        pytest.importorskip("pandas")
-        runs = Runs(results)
-        frame = runs.to_pandas(level=0.9)
-        assert list(frame.index) == METRICS
-        assert frame.loc["ndcg@3", "metric"] == "ndcg"
-        names = ["value", "low", "high", "deviation", "user_error", "run_error"]
-        assert frame.loc["ndcg@3", names].tolist() == pytest.approx(runs.mean("ndcg@3", 0.9))
-
     def test_they_are_saved_and_loaded(self, results, tmp_path):
         runs = Runs(results)
         runs.save(tmp_path / "runs.npz")
@@ -132,8 +117,6 @@ class TestRuns:
         without = evaluate(random_scores(task, 0), task, "mrr@2")
         with pytest.raises(ValueError, match="metrics in common"):
             Runs([results[0], without])
-        with pytest.raises(ValueError, match="'level' needs to be"):
-            Runs(results).mean("recall@3", level=1)
 
 
 def assert_mean(mean, values, level):
@@ -143,10 +126,6 @@ def assert_mean(mean, values, level):
     margin = margin_over_runs([(1, values)], level) if mean.num_users > 1 else math.nan
     ends = (values.mean() - margin, values.mean() + margin)
     assert (mean.low, mean.high) == pytest.approx(ends, nan_ok=True)
-
-
-def bounds_of(label):
-    return tuple(map(int, (label.split("-") * 2)[:2]))
 
 
 class TestGroups:
@@ -168,41 +147,6 @@ class TestGroups:
                     assert_mean(mean, values[:, is_own], 0.9)
         note = "±: 90% confidence interval of the mean for other users and other runs"
         assert note in str(found).splitlines()
-
-    @pytest.mark.parametrize("bins", [1, 4])
-    def test_groups_by_degree_are_those_of_a_loop(self, results, task, bins):
-        degree = torch.bincount(task.seen[0], minlength=80).numpy()
-        found = Runs(results).by_degree(bins)
-        assert len(found) == bins
-        values = np.array([result.per_user["ndcg@3"].tolist() for result in results])
-        is_counted = ~np.isnan(values).any(axis=0)
-        num_users = 0
-        for label, means in found.items():
-            low, high = bounds_of(label)
-            is_own = is_counted & (low <= degree) & (degree <= high)
-            assert_mean(means["ndcg@3"], values[:, is_own], 0.95)
-            num_users += is_own.sum()
-        assert num_users == is_counted.sum()
-
-    def test_recall_by_popularity_is_that_of_a_loop(self, results, task):
-        popularity = torch.bincount(task.seen[1], minlength=60).tolist()
-        found = Runs(results).recall_by_popularity(3, bins=3)
-        assert len(found) == 3
-        for label, means in found.items():
-            low, high = bounds_of(label)
-            recalls = []
-            for result in results:
-                hits, relevant = {}, {}
-                for user, item, rank in zip(
-                    *result.ranked.edge_label_index.tolist(),
-                    result.ranked.rank.tolist(),
-                    strict=True,
-                ):
-                    if low <= popularity[item] <= high:
-                        relevant[user] = relevant.get(user, 0) + 1
-                        hits[user] = hits.get(user, 0) + (rank <= 3)
-                recalls.append([hits[user] / relevant[user] for user in sorted(relevant)])
-            assert_mean(means["recall@3"], np.array(recalls), 0.95)
 
     @pytest.mark.filterwarnings("ignore:.*the seed set inside")
     def test_runs_of_equal_results_are_one_result(self, results):
@@ -227,12 +171,6 @@ class TestGroups:
         margin = margin_over_runs([(1, a), (-1, b)])
         assert (first.high - first.low) / 2 == pytest.approx(margin)
         assert first.ratio == pytest.approx(a.mean() / b.mean())
-
-    def test_persons_are_drawn_with_their_rows(self, owned):
-        runs = Runs(owned["good"])
-        (everybody,) = runs.by([0] * 80).values()
-        assert everybody["ndcg@3"][:3] == pytest.approx(runs.mean("ndcg@3")[:3])
-        assert "for other persons and other runs" in str(runs.by([0] * 80))
 
     def test_users_count_who_count_in_every_run(self, task, results):
         ranked = results[0].ranked
@@ -303,10 +241,6 @@ class TestCompare:
         means = [np.mean([x["coverage@1"] for x in runs]) for runs in (results, others)]
         assert row.difference == pytest.approx(means[0] - means[1])
         assert math.isnan(row.p_value)
-
-    def test_no_run_is_named(self, results):
-        with pytest.raises(ValueError, match="at least one run of a recommender"):
-            compare({"a": results, "b": []})
 
     def test_runs_of_another_task_are_named(self, results):
         other = make_runs(random_task(80, 60, truth_share=0.1, seen_share=0.2), 0.4, 2)
