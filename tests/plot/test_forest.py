@@ -117,7 +117,13 @@ def test_a_line_says_on_which_side_who_is_better(results):
     assert (recall.get_xlabel(), rank.get_xlabel()) == sides
 
 
-def test_each_data_set_has_axes_with_its_differences(comparisons):
+def test_each_data_set_has_axes(benchmark, comparisons):
+    _, panels = plot.means(benchmark, "recall@3", level=0.9)
+    titles = [axes.get_title().split(",")[0] for axes in panels]
+    assert titles == [f"{data_set}: recall@3" for data_set in benchmark]
+    for axes, by_name in zip(panels[:2], benchmark.values(), strict=False):
+        assert_means(axes, by_name, "recall@3")
+    assert [words for *_, words in rows(panels[2])] == ["", "-", ""]
     _, panels = plot.differences(comparisons)
     for axes, found in zip(panels[:2], comparisons.values(), strict=False):
         assert_differences(axes, found, found)
