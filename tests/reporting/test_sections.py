@@ -13,7 +13,7 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.reporting.contents import read_contents
-from pyg_recmetrics.reporting.parts import Drawing, Grid, Remarks
+from pyg_recmetrics.reporting.parts import Grid, Remarks
 from pyg_recmetrics.reporting.sections import SECTIONS, page_on
 from pyg_recmetrics.results.result import exposure_of
 from pyg_recmetrics.tables import format_interval
@@ -62,21 +62,20 @@ def test_lists_of_samples_are_scaled_up_to_all_users(parts, samples):
     assert "scaled" not in unsampled.caption
 
 
-def test_what_is_left_out_says_what_it_needs(parts, needs, task, runs, popular, monkeypatch):
+def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeypatch):
     plain = evaluate(torch.rand(task.num_items), task, ["ndcg@10", "recall@10"])
-    assert [type(part) for part in parts("Users", plain)] == [Drawing, Drawing, Grid]
     unseen = RankingTask(torch.tensor([[0, 1, 2], [2, 0, 1]]), num_users=3, num_items=4)
     unseen = evaluate(torch.rand(3, 4), unseen, "recall@2", keep_items=True)
     full = evaluate(torch.rand(120, 60), task, "roc_auc")
     of_lists = evaluate(torch.rand(120, 60), task, "coverage@5", keep_items=True)
     lists = evaluate(torch.rand(120, 60).argsort(descending=True)[:, :55], task, "ndcg@10")
+    seen = "give 'seen' edges to the 'RankingTask'"
     for section, results, reason in (
         ("Long tail", plain, "keep_items=True"),
-        ("Users", unseen, "give 'seen' edges to the 'RankingTask'"),
-        ("Items", unseen, "give 'seen' edges to the 'RankingTask'"),
-        ("Long tail", unseen, "give 'seen' edges to the 'RankingTask'"),
+        ("Users", unseen, seen),
+        ("Items", unseen, seen),
+        ("Long tail", unseen, seen),
         ("Curves", full, "a metric with a cut-off is needed, such as 'ndcg@20'"),
-        ("Curves", of_lists, "a metric with a cut-off is needed"),
         ("Users", of_lists, "no metric of single users in common"),
         ("Comparison", plain, "two recommenders or more are needed"),
         ("Split", plain, "pass 'split=(train, val, test)'"),
@@ -163,9 +162,6 @@ def test_the_page_says_first_what_is_best(runs, popular, split, task):
     (claim,) = remarks(of_rank, "claims")
     assert claim.startswith("As trained here, d is best: mean_rank ")
     assert claim.endswith(" below c.")
-    assert remarks(popular, "claims") == []
-    claims = remarks({"One": results, "Two": {"x": popular}, "Three": results}, "claims")
-    assert [text.split(",")[0] for text in claims] == ["On One", "On Three"]
 
 
 @pytest.mark.filterwarnings("ignore:.* gives too few items")
