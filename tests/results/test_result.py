@@ -54,19 +54,14 @@ class TestResult:
     def test_it_is_a_mapping_of_names_to_means(self, result):
         assert isinstance(result, Mapping)
         assert list(result) == ["recall@1", "recall@3", "r_precision", "mrr@3"]
-        assert result["recall@1"] == 0.25
-        assert result[metrics.parse("recall@3")] == 1
+        assert (result["recall@1"], result["recall@3"]) == (0.25, 1)
         assert isinstance(result["recall@1"], float)
-        assert result.to_dict() == dict(result)
-        assert result.to_dict() is not result.to_dict()
 
     def test_there_is_a_value_for_every_user(self, result):
         assert set(result.per_user) == set(result)
         assert result.per_user["recall@1"].tolist() == pytest.approx(
             [0.5, 0.0, math.nan], nan_ok=True
         )
-        with pytest.raises(TypeError):
-            result.per_user["recall@1"] = 0
 
     @pytest.mark.parametrize(
         ("action", "mean"), [("skip", 0.25), ("neg", 0.5 / 3), ("pos", 1.5 / 3)]
@@ -83,30 +78,19 @@ class TestResult:
         for options in ({}, {"task": task}):
             result = EvaluationResult(ranked, "recall@3", empty_target_action="neg", **options)
             assert result["recall@3"] == 0.5  # one who finds everything, and one without truth
-            assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (
-                1,
-                1,
-            )
+            counts = result.user_counts
+            assert (counts.num_evaluated, counts.num_without_truth) == (1, 1)
 
     def test_an_unknown_action_is_named(self, ranked):
         with pytest.raises(ValueError, match=r"\['skip', 'neg', 'pos', 'error'\] \(got 'drop'\)"):
             EvaluationResult(ranked, ["recall@1"], empty_target_action="drop")
 
     def test_printing(self, result):
-        head, _, *lines = str(result).splitlines()
-        assert head.split() == ["metric", "@1", "@3"]
-        assert lines[0].split("  ")[0] == "recall"
-        assert lines[0].endswith("  0.2500 (0.0000 to 1.0000)                     1.0000")
-        assert lines[1] == "r_precision  0.2500 (0.0000 to 1.0000)"
-        assert lines[3:] == [
-            "±: 95% confidence interval of the mean over users",
-            "intervals may be too narrow: there are few users (2)",
-            "2 users evaluated, 1 without ground truth",
-        ]
-        assert repr(result) == (
-            "EvaluationResult(recall@1: 0.2500, recall@3: 1.0000, r_precision: 0.2500, "
-            "mrr@3: 0.6667)"
-        )
+        _, _, recall, r_precision, *_, last = str(result).splitlines()
+        assert recall.endswith("  0.2500 (0.0000 to 1.0000)                     1.0000")
+        assert r_precision == "r_precision  0.2500 (0.0000 to 1.0000)"
+        assert last == "2 users evaluated, 1 without ground truth"
+        assert repr(result).startswith("EvaluationResult(recall@1: 0.2500, recall@3: 1.0000, r_")
 
     def test_pandas(self, result):
         frame = result.to_pandas()
@@ -193,8 +177,6 @@ class TestCurve:
         result = evaluate(torch.rand(4), task, "mrr@2")
         with pytest.raises(ValueError, match="spelled without a cut-off"):
             result.curve("mrr@2", max_k=2)
-        with pytest.raises(TypeError, match="'metric' needs to be a string"):
-            result.curve(3, max_k=2)
 
 
 class TestLookingUp:
@@ -291,12 +273,6 @@ class TestUsers:
             assert rows["recall@3"][user] == pytest.approx(recall, nan_ok=True)
         assert frame["recall@3"].isna().any()
 
-    def test_users_have_their_original_ids(self, ranked_of_frames):
-        named = replace(ranked_of_frames, user_ids=("ann", "bob", "eve", "joe"))
-        frame = EvaluationResult(named, "recall@2").to_pandas(per_user=True)
-        assert frame["user"].tolist() == ["ann", "bob", "eve", "joe"]
-        assert frame["recall@2"].tolist() == [0.5, 0.0, 0.0, 0.0]
-
 
 class TestLists:
     @pytest.mark.parametrize("k", [1, 5])
@@ -330,6 +306,7 @@ class TestLists:
         frame = result.top_k(1, users=[ids[2], ids[0]])
         assert frame["user"].tolist() == [ids[2], ids[0]]
         assert frame["item"].tolist() == [ids[3], ids[1]]
+        assert result.to_pandas(per_user=True)["user"].tolist() == list(ids)
         assert result.per_item("recall@3")["item"].tolist() == [ids[3], ids[2], ids[1]]
 
     @pytest.mark.parametrize("form", [list, torch.tensor, pd.Series, iter])
@@ -426,13 +403,10 @@ def test_frames_of_a_result_on_any_device(task, scores, device):
 
 #: Metrics of which the value of each user is only its own, and others.
 METRICS_OF_TIE_RANGE = [
-    "recall@3",
     "ndcg@5",
     "recall(average=micro)@3",
-    "roc_auc(average=candidates)",
     "roc_auc(average=relevant)",
     "adjusted_mean_rank_index",
-    "mrr",
     "mrr(hits=all)@9",
     "r_precision(users=hit)",
 ]
@@ -540,12 +514,6 @@ class TestOptions:
         asked = evaluate(torch.ones(10), task, "mean_rank", convention=fair, ties="worst")
         assert asked["mean_rank"] == 10
 
-    @pytest.mark.parametrize("ties", ["index", "mean"])
-    def test_the_recipe_says_how(self, ties):
-        recipe = evaluate(torch.ones(10), one_against(9), "mrr", ties=ties).recipe()
-        words = {"index": "rank the lower item id first", "mean": "the mean of their best and"}
-        assert words[ties] in " ".join(recipe.split())
-
 
 #: What MLflow says a name may be made of.
 VALID = re.compile(r"[A-Za-z0-9_\-. /]+")
@@ -576,7 +544,6 @@ def test_every_metric_has_a_valid_name_of_its_own(sep):
 @pytest.mark.parametrize(
     ("metric", "sep", "name"),
     [
-        ("recall@20", "_", "recall_20"),
         ("ndcg(gain=exponential,ideal=k)@20", "-", "ndcg-gain-exponential-ideal-k-20"),
         ("recall(normalizer=min)@5", ".", "recall.normalizer.min.5"),
     ],
@@ -592,18 +559,13 @@ def test_two_metrics_never_share_a_name():
     assert spell(["recall@20", "recall_20"], "-") == ["recall-20", "recall_20"]
 
 
-@pytest.mark.parametrize("sep", ["/", None])
-def test_wrong_separators_are_named(sep):
-    result = evaluate(GOOD_SCORES, TASK, "recall@2")
-    with pytest.raises(ValueError, match=r"'sep' needs to be one of \['@', '_', '-', '\.'\] \(got"):
-        result.to_dict(sep=sep)
-
-
 def test_values_stay_with_their_names():
     result = evaluate(GOOD_SCORES, TASK, ["recall@1", "mean_rank"])
     assert result.to_dict() == result.to_dict("@") == dict(result)
     values = {"recall_1": result["recall@1"], "mean_rank": result["mean_rank"]}
     assert result.to_dict("_") == values
+    with pytest.raises(ValueError, match=r"'sep' needs to be one of \['@', '_', '-', '\.'\]"):
+        result.to_dict("/")
 
 
 def test_ties_count_beside_truth_that_is_no_candidate():
@@ -614,5 +576,4 @@ def test_ties_count_beside_truth_that_is_no_candidate():
     scores[0] = 1.0
     with pytest.warns(UserWarning, match="recall@2 is .2500 to .5000"):
         result = evaluate(scores, RankingTask(truth, **options), "recall@2", ties="best")
-    low, high = result.tie_range("recall@2")
-    assert (low, high) == (0.25, 0.5)
+    assert result.tie_range("recall@2") == (0.25, 0.5)
