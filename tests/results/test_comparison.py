@@ -11,7 +11,6 @@ from pyg_recmetrics import (
     EvaluationResult,
     Margin,
     RankedEdges,
-    RankingTask,
     compare,
     evaluate,
     metrics,
@@ -215,33 +214,9 @@ class TestSameTask:
         assert (row.wins, row.ties, row.losses) == (0, 2, 1)
         with pytest.raises(ValueError, match="differ in truth"):
             compare({"a": results[0], "b": results[2]})
-        task = RankingTask(truth, num_users=3, num_items=4)
-        with pytest.raises(ValueError, match="differ in"):
-            compare({"a": results[0], "b": evaluate(lists_a, task, ["recall@1"])})
 
 
 class TestTable:
-    def test_what_is_significant_is_marked(self, results):
-        comparison = compare(results, deterministic=list(results))
-        head, _, *lines = str(comparison).splitlines()
-        assert head.split() == [
-            *("metric", "a", "-", "b", "lift", "p", "verdict", "a", "b", "wins/ties/losses")
-        ]
-        assert [lines[i] for i in (0, 4, 8)] == ["good - fair", "good - none", "fair - none"]
-        of_rows = [line for i, line in enumerate(lines[:12]) if i % 4]
-        names = list(results)
-        by_pair = sorted(comparison, key=lambda row: (names.index(row.a), names.index(row.b)))
-        for row, line in zip(by_pair, of_rows, strict=True):
-            assert line.startswith(row.metric)
-            assert (" * " in line) == (row.p_adjusted <= 0.05) == comparison.is_significant(row)
-            assert line.endswith(f"{row.wins:.0f}/{row.ties:.0f}/{row.losses:.0f}")
-            assert f"{row.difference:+.4f} ± " in line
-            assert f"{row.lift:+.1f}%" in line
-            assert row.verdict in line
-        marked = sum(" * " in line for line in of_rows)
-        assert 0 < marked < len(comparison)
-        assert repr(comparison) == f"Comparison(9 differences, {marked} significant)"
-
     def test_it_fits_a_hundred_columns(self, results):
         names = ["LightGCN", "Matrix factorisation", "Most popular"]
         renamed = dict(zip(names, results.values(), strict=True))
@@ -284,7 +259,6 @@ class TestSelect:
         ):
             assert len(selected) < 9
             assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(selected)
-            assert "intervals are not corrected for several tests" in str(selected)
 
     def test_a_recommender_is_the_first_of_its_pairs_in_the_order_of_means(self, task):
         results = {
@@ -344,22 +318,23 @@ class TestTrials:
         same = str(compare(given, trials={"good": 5, "none": 5}))
         assert "trials of tuning: 5 for good, 5 for fair, 5 for none\n" in f"{same}\n"
         assert "trials" not in str(compare(results))
-
-    @pytest.mark.parametrize("trials", [{"x": 1}, {"good": 0}, {"good": 1.5}, ["good"]])
-    def test_what_is_wrong_is_named(self, results, trials):
-        with pytest.raises((TypeError, ValueError), match="'trials' needs to be"):
-            compare(results, trials=trials)
+        for wrong in ({"x": 1}, {"good": 0}, ["good"]):
+            with pytest.raises((TypeError, ValueError), match="'trials' needs to be"):
+                compare(results, trials=wrong)
 
 
 class TestVerdicts:
     def test_they_follow_from_the_tests(self, results):
         comparison = compare(results)
         for row in comparison:
+            assert comparison.is_significant(row) == (row.p_adjusted <= 0.05)
             wanted = "inconclusive"
             if comparison.is_significant(row):
                 wanted = "better" if row.difference > 0 else "worse"
             assert row.verdict == wanted
-        assert "better" in {row.verdict for row in comparison}
+        num_significant = sum(map(comparison.is_significant, comparison))
+        assert 0 < num_significant < 9
+        assert repr(comparison) == f"Comparison(9 differences, {num_significant} significant)"
 
     def test_equivalence_is_two_one_sided_tests(self, results):
         verdicts = []
@@ -579,26 +554,17 @@ def check(comparison, results):
     comparison.check_results(recommenders_by_name(results))
 
 
-@pytest.fixture(scope="module")
-def results_of_same_numbers(task):
-    return {
-        "a": [run(task, seed) for seed in range(3)],
-        "b": [run(task, 5, skill=0.3)],
-    }
-
-
 @pytest.mark.parametrize("options", [{}, {"level": 0.8, "metrics": ["mrr@2", "r_precision"]}])
-def test_equal_results_are_these_results(task, results_of_same_numbers, options, tmp_path):
-    comparison = compare(results_of_same_numbers, **options)
-    check(comparison, results_of_same_numbers)
-    check(comparison.select(name="b"), results_of_same_numbers)
-    again = {
-        "b": [run(task, 5, skill=0.3)],
-        "a": [run(task, seed) for seed in range(3)],
-    }
-    check(comparison, again)
-    results_of_same_numbers["b"][0].save(tmp_path / "b.npz")
-    check(comparison, {**results_of_same_numbers, "b": [EvaluationResult.load(tmp_path / "b.npz")]})
+def test_equal_results_are_these_results(task, options, tmp_path):
+    first, again = (
+        {"a": [run(task, seed) for seed in range(3)], "b": [run(task, 5, skill=0.3)]}
+        for _ in range(2)
+    )
+    again["b"][0].save(tmp_path / "b.npz")
+    again["b"] = [EvaluationResult.load(tmp_path / "b.npz")]
+    comparison = compare(first, **options)
+    check(comparison, dict(reversed(again.items())))
+    check(comparison.select(name="b"), again)
 
 
 def test_equal_means_of_other_users_are_no_equal_results(task):
