@@ -1,6 +1,5 @@
 """Files of results: what is loaded is what was saved."""
 
-import dataclasses
 import os
 import random
 import tempfile
@@ -25,6 +24,7 @@ from pyg_recmetrics.results import archive
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
+from tests.support.tools.everything import everything
 
 HERE = Path(__file__).parent
 
@@ -66,34 +66,7 @@ def make_rich_result():
 
 
 def assert_same(result, loaded):
-    assert result.to_dict() == loaded.to_dict()
-    assert list(result) == list(loaded)
-    fields = [each for each in dataclasses.fields(result.ranked) if each.name != "origin"]
-    for name, value in result.per_user.items():
-        assert torch.equal(value.nan_to_num(-1), loaded.per_user[name].nan_to_num(-1))
-    assert str(result) == str(loaded)
-    assert result.recipe() == loaded.recipe()
-    assert result.convention == loaded.convention
-    assert result.definitions == loaded.definitions
-    saved_fields, read_fields = (
-        vars(each.ranked.origin)
-        | {field.name: getattr(each.ranked, field.name) for field in fields}
-        for each in (result, loaded)
-    )
-    for name, saved in saved_fields.items():
-        read = read_fields[name]
-        if isinstance(saved, torch.Tensor):
-            assert torch.equal(saved, read)
-            assert saved.dtype == read.dtype
-        elif name == "lists" and saved is not None:
-            assert torch.equal(saved.item, read.item)
-            assert torch.equal(saved.ptr, read.ptr)
-        elif name == "catalogue" and saved is not None:
-            assert repr(saved) == repr(read)
-            for fact in ("seen", "item_embedding", "item_category"):
-                assert str(getattr(saved, fact)) == str(getattr(read, fact))
-        else:
-            assert saved == read
+    assert everything(result) == everything(loaded)
 
 
 def saved_and_loaded(result):
@@ -132,11 +105,6 @@ class TestFiles:
         result = make_rich_result()
         loaded = saved_and_loaded(result)
         assert_same(result, loaded)
-        for name, value in result.task.to_dict().items():
-            read = loaded.task.to_dict()[name]
-            is_same = value.equal(read) if isinstance(value, torch.Tensor) else value == read
-            assert is_same, name
-        assert [type(id_) for id_ in loaded.task.item_ids] == [int, str, float, int, int, int, str]
         result.save(tmp_path / "result.npz")
         with np.load(tmp_path / "result.npz") as arrays:
             seen = [name for name in arrays if np.array_equal(arrays[name], result.task.seen)]
@@ -151,9 +119,6 @@ class TestFiles:
             result = evaluate(torch.rand(task.num_users, 6), task, "mrr")
             loaded = saved_and_loaded(result)
             assert_same(result, loaded)
-            assert torch.equal(loaded.task.query, task.query)
-            assert loaded.task.num_relations == task.num_relations
-            assert repr(loaded.task) == repr(task)
 
     def test_lists_without_a_task(self):
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1, 2]]), torch.tensor([[0], [1]]))

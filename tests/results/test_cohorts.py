@@ -164,11 +164,6 @@ class TestDegree:
         assert set(expected) == set(by_degree)
         assert_means(by_degree, expected)
 
-    def test_who_counts_is_who_is_cut_into_bins(self):
-        counted = make(empty_target_action="neg").by_degree(1)
-        (everybody,) = counted.values()
-        assert everybody["recall@3"].num_users == NUM_USERS
-
     def test_it_needs_a_task(self):
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
         result = EvaluationResult(ranked, ["recall@1"])
@@ -473,18 +468,6 @@ class TestSameDegree:
             assert "ndcg@20, r_precision depend" in str(plain)
             assert "on which" not in str(same)
         assert num_outside / num_cells <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / num_cells)
-
-    def test_a_true_difference_stays_where_groups_have_the_same_numbers(self, split):
-        is_better = torch.rand(3000, generator=torch.Generator().manual_seed(0)) < 0.5
-        scores = fair_scores(split, 1, 1.0 + is_better)
-        result = evaluate(scores, split, self.metrics)
-        plain, same = (result.by(is_better, same_degree=x) for x in (False, True))
-        assert plain.remarks == ()
-        for one, other in zip(plain.gaps(), same.gaps(), strict=True):
-            assert other.high < 0
-            assert other.difference == pytest.approx(one.difference, rel=0.03)
-            assert math.isnan(other.ratio)
-        assert "hides" not in str(same)
 
     def test_what_groups_do_not_share_is_hidden_and_said(self, split):
         result = evaluate(torch.arange(1000.0), split, "recall@20")

@@ -1,7 +1,5 @@
 """Results of parts, merged in any way, are that of one call to the last bit."""
 
-import pickle
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -17,9 +15,9 @@ from pyg_recmetrics import (
     merge,
 )
 from pyg_recmetrics.conventions import Population
-from pyg_recmetrics.ranked_edges import fields_of
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.recommender_forms import RecordingModel
+from tests.support.tools.everything import everything as of_result
 
 NUM_USERS, NUM_ITEMS = 23, 15
 OF_USERS = ["ndcg@4", "recall(average=micro)@3", "r_precision", "roc_auc", "coverage@3", "gini@3"]
@@ -109,28 +107,11 @@ def evaluations(draw):
 
 
 def everything(result):
-    """All that a result says, as bytes."""
-    ranked = fields_of(result.ranked)
-    users = ranked.pop("users")  # `None` if they are all users
+    """All that a result says, whether all users are named or none."""
+    found, users = of_result(result), result.ranked.users
+    del found["ranked"]["depth"], found["ranked"]["users"]
     evaluated = torch.arange(result.ranked.num_users) if users is None else users
-    return pickle.dumps(
-        [
-            [(name, mean.hex()) for name, mean in result.items()],
-            [(name, values.numpy().tobytes()) for name, values in result.per_user.items()],
-            [(name, as_bytes(value)) for name, value in ranked.items() if name != "depth"],
-            [(name, as_bytes(value)) for name, value in result.task.to_dict().items()],
-            as_bytes(evaluated),
-            [result.confidence_interval(name) for name in result.per_user],
-            str(result),
-            result.recipe(),
-        ]
-    )
-
-
-def as_bytes(value):
-    if isinstance(value, dict):
-        return [(name, as_bytes(part)) for name, part in value.items()]
-    return (value.dtype, value.shape, value.numpy().tobytes()) if torch.is_tensor(value) else value
+    return found | {"users": evaluated.tolist()}
 
 
 @settings(deadline=None, max_examples=120)
