@@ -10,7 +10,6 @@ import torch
 from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, compare, evaluate
 from pyg_recmetrics.results.estimates import holm
 from pyg_recmetrics.tables import Best
-from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import DETERMINISTIC, METRICS, SHAPES
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 
@@ -188,35 +187,6 @@ class TestErrors:
             Benchmark({"A": {"x": GOOD}, "B": {"x": other}})
         with pytest.raises(ValueError, match=f"'x' and 'y', which differ in {what}"):
             Benchmark({"x": GOOD, "y": other})
-
-
-class TestKinds:
-    """Results that are no plain means over users."""
-
-    def test_samples_are_said(self):
-        truth = torch.stack([torch.arange(9000), torch.arange(9000) % 7])
-        task = RankingTask(truth, num_users=9000, num_items=7)
-        drawn = evaluate(torch.arange(7.0), task, "recall@2", margin=0.05)
-        whole = evaluate(-torch.arange(7.0), task, "recall@2")
-        found = Benchmark({"A": {"x": drawn, "y": whole}, "B": {"x": GOOD, "y": BAD}})
-        note = f"A: of 9,000 users, a 'margin' drew {drawn.sampling.num_ranked:,} for x"
-        assert any(text.startswith(note) for text in found.table().notes)
-        (row, _) = (x for x in found.to_pandas().itertuples() if x.data_set == "A")
-        assert row.num_users == drawn.sampling.num_ranked
-
-    def test_persons_and_edges_are_drawn_as_everywhere(self):
-        person = torch.arange(120) % 60
-        task = random_task(120, 15, truth_share=0.2, seen_share=0.1, person=person)
-        results = {
-            per: {
-                name: evaluate(random_scores(task, seed), task, "recall@3", per=per)
-                for seed, name in enumerate("xy")
-            }
-            for per in ("user", "edge")
-        }
-        for row in Benchmark(results).to_pandas().itertuples():
-            low, high = results[row.data_set][row.recommender].confidence_interval("recall@3")
-            assert (row.low, row.high) == pytest.approx((low, high))
 
 
 class TestFiles:

@@ -25,7 +25,7 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.results.cohorts import quantile_bins
-from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.cases.random_tasks import random_scores
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -340,26 +340,13 @@ def test_a_ratio_of_sums_is_that_of_the_group(metric):
         assert of_both == pytest.approx((alone + other) / 2)
 
 
-NUM_USERS_OF_GAPS, K = 60, 4
-
-
-@pytest.fixture(scope="module")
-def task():
-    return random_task(NUM_USERS_OF_GAPS, 14, truth_share=0.15, seen_share=0.2)
-
-
-@pytest.fixture(scope="module")
-def result_of_gaps(task):
-    return evaluate(random_scores(task, 1), task, ["recall@2", f"recall@{K}"])
-
-
 class TestGaps:
-    def test_of_users_in_groups_of_their_own(self, result_of_gaps):
-        groups = [user % 3 for user in range(NUM_USERS_OF_GAPS)]
-        found = result_of_gaps.by(groups)
-        gaps = [gap for gap in found.gaps() if gap.metric == "recall@2"]
+    def test_of_users_in_groups_of_their_own(self, result):
+        groups = [user % 3 for user in range(NUM_USERS)]
+        found = result.by(groups)
+        gaps = [gap for gap in found.gaps() if gap.metric == "recall@3"]
         assert [(gap.a, gap.b) for gap in gaps] == list(combinations(range(3), 2))
-        values = result_of_gaps.values_of("recall@2")[0]
+        values = result.values_of("recall@3")[0]
         for gap in gaps:
             parts = [values[torch.tensor(groups) == label] for label in (gap.a, gap.b)]
             parts = [part[~part.isnan()] for part in parts]
@@ -375,32 +362,32 @@ class TestGaps:
             assert gap.ratio / gap.ratio_low == pytest.approx(factor)
             assert gap.ratio_high / gap.ratio == pytest.approx(factor)
 
-    def test_of_items_that_share_their_users(self, task, result_of_gaps):
+    def test_of_items_that_share_their_users(self, result):
         """The errors of both are those of leaving out one user at a time."""
-        found = result_of_gaps.recall_by_popularity(K, 2)
+        found = result.recall_by_popularity(3, 2)
         (gap,) = found.gaps()
-        ranked, popularity = result_of_gaps.ranked, task.seen[1].bincount(minlength=14)
+        ranked, popularity = result.ranked, result.task.seen[1].bincount(minlength=NUM_ITEMS)
         user, item = ranked.edge_label_index
         is_popular = popularity[item] >= int(gap.b.split("-")[0])
         recalls = torch.stack(
             [
-                user[edges].bincount(ranked.rank[edges] <= K, NUM_USERS_OF_GAPS)
-                / user[edges].bincount(minlength=NUM_USERS_OF_GAPS)
+                user[edges].bincount(ranked.rank[edges] <= 3, NUM_USERS)
+                / user[edges].bincount(minlength=NUM_USERS)
                 for edges in (~is_popular, is_popular)
             ]
         )
-        others = [torch.arange(NUM_USERS_OF_GAPS) != one for one in range(NUM_USERS_OF_GAPS)]
+        others = [torch.arange(NUM_USERS) != one for one in range(NUM_USERS)]
         first, second = torch.stack([recalls[:, rest].nanmean(dim=1) for rest in others], dim=1)
-        error = (NUM_USERS_OF_GAPS - 1) * (first - second).std(correction=0)
-        error /= math.sqrt(NUM_USERS_OF_GAPS - 1)
-        num_users = min(mean[f"recall@{K}"].num_users for mean in found.values())
+        error = (NUM_USERS - 1) * (first - second).std(correction=0)
+        error /= math.sqrt(NUM_USERS - 1)
+        num_users = min(mean["recall@3"].num_users for mean in found.values())
         margin = stats.t.ppf(0.975, num_users - 1) * float(error)
         assert gap.difference == pytest.approx(float(recalls.nanmean(dim=1).diff()) * -1)
         assert gap.high - gap.difference == pytest.approx(margin, rel=0.05)
 
-    def test_another_reference_is_named(self, result_of_gaps):
+    def test_another_reference_is_named(self, result):
         with pytest.raises(ValueError, match=r"'reference' needs to be one of \[0, 1\] \(got 2\)"):
-            result_of_gaps.by([user % 2 for user in range(NUM_USERS_OF_GAPS)]).gaps(2)
+            result.by([user % 2 for user in range(NUM_USERS)]).gaps(2)
 
     def test_there_is_no_ratio_to_zero(self):
         truth = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 1]])

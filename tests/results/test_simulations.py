@@ -11,7 +11,7 @@ from statistics import NormalDist
 import pytest
 import torch
 
-from pyg_recmetrics import Runs, compare
+from pyg_recmetrics import compare
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results.comparison import Pair
 from pyg_recmetrics.results.estimates import mean_of_users
@@ -76,15 +76,6 @@ class TestTextbooks:
         for draw, found in enumerate(compare_two(values)):
             margin = variance_components.margin(*(x[:, draw].numpy() for x in values))
             assert (found.high - found.low) / 2 == pytest.approx(margin)
-
-    @pytest.mark.parametrize("num_runs", [2, 5])
-    def test_intervals_of_means_are_those_of_sums_of_squares(self, num_runs):
-        values, _ = draw_two((num_runs, 1), (0.004, 0), num_draws=8)
-        runs = Runs(runs_of(values))
-        for draw, name in enumerate(names_of(8)):
-            margin = variance_components.margin(values[:, draw].numpy())
-            found = runs.mean(name)
-            assert found.high - found.value == pytest.approx(margin)
 
 
 def pair_of(a, b):
