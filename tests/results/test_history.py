@@ -61,16 +61,6 @@ class TestHistory:
         history.clear()
         assert (len(history), history.best, str(history)) == (0, None, "no evaluation so far")
 
-    def test_it_is_a_data_frame_of_means(self):
-        pytest.importorskip("pandas", reason="needs pandas")
-        history = History(parse("recall@2"))
-        assert history.to_pandas().empty
-        for recall, mrr in ((0.1, 0.5), (0.3, 0.25)):
-            history.append(ResultStub({"recall@2": recall, "mrr": mrr}))
-        frame = history.to_pandas()
-        assert frame.to_dict("list") == {"recall@2": [0.1, 0.3], "mrr": [0.5, 0.25]}
-        assert frame.index.tolist() == [0, 1]
-
     def test_without_patience_it_never_stops(self):
         assert not history_of([0.3, *[0.1] * 50]).should_stop
 
