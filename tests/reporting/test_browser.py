@@ -67,22 +67,6 @@ def test_nothing_is_cut_off_on_paper(shown, report_file, scheme):
     assert check_contrast(page)["pale"] == []
 
 
-@pytest.mark.parametrize("scripts", [True, False])
-def test_details_fold_by_click_and_by_keyboard(shown, report_file, scripts):
-    page = shown(report_file, java_script_enabled=scripts)
-    unfold(page)
-    folds = page.locator("details").all()
-    assert folds
-    for fold in folds:
-        summary = fold.locator("> summary")
-        content = fold.locator("> :not(summary)").first
-        assert content.is_visible()
-        summary.click()
-        assert content.is_hidden()
-        summary.press("Enter")
-        assert content.is_visible()
-
-
 #: Its texts are their own contrast, by hand.
 BAD = """<!doctype html>
 <style>body { margin: 0; background: white; color: black; }</style>

@@ -407,12 +407,6 @@ class TestSameDegree:
                 wanted = frame.groupby("label")["value"].mean()
                 assert [found[label][metric].value for label in (0, 1)] == pytest.approx([*wanted])
 
-    def test_numbers_that_few_users_have_are_one_class(self, result):
-        every = result.by([0] * NUM_USERS, same_degree=True)[0]
-        assert [mean.value for mean in every.values()] == pytest.approx([0] * 3, abs=1e-6)
-        degree = result.ranked.degree
-        assert min(degree[degree > 0].bincount().tolist()[1:]) < 20
-
     def test_who_is_served_alike_differs_by_the_number_of_relevant_items_alone(self, split):
         skill, num_cells, num_outside = torch.full((3000,), 2.0), 0, 0
         for seed in range(20):

@@ -15,11 +15,9 @@ from pyg_recmetrics import (
     evaluate,
     metrics,
 )
-from pyg_recmetrics.results import PairedDifference as PairedDifferenceOfProtocol
 from pyg_recmetrics.results import Protocol, estimates
 from pyg_recmetrics.results.comparison import Comparison, Pair
 from pyg_recmetrics.results.counts import USERS
-from pyg_recmetrics.results.notes import caution, notes_on_comparison
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from tests.support.cases.random_tasks import random_scores, random_task
@@ -128,6 +126,10 @@ class TestNumbers:
         assert (comparison[0].difference, comparison[0].wins) == (0, None)
         assert (comparison[1].p_value, comparison[1].wins, comparison[1].losses) == (1, 0, 0)
         assert "a single test" in str(comparison)
+        assert "other runs" not in str(comparison)
+        untested = str(compare({"a": result, "b": result}, metrics="coverage@3"))
+        assert "a - b: the difference; an interval and a test need values of two" in untested
+        assert "p:" not in untested
 
 
 class TestNames:
@@ -511,29 +513,6 @@ def test_equivalence_prints_as_it_was_given(value, text):
     assert str(Equivalence.of(value)) == text
 
 
-TESTED = PairedDifferenceOfProtocol("mrr", "A", "B", 0.1, 0.05, 0.15, p_value=0.01, p_adjusted=0.01)
-OF_ALL = PairedDifferenceOfProtocol("coverage@3", "A", "B", 0.1)
-
-
-def notes(row, **options):
-    protocol = Protocol(0.95, None, {"A": 1, "B": 1}, (), trials={}, **options)
-    return list(notes_on_comparison(protocol, [row]))
-
-
-def test_a_single_test():
-    assert notes(TESTED, nouns=USERS._replace(drawn="persons"), num_tests=1) == [
-        "a - b: mean difference over users ± its 95% confidence interval, for other persons",
-        "p: paired t-test, a single test; *: at most 0.05",
-        "(*): for these trained models; other seeds of A, B are not covered",
-    ]
-
-
-def test_what_is_not_tested_needs_no_words_on_tests():
-    assert notes(OF_ALL, nouns=USERS) == [
-        "a - b: the difference; an interval and a test need values of two users or more"
-    ]
-
-
 METRICS_OF_SAME_NUMBERS = ["ndcg@3", "recall@3", "coverage@3"]
 
 
@@ -555,18 +534,3 @@ def test_equal_means_of_other_users_are_no_equal_results(task):
     assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
     with pytest.raises(ValueError, match="which differs in b"):
         check(compare(straight), mixed)
-
-
-def test_few_who_would_decide_may_be_unseen():
-    """Of 200 users, one in a hundred gains .5, and the others lose as much together."""
-    generator = torch.Generator().manual_seed(0)
-    num_stars = 0
-    for _ in range(100):
-        gains = torch.rand(200, generator=generator) < 0.01
-        first = torch.where(gains, 0.5, -0.5 * 0.01 / 0.99)
-        pair = pair_of_values((0.6 + first).tolist(), [0.6] * 200)
-        if pair.p_value <= 0.05:
-            num_stars += 1
-            assert caution([pair.basis], are_differences=True) is not None
-    assert num_stars > 5
-    assert caution([pair_of_values([0.9] * 200, [0.6] * 200).basis], are_differences=True) is None

@@ -390,13 +390,6 @@ def uncertainty_of_mean(values):
 
 
 class TestSample:
-    def test_persons_of_one_row_are_users(self):
-        values = draw_of_uncertainty(1, 50)[0]
-        person = torch.randperm(50, generator=torch.Generator().manual_seed(0))
-        one, other = Sample(values), Sample(values, person)
-        assert one.estimate.variance == pytest.approx(float(values.var()) / 50)
-        assert other.estimate.variance == pytest.approx(one.estimate.variance)
-
     def test_persons_are_those_of_statsmodels(self):
         statsmodels = pytest.importorskip("statsmodels.api")
         person = torch.randint(30, (200,), generator=torch.Generator().manual_seed(0))
@@ -417,29 +410,6 @@ class TestSample:
 
 
 class TestComponents:
-    def test_they_are_the_mean_squares_of_a_loop(self):
-        values = draw_of_uncertainty(4, 30, runs=0.5)
-        x = values.tolist()
-        grand = float(values.mean())
-        of_user = [sum(row[u] for row in x) / 4 for u in range(30)]
-        of_run = [sum(row) / 30 for row in x]
-        users = 4 * sum((mean - grand) ** 2 for mean in of_user) / 29
-        runs = 30 * sum((mean - grand) ** 2 for mean in of_run) / 3
-        rest = sum(
-            (x[s][u] - of_user[u] - of_run[s] + grand) ** 2 for s in range(4) for u in range(30)
-        ) / (3 * 29)
-        found = uncertainty_of_mean(values)
-        assert found.of("users") == pytest.approx(users / 120)
-        assert found.of("runs") == pytest.approx((runs - rest) / 120)
-        assert found.variance == pytest.approx((users + runs - rest) / 120)
-        # The parts from users, from the rest, and from runs.
-        parts = [((users - rest), 29), (rest, 29), (runs - rest, 3)]
-        total = users + runs - rest
-        quantiles = sum(stats.t.isf(0.025, number) * part for part, number in parts)
-        wanted = quantiles / total * math.sqrt(found.variance)
-        assert found.margin(0.95) == pytest.approx(wanted)
-        assert found.p_value(wanted) == pytest.approx(0.05)
-
     def test_a_mixed_model_finds_the_same(self):
         formula = pytest.importorskip("statsmodels.formula.api")
         pandas = pytest.importorskip("pandas")

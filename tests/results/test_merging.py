@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     PairScorer,
     RankingTask,
@@ -162,21 +161,6 @@ def test_parts_of_their_own_edges_stand_one_after_the_other(per, ties, first):
     assert everything(merge(parts)) == everything(evaluate(scores, whole, **options))
 
 
-def test_what_is_asked_of_a_merged_result_is_that_of_one_call():
-    task = make_task()
-    options = {"metrics": ["ndcg@4", "recall@3"], "keep_items": True}
-    parts = [evaluate(RECOMMENDERS["matrix"], task.part(part, 4), **options) for part in range(4)]
-    merged, whole = merge(parts), evaluate(RECOMMENDERS["matrix"], task, **options)
-    for ask in (
-        lambda result: str(result.by_degree(bins=2)),
-        lambda result: str(result.recall_by_popularity(k=3, bins=2)),
-        lambda result: result.per_item("recall@3").to_csv(),
-        lambda result: result.tie_range("ndcg@4"),
-        lambda result: result.curve("ndcg", 4).numpy().tobytes(),
-    ):
-        assert ask(merged) == ask(whole)
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("num_items", [8, 40])
 def test_each_edge_is_known_as_deep_in_a_part_as_in_the_whole(seed, num_items):
@@ -221,10 +205,6 @@ class TestRefused:
             ({"per": "edge", "metrics": ["ndcg@4"]}, "per"),
             ({"keep_items": True}, "keep_items"),
             ({"recommender": (make_scores(0), torch.eye(NUM_ITEMS))}, "recommender"),
-            (
-                {"catalogue": Catalogue(NUM_ITEMS, item_category=torch.arange(NUM_ITEMS))},
-                "item_category",
-            ),
             ({"task": {"item_ids": [f"item {number}" for number in range(NUM_ITEMS)]}}, "item_ids"),
             ({"task": {"exclude_seen": False}}, "exclude_seen"),
             ({"task": {"seed": 3}}, "seen"),
@@ -254,15 +234,6 @@ class TestRefused:
         parts = [evaluate(torch.rand(4), own_part("ab"), "mrr")]
         parts.append(evaluate(torch.rand(4), own_part("cd", **options), "mrr"))
         with pytest.raises(ValueError, match=what):
-            merge(parts)
-
-    def test_lists_of_other_lengths(self):
-        task, scores = make_task(), make_scores(0)
-        parts = [
-            evaluate(scores, task.part(index, 2), "ndcg@4", keep_items=2 + index)
-            for index in range(2)
-        ]
-        with pytest.raises(ValueError, match=r"lists of one length \(got \[2, 3\] items\)"):
             merge(parts)
 
     def test_what_is_no_result_of_all_users_of_a_task(self):
