@@ -30,7 +30,6 @@ from tests.support.tools.laws import values_of
 pd = pytest.importorskip("pandas", reason="needs pandas")
 
 
-METRICS = ["recall@2", "ndcg@3", "r_precision"]
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
 
