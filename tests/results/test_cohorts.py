@@ -227,14 +227,6 @@ class TestPopularity:
             buckets = result.recall_by_popularity(k=1, bins=2)
             assert result["recall@1"] == buckets["0"]["recall@1"].value == recall
 
-    def test_users_for_whom_the_convention_has_no_recall_do_not_count(self):
-        truth, seen = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[1, 1, 2], [1, 2, 2]])
-        task = RankingTask(truth, seen=seen, num_users=3, num_items=4)
-        result = evaluate(torch.rand(3, 4), task, "recall@3", convention="recometrics")
-        assert result.per_user["recall@3"].isnan().tolist() == [False, True, True]
-        (unseen, *_) = result.recall_by_popularity(k=3).values()
-        assert unseen["recall@3"].num_users == 1
-
     def test_a_convention_without_recall_has_none_by_popularity(self):
         task = make().task
         result = evaluate(random_scores(task, 0), task, "ndcg@3", convention="ngcf")

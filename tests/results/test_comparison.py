@@ -145,8 +145,6 @@ class TestNames:
             compare({"good": good})
         with pytest.raises(TypeError, match=r"'results' needs to hold .* \(got float\)"):
             compare({"good": good, "other": [good, 0.5]})
-        with pytest.raises(ValueError, match="'level' needs to be"):
-            compare({"a": good, "b": good}, level=95)
 
     def test_only_metrics_that_all_have(self, task, results):
         ranked_well = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
