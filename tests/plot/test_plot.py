@@ -40,7 +40,7 @@ IMAGES = Path(__file__).parent / "images"
 
 #: The root mean square of the difference of all pixels, of 255 levels. The same version of
 #: matplotlib draws the same picture except for the last bit of anti-aliasing. A curve that moves by
-#: its own width makes a difference of more than 5 (see the test that swaps two curves).
+#: its own width makes a difference of more than 5.
 TOLERANCE = 1.0
 
 
