@@ -34,6 +34,7 @@
 - `fuzz`, `fuzz_cases`, `fuzz_files`: random rankings of every kind, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
 - `laws`: what holds for the values of every metric
+- `everything`: all that a result says, to compare results to the last bit
 - `damage`: damage to files
 - `page_checks`: what a browser finds wrong with the page that it shows
 - `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn
