@@ -50,18 +50,12 @@ def test_ties_are_found_in_a_list(scores, k, data):
 
 
 def test_what_lies_below_the_depth_is_forgotten():
-    ranks = ranks_of([3, 4, 9], [1, 3, 8], [5, 1, 0])
-    ranks.forget_beyond(torch.tensor([3, 3, 9]))
-    assert ranks.rank.tolist() == [3, NOT_RETRIEVED, 9]
-    assert ranks.num_above.tolist() == [1, NOT_RETRIEVED, 8]
-    assert ranks.num_tied.tolist() == [5, 0, 0]
-
-
-def test_an_item_that_ties_across_the_depth_is_not_forgotten():
-    ranks = ranks_of([4], [2], [3])
-    ranks.forget_beyond(torch.tensor([3]))
-    assert (ranks.rank.item(), ranks.num_above.item()) == (NOT_RETRIEVED, 2)
-    assert ranks.num_tied.item() == 3
+    # The last one ties across the depth.
+    ranks = ranks_of([3, 4, 9, 4], [1, 3, 8, 2], [5, 1, 0, 3])
+    ranks.forget_beyond(torch.tensor([3, 3, 9, 3]))
+    assert ranks.rank.tolist() == [3, NOT_RETRIEVED, 9, NOT_RETRIEVED]
+    assert ranks.num_above.tolist() == [1, NOT_RETRIEVED, 8, 2]
+    assert ranks.num_tied.tolist() == [5, 0, 0, 3]
 
 
 def test_some_can_be_overwritten():
@@ -166,11 +160,7 @@ def test_only_the_first_of_equal_items_is_kept(lists_and_width):
     assert matrix.tolist() == lists  # which is only read
 
 
-def test_large_ids_do_not_run_into_the_next_row():
-    lists = torch.tensor([[9, 0], [0, 9]])
-    row, item = torch.tensor([[0, 0, 1, 1], [0, 9, 0, 9]])
-    assert ranks_in_lists(lists, row, item, num_items=10).tolist() == [2, 1, 1, 2]
-    # The padding of the second row is not the last item of the first.
+def test_the_padding_of_a_row_is_not_the_last_item_of_the_row_before():
     lists = torch.tensor([[1, 2], [-1, -1]])
     assert ranks_in_lists(lists, *torch.tensor([[0], [9]]), num_items=10).item() == NOT_RETRIEVED
 
