@@ -4,8 +4,6 @@ import re
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.ranking import algorithms
@@ -17,38 +15,7 @@ from pyg_recmetrics.ranking.algorithms import (
     SearchGivenScores,
     SearchProducts,
 )
-from tests.support.cases.embeddings import KINDS, assert_same_ranks, rank_by_all_algorithms
-
-
-@settings(max_examples=200)
-@given(
-    users=st.sampled_from(sorted(KINDS)),
-    items=st.sampled_from(sorted(KINDS)),
-    num_items=st.integers(2, 400),
-    dim=st.sampled_from([1, 2, 7, 64]),
-    k=st.integers(1, 30),
-    batch_size=st.sampled_from([None, 1, 3]),
-    seed=st.integers(0, 2**30),
-)
-def test_ranks_are_those_of_sorting_all_exact_scores(
-    users, items, num_items, dim, k, batch_size, seed
-):
-    generator = torch.Generator().manual_seed(seed)
-    user = KINDS[users]((6, dim), generator)
-    item = KINDS[items]((num_items, dim), generator)
-    truth = torch.stack(
-        [
-            torch.randint(6, (20,), generator=generator),
-            torch.randint(num_items, (20,), generator=generator),
-        ]
-    )
-    seen = torch.stack([truth[0].roll(1), (truth[1] * 7 + 1) % num_items])
-    keys = {tuple(edge) for edge in seen.t().tolist()}
-    truth = truth[:, [tuple(edge) not in keys for edge in truth.t().tolist()]]
-    if truth.size(1) == 0 or k >= num_items:
-        return
-    task = RankingTask(truth, num_users=6, num_items=num_items, seen=seen)
-    rank_by_all_algorithms(user, item, task, k, batch_size)
+from tests.support.cases.embeddings import assert_same_ranks
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-43, 1e-20, 1.0, 1e20, 1e38, 1e300])
@@ -60,14 +27,6 @@ def test_the_size_of_embeddings_does_not_matter(size, algorithm):
     task = RankingTask(truth, num_users=1, num_items=50)
     ranked = rank((item[:1], item), task, k=40, algorithm=algorithm)
     assert ranked.rank.tolist() == list(range(1, 51))
-
-
-def test_items_that_are_equal_rank_by_their_id():
-    item = torch.ones(1000, 8)
-    truth = torch.tensor([[0, 0, 1], [17, 999, 3]])
-    task = RankingTask(truth, num_users=2, num_items=1000)
-    ranked = rank_by_all_algorithms(torch.ones(2, 8), item, task, k=900)
-    assert ranked.rank[:1].tolist() == [18]
 
 
 @pytest.fixture
@@ -133,10 +92,8 @@ def processor(monkeypatch, fast, precision):
         (True, "highest", {"k": 2}, COUNT),
         (True, "highest", {"k": 3, "keep_items": True}, HALF),
         (True, "highest", {"k": 4, "keep_items": True}, BEST),
-        (True, "highest", {"k": 100}, COUNT),
         (True, "highest", {"k": 3, "algorithm": "count"}, COUNT),
         (False, "highest", {"k": 1}, SINGLE),
-        (False, "highest", {"k": 3, "keep_items": True}, SINGLE),
         (False, "highest", {"k": 99, "algorithm": "search"}, HALF),
         (False, "medium", {"k": 3}, BEST),
         (True, "medium", {"k": 3}, HALF),
@@ -225,14 +182,8 @@ def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, 
     assert used == [COUNT, HALF, COUNT, BEST]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [HALF, SINGLE, BEST, "RankByCounts"]),
-        ({"keep_items": True}, [HALF, SINGLE, BEST, "RankByCounts"]),
-    ],
-)
-def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(monkeypatch, used, options, expected):
+@pytest.mark.parametrize("options", [{}, {"keep_items": True}])
+def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(used, options):
     # More items tie than a search settles, and more than there are in a list.
     task = RankingTask(torch.tensor([[0], [1500]]), num_users=1, num_items=2000)
     embeddings = (torch.ones(1, 4), torch.ones(2000, 4))
@@ -257,15 +208,10 @@ def expect_obstacle(algorithm, obstacle):
     ("recommender", "algorithm", "options", "obstacle"),
     [
         *((scores, "count", {}, NO_EMBEDDINGS) for scores in GIVEN.values()),
-        *(
-            (scores, "search", {"full": True}, ALL_ITEMS)
-            for scores in (*GIVEN.values(), EMBEDDINGS, BIASED)
-        ),
+        *((scores, "search", {"full": True}, ALL_ITEMS) for scores in (*GIVEN.values(), BIASED)),
         (EMBEDDINGS, "count", {"keep_items": True}, "to keep items: counting makes no lists"),
         (EMBEDDINGS, "search", {"k": 100}, ALL_ITEMS),
         (PairScorer(lambda user, item: item.float()), "search", {}, NO_SCORES),
-        (PairScorer(lambda user, item: item.float()), "count", {}, NO_EMBEDDINGS),
-        (torch.zeros(1, 3).long(), "search", {}, NO_SCORES),
         (torch.zeros(1, 3).long(), "count", {}, NO_EMBEDDINGS),
     ],
 )
