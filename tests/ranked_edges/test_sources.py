@@ -207,12 +207,6 @@ class TestFromNegatives:
             assert num == len(candidates) + 1
         assert ranked.degree.tolist() == [1] * len(positive)
 
-    def test_hits_of_ogb_are_worst_ranks(self):
-        # A positive is a hit if it scores above the second largest negative.
-        positive, negative = torch.tensor([0.9, 0.7, 0.6, 0.5]), torch.tensor([0.8, 0.6, 0.1])
-        ranked = RankedEdges.from_negatives(positive, negative, ties="worst")
-        assert metrics.hit_rate(ranked, k=2).tolist() == [1, 1, 0, 0]
-
     @pytest.mark.parametrize(
         ("positive", "negative", "message"),
         [

@@ -1,7 +1,6 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
 import functools
-import inspect
 import re
 from pathlib import Path
 
@@ -368,14 +367,6 @@ def test_edges_between_users_and_items_in_both_directions_are_never_doubted(
     assert find_doubt(edges[:, edges[0] < edges[1]], num_users) is not None
 
 
-@pytest.mark.parametrize("size", [(NUM_USERS, NUM_ITEMS), (NUM_ITEMS, NUM_USERS), (6, 6)])
-def test_edges_in_local_ids_are_found_whatever_there_is_more_of(size):
-    num_users, num_items = size
-    edges = torch.cartesian_prod(torch.arange(num_users), torch.arange(num_items)).t()
-    for local in (edges, to_undirected(edges)):
-        assert "connect users with users" in doubt(local, num_users=num_users)
-
-
 class TestModels:
     task = RankingTask(LOCAL, num_users=NUM_USERS, num_items=NUM_ITEMS)
     scores = torch.rand(NUM_USERS, NUM_ITEMS)
@@ -439,25 +430,6 @@ def test_items_without_their_place_are_numbered_from_zero():
         rank(shifted, task, k=15)
     few = Passing(lambda users, k: torch.tensor([[25, 26, 30]] * len(users)))
     rank(few, task, k=3)  # as the most popular items may well be
-
-
-@pytest.mark.parametrize("arguments", [ARGUMENTS, ("users", "k")])
-def test_the_recipe_says_which_form_was_found(arguments):
-    given = {}
-    exec(f"def recommend({', '.join(arguments)}): pass", given)
-    lists = torch.tensor([[0, 3, 1, 2, 4]] * 2)
-
-    def recommend(**names):
-        return lists[names.get("src_index", names.get("users"))] + (
-            2 if "dst_index" in arguments else 0
-        )
-
-    recommend.__signature__ = inspect.signature(given["recommend"])
-    recipe = evaluate(
-        Passing(recommend), TASK_OF_FOUND_MODEL, "recall@3", edge_index=EDGES
-    ).recipe()
-    form = f"recommend({', '.join(arguments)})"
-    assert f"all 5 items, by {form} of recommend. " in " ".join(recipe.split())
 
 
 def test_the_documentation_has_the_same_table():

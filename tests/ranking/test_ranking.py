@@ -6,8 +6,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.data import Data, HeteroData
-from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.ranked_edges import count_irrelevant
@@ -59,37 +57,6 @@ class TestWrongArguments:
     def test_a_task_is_a_task(self):
         with pytest.raises(TypeError, match=r"'data' needs to be a 'RankingTask', .* \(got dict\)"):
             rank(torch.rand(3), {"user": torch.rand(3)})
-
-
-class TestData:
-    """One part of a split, which is ranked as the task that it holds."""
-
-    edges = torch.tensor([[0, 1, 2, 2], [0, 1, 2, 3]])
-    truth = torch.tensor([[0, 0, 1, 2], [2, 3, 0, 1]])
-
-    def homogeneous(self):
-        shift = torch.tensor([[0], [3]])
-        forward = self.edges + shift
-        both = torch.cat([forward, forward.flip([0])], dim=1)
-        return Data(num_nodes=7, num_users=3, edge_index=both, edge_label_index=self.truth + shift)
-
-    def heterogeneous(self):
-        data = HeteroData()
-        data["user"].num_nodes, data["item"].num_nodes = 3, 4
-        data["user", "rates", "item"].edge_index = self.edges
-        data["user", "rates", "item"].edge_label_index = self.truth
-        return data
-
-    @pytest.mark.parametrize("form", ["homogeneous", "heterogeneous"])
-    def test_it_is_ranked_as_the_task_that_it_holds(self, form):
-        torch.manual_seed(0)
-        model = LightGCN(num_nodes=7, embedding_dim=8, num_layers=2)
-        data = getattr(self, form)()
-        of_data = rank(model, data, k=2, keep_items=True)
-        of_task = rank(model, RankingTask.from_data(data), k=2, keep_items=True)
-        for name in ("edge_label_index", "rank", "num_candidates"):
-            assert torch.equal(getattr(of_data, name), getattr(of_task, name)), name
-        assert torch.equal(of_data.lists.item, of_task.lists.item)
 
 
 @given(case=cases(), data=st.data())

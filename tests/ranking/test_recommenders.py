@@ -184,31 +184,6 @@ def test_a_function_may_return_the_same_buffer_every_time():
         assert torch.equal(ranked.rank, rank(scores, task, full=True).rank)
 
 
-class Head(torch.nn.Module):
-    """An MLP on pairs, as rankers after retrieval have."""
-
-    def __init__(self):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(5, 4)
-        self.mlp = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(8, 1))
-        self.modes = []
-
-    def forward(self, user, item):
-        self.modes.append((self.training, torch.is_grad_enabled()))
-        pair = self.embedding(user), self.embedding(item + 2)
-        return self.mlp(torch.cat(pair, dim=1)).squeeze(1)
-
-
-@pytest.mark.parametrize("of", [lambda head: head, lambda head: head.forward])
-def test_a_module_is_evaluated_without_dropout_and_gradients(of):
-    head = Head().train()
-    first, second = (rank(PairScorer(of(head)), TASK_OF_SCORES_AND_LISTS) for _ in range(2))
-    assert torch.equal(first.rank, second.rank)
-    assert set(head.modes) == {(False, False)}
-    assert head.training
-    assert head.mlp.training
-
-
 class TestErrors:
     @pytest.mark.parametrize(
         ("function", "error", "message"),
@@ -419,20 +394,6 @@ def test_wrong_scores_are_named(scores, message):
         rank(scores, TASK_OF_SCORES_AND_LISTS)
     with pytest.raises(ValueError, match=rf"'recommender\(\)' needs to .*{message}"):
         rank(lambda users: scores, TASK_OF_SCORES_AND_LISTS)
-
-
-@pytest.mark.parametrize(
-    ("recommender", "message"),
-    [
-        ((torch.empty(2, 0), torch.empty(3, 0)), r"one dimension or more \(got 0\)"),
-        ((torch.rand(()), torch.rand(3, 3)), r"user embeddings of shape"),
-        (torch.empty(2, 0).long(), r"item ids of shape \[2, K\] \(got \[2, 0\]\)"),
-        (torch.zeros(2, 3).long().to_sparse(), r"dense tensor \(got torch.sparse_coo\)"),
-    ],
-)
-def test_what_is_empty_is_named(recommender, message):
-    with pytest.raises(ValueError, match=f"'recommender' needs to .*{message}"):
-        rank(recommender, TASK_OF_SCORES_AND_LISTS)
 
 
 class TestIntegers:

@@ -20,7 +20,6 @@ from pyg_recmetrics.kernels.fast.searching import (
     Blocks,
     FastProducts,
     FastScores,
-    GivenScores,
     Search,
     find_at_least,
     largest_values,
@@ -364,51 +363,6 @@ def test_gowalla(gowalla, k, monkeypatch):
     assert sum(left) < 10
 
 
-@given(
-    block_size=st.sampled_from([1, 2, 8]),
-    num_blocks=st.integers(1, 5),
-    num_rows=st.integers(1, 4),
-    num_hidden=st.integers(0, 2),
-    data=st.data(),
-    seed=st.integers(0, 2**30),
-)
-def test_maxima_and_values_are_those_of_plain_python(
-    block_size, num_blocks, num_rows, num_hidden, data, seed
-):
-    generator = torch.Generator().manual_seed(seed)
-    width = block_size * num_blocks
-    num_columns = data.draw(st.integers(1, width))
-    values = torch.randint(-9, 10, (num_rows, width), generator=generator).float()
-    # The part starts at row 1 and column 2 of a larger matrix.
-    hidden = [
-        torch.rand(num_rows + 2, width + 4, generator=generator) < 0.3 for _ in range(num_hidden)
-    ]
-    wanted = [
-        [
-            -math.inf if c >= num_columns or any(h[r + 1, c + 2] for h in hidden) else value
-            for c, value in enumerate(row)
-        ]
-        for r, row in enumerate(values.tolist())
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Blocks, "block_size", block_size)
-        blocks = Blocks(values.clone(), num_columns)
-        for flags in [*hidden, torch.zeros(num_rows + 2, width + 4, dtype=torch.bool)]:
-            entries = Entries(*flags.nonzero().t(), num_rows=num_rows + 2)
-            blocks.hide(entries, slice(1, num_rows + 1), 2)
-        maxima = blocks.maxima()
-        every = torch.cartesian_prod(torch.arange(num_rows), torch.arange(num_blocks)).t()
-        is_asked = torch.rand(every.size(1), generator=generator) < 0.5
-        row, block = every[:, is_asked]
-        found = blocks.values(row, block)
-    # A block has every so many-th value.
-    assert maxima.tolist() == [
-        [max(own[b::num_blocks]) for b in range(num_blocks)] for own in wanted
-    ]
-    places = zip(row.tolist(), block.tolist(), strict=True)
-    assert found.tolist() == [wanted[r][b::num_blocks] for r, b in places]
-
-
 CPU = torch.device("cpu")
 DTYPES = [torch.bfloat16, torch.float32]
 
@@ -496,51 +450,6 @@ DTYPES_OF_GIVEN_SCORES = [torch.float16, torch.bfloat16, torch.float32, torch.fl
 numbers = st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 1.0, 2.5, 2.0**15])
 
 
-@given(
-    data=st.data(),
-    dtype=st.sampled_from(DTYPES_OF_GIVEN_SCORES),
-    num_columns=st.integers(1, 9),
-    rows=st.lists(st.integers(0, 5), min_size=1, max_size=6, unique=True),
-)
-def test_all_that_is_read_is_what_is_given(data, dtype, num_columns, rows):
-    row = st.lists(numbers, min_size=num_columns, max_size=num_columns)
-    table = data.draw(st.lists(row, min_size=6, max_size=6))
-    matrix = torch.tensor(table, dtype=dtype)
-    before = matrix.clone()
-    column = st.lists(st.integers(0, num_columns - 1), min_size=1, unique=True)
-    candidates = data.draw(st.none() | column.map(sorted))
-    items = candidates or list(range(num_columns))
-    given = None if candidates is None else torch.tensor(candidates)
-    scores = GivenScores(matrix, torch.tensor(rows), given)
-    assert scores.item.tolist() == items
-    places = [items.index(item) if item in items else -1 for item in range(num_columns)]
-    assert scores.column.tolist() == places
-
-    numbers_of_rows = data.draw(
-        st.lists(st.sampled_from(range(len(rows))), min_size=1, unique=True)
-    )
-    asked = torch.tensor(numbers_of_rows)
-    wanted = [[table[rows[number]][item] for item in items] for number in numbers_of_rows]
-    middle = data.draw(st.integers(1, len(items)))
-    scratch = Scratch(matrix.device)
-    first = scores.blocks(asked, 0, middle, scratch).matrix.tolist()
-    assert first == [row[:middle] for row in wanted]
-    if middle < len(items):
-        last = scores.blocks(asked, middle, len(items) + 3, scratch).matrix
-        assert last[:, :-3].tolist() == [row[middle:] for row in wanted]
-    assert scores.highest.item() == max(0.0, *map(max, wanted))
-    num_missing = dict(zip(numbers_of_rows, (row.count(-math.inf) for row in wanted), strict=True))
-    assert scores.num_missing.tolist() == [num_missing.get(n, 0) for n in range(len(rows))]
-
-    of_pairs = [score for row in wanted for score in row]
-    row, item = torch.cartesian_prod(torch.arange(asked.numel()), torch.tensor(items)).t()
-    assert scores.of_items(asked, Entries(row, item, asked.numel())).tolist() == of_pairs
-    assert scores.exactly(asked[row], item).tolist() == of_pairs
-    within = scores.num_within_reach(torch.zeros(len(rows)))
-    assert within.tolist() == [len(items)] * len(rows)
-    assert torch.equal(matrix, before)
-
-
 DTYPES_OF_ROW_WISE = [torch.float32, torch.float64, torch.int16]
 
 
@@ -578,14 +487,6 @@ def test_what_is_no_number_or_nothing_reaches_no_threshold(device):
     threshold = torch.tensor([0.0, -1e30]).to(device)
     row, column = find_at_least(values, threshold)
     assert (row.tolist(), column.tolist()) == ([0, 1], [1, 1])
-
-
-def test_parts_of_a_larger_matrix_are_read_where_they_are(device):
-    values = torch.arange(20.0).view(4, 5).to(device)
-    assert largest_values(values[:2, 1:4], k=2).tolist() == [[3.0, 2.0], [8.0, 7.0]]
-    row, column = find_at_least(values.t()[1:4], torch.tensor([9.0, 9.0, 9.0]).to(device))
-    assert (row.tolist(), column.tolist()) == ([0, 0, 1, 1, 2, 2], [2, 3, 2, 3, 2, 3])
-    assert values.tolist() == torch.arange(20.0).view(4, 5).tolist()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
