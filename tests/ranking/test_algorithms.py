@@ -1,4 +1,4 @@
-"""All algorithms find the same ranks, and the one that applies is chosen."""
+"""Which algorithm ranks what, and what is said of one that cannot."""
 
 import re
 
