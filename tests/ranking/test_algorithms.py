@@ -9,9 +9,8 @@ from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking.algorithms import (
     CountByBound,
-    RankByBestItems,
-    RankByCounts,
     RankByFinding,
+    RankByScores,
     SearchGivenScores,
     SearchProducts,
 )
@@ -41,14 +40,7 @@ def used(monkeypatch):
 
         return noting
 
-    for kind in (
-        RankByBestItems,
-        RankByCounts,
-        RankByFinding,
-        RankByFinding,
-        SearchGivenScores,
-        CountByBound,
-    ):
+    for kind in (RankByScores, RankByFinding, SearchGivenScores, CountByBound):
         monkeypatch.setattr(kind, "rank", note(kind.__name__, kind.rank))
 
     def search(self, chunk):
@@ -74,7 +66,7 @@ MATRIX = torch.tensor([[1.0, -torch.inf, 2, 2], [0, 0, 0, 3]]).repeat(1, 25)
 SMALL_SCORES = {"a matrix": MATRIX, "one score per item": MATRIX[0]}
 EMBEDDINGS_OF_TWO = (torch.rand(2, 4), torch.rand(100, 4))
 
-COUNT, BEST = "CountByBound", "RankByBestItems"
+COUNT, DENSE = "CountByBound", "RankByScores"
 HALF, SINGLE = "SearchProducts in bfloat16", "SearchProducts in float32"
 
 
@@ -90,15 +82,15 @@ def processor(monkeypatch, fast, precision):
         (True, "highest", {"k": 1}, HALF),
         (True, "highest", {"k": 2}, COUNT),
         (True, "highest", {"k": 3, "keep_items": True}, HALF),
-        (True, "highest", {"k": 4, "keep_items": True}, BEST),
+        (True, "highest", {"k": 4, "keep_items": True}, DENSE),
         (True, "highest", {"k": 3, "algorithm": "count"}, COUNT),
         (False, "highest", {"k": 1}, SINGLE),
         (False, "highest", {"k": 99, "algorithm": "search"}, HALF),
-        (False, "medium", {"k": 3}, BEST),
+        (False, "medium", {"k": 3}, DENSE),
         (True, "medium", {"k": 3}, HALF),
-        (True, "medium", {"k": 100}, BEST),
+        (True, "medium", {"k": 100}, DENSE),
         (True, "highest", {"full": True}, COUNT),
-        (True, "highest", {"k": 3, "algorithm": "dense"}, BEST),
+        (True, "highest", {"k": 3, "algorithm": "dense"}, DENSE),
     ],
 )
 def test_the_choice_is_made_by_what_applies(
@@ -115,10 +107,10 @@ def test_the_choice_is_made_by_what_applies(
     [
         ({"k": 3}, "SearchGivenScores"),
         ({"k": 3, "keep_items": True}, "SearchGivenScores"),
-        ({"k": 4}, BEST),
+        ({"k": 4}, DENSE),
         ({"k": 99, "algorithm": "search"}, "SearchGivenScores"),
-        ({"k": 3, "algorithm": "dense"}, BEST),
-        ({"full": True}, "RankByCounts"),
+        ({"k": 3, "algorithm": "dense"}, DENSE),
+        ({"full": True}, DENSE),
     ],
 )
 def test_given_scores_are_searched(used, form, options, expected):
@@ -130,7 +122,7 @@ def test_given_scores_are_searched(used, form, options, expected):
     ("candidates", "expected"),
     [
         (torch.arange(0, 100, 3), (HALF, COUNT, "SearchGivenScores")),
-        (torch.stack([torch.zeros(50).long(), torch.arange(50)]), (BEST, "RankByCounts", BEST)),
+        (torch.stack([torch.zeros(50).long(), torch.arange(50)]), (DENSE,)),
     ],
 )
 def test_the_choice_depends_on_whether_candidates_are_shared(
@@ -170,7 +162,7 @@ def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, 
     processor(monkeypatch, fast=True, precision="highest")
     rank(EMBEDDINGS, TASK, full=True, keep_items=3)
     rank(EMBEDDINGS, TASK, full=True, keep_items=3, algorithm="count")
-    assert used == [COUNT, HALF, COUNT, BEST]
+    assert used == [COUNT, HALF, COUNT, DENSE]
 
 
 @pytest.mark.parametrize("options", [{}, {"keep_items": True}])
@@ -179,7 +171,7 @@ def test_whom_one_way_leaves_unsettled_is_ranked_by_the_next(used, options):
     task = RankingTask(torch.tensor([[0], [1500]]), num_users=1, num_items=2000)
     embeddings = (torch.ones(1, 4), torch.ones(2000, 4))
     ranked = rank(embeddings, task, k=2, algorithm="search", **options)
-    assert used == [HALF, SINGLE, BEST, "RankByCounts"]
+    assert used == [HALF, SINGLE, DENSE]
     assert ranked.num_above.tolist() == [0]
     assert ranked.num_tied.tolist() == [1999]
 

@@ -14,7 +14,6 @@ from pyg_recmetrics.kernels.exact.ranks import (
     find_runs,
     first_kept,
     ranks_in_lists,
-    ranks_in_top_scores,
     ranks_within_rows,
     without_repeats,
 )
@@ -22,31 +21,6 @@ from pyg_recmetrics.kernels.exact.ranks import (
 
 def ranks_of(rank, num_above, num_tied):
     return Ranks(torch.tensor(rank), torch.tensor(num_above), torch.tensor(num_tied))
-
-
-@given(
-    scores=st.lists(st.integers(0, 3), min_size=1, max_size=9),
-    k=st.integers(1, 9),
-    data=st.data(),
-)
-def test_ties_are_found_in_a_list(scores, k, data):
-    k = min(k, len(scores))
-    item = data.draw(st.integers(0, len(scores) - 1))
-    order = sorted(range(len(scores)), key=lambda other: (-scores[other], other))
-    rank = order.index(item) + 1 if item in order[:k] else NOT_RETRIEVED
-    best = [scores[other] for other in order[:k]]
-    own = scores[item]
-    ranks, is_at_end = ranks_in_top_scores(
-        torch.tensor([rank]), torch.tensor([0]), torch.tensor([own]), torch.tensor([best])
-    )
-    num_above = sum(score > own for score in scores)
-    assert ranks.rank.item() == rank
-    assert ranks.num_above.item() == (num_above if num_above < k else NOT_RETRIEVED)
-    assert is_at_end.item() == (best[-1] == own)
-    if own not in best:
-        assert ranks.num_tied.item() == 0
-    elif not is_at_end or k == len(scores):
-        assert ranks.num_tied.item() == scores.count(own) - 1
 
 
 def test_what_lies_below_the_depth_is_forgotten():

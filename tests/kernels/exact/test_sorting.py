@@ -35,13 +35,15 @@ def test_it_is_what_sorted_finds(data, dtype, num_columns, num_rows):
     rows = data.draw(st.lists(row, min_size=num_rows, max_size=num_rows))
     k = data.draw(st.integers(1, num_columns))
     scores = torch.tensor(rows, dtype=dtype).view(num_rows, num_columns)
-    expected = [best_columns(row, k) for row in scores.tolist()]  # as rounded to `dtype`
-    values = scores.clone()
+    values = scores.tolist()  # as rounded to `dtype`
+    expected = [best_columns(row, k) for row in values]
     top = top_k(scores, k, SCRATCH)
     assert top.column.tolist() == expected
     # Keys are in the order of the scores, and equal where these are.
-    for key, keys, row in zip(top.key.tolist(), top.keys.tolist(), values.tolist(), strict=True):
-        for one, one_key in zip(row, keys, strict=True):
-            assert [one < other for other in row] == [one_key < other for other in keys]
-        best = sorted(keys, reverse=True)[:k]
-        assert key == best
+    best = [
+        row[column] if column >= 0 else -math.inf
+        for row, columns in zip(values, expected, strict=True)
+        for column in columns
+    ]
+    keys = top.key.flatten().tolist()
+    assert [[x < y for y in keys] for x in keys] == [[x < y for y in best] for x in best]
