@@ -432,4 +432,6 @@ def test_the_documentation_knows_the_same_forms(form):
     page = " ".join(OWN_MODEL.read_text().split())
     for signature in signatures:
         assert signature in " ".join(rank.__doc__.split()) or "PairScorer" in signature
-        assert signature in page
+        # A knowledge graph model is known to the page by its module.
+        named = "`torch_geometric.nn.kge`" if "head_index" in signature else signature
+        assert named in page
