@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import Catalogue, RankedEdges, RankingTask, metrics, rank
-from tests.support.cases.strategies import cases
 from tests.support.references.world import Row, measure
 from tests.support.tools import laws
 from tests.support.tools.laws import (
@@ -22,31 +21,6 @@ from tests.support.tools.laws import (
 )
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
-
-
-@pytest.mark.filterwarnings("ignore:.*(too few items|every item once|scores that fall)")
-@given(case=cases())
-def test_a_perfect_ranking_scores_one_at_the_number_of_relevant_items(case):
-    weight = torch.full((case.num_users, case.num_items), -1.0)
-    for user, truth in enumerate(case.truths):
-        for item in truth:
-            weight[user, item] = truth[item]
-    ranked = rank(weight, case.task(), full=True)
-    for k in set(ranked.degree[ranked.degree > 0].tolist()):
-        for metric in metrics_of_ranks(k):
-            if metrics.definition(metric.name).range == (0, 1) and not metric.is_pooled:
-                if "ideal=k" in str(metric) and "gain=binary" not in str(metric):
-                    continue  # k items of the largest gain are more than a user may have
-                if metric.name in ("rbp", "err"):
-                    continue  # only an endless list of relevant items scores one
-                if "hits=all" in str(metric) and k > 1:
-                    continue  # only one item can have the first rank
-                users = ranked.degree == k
-                if metric.definition.needs_candidates:
-                    users &= ranked.num_candidates > k
-                value = metric(ranked)[users]
-                best = float(metrics.definition(metric.name).higher_is_better)
-                assert value.tolist() == pytest.approx([best] * value.numel()), metric
 
 
 @st.composite
@@ -96,13 +70,12 @@ def by_loops(name, users, arguments):
 def check_half_ranks(users, metrics_):
     ranked = ranked_by(users)
     for metric in metrics_:
-        if metric.is_pooled:
-            continue  # which the bounds of a user do not hold for
         arguments = dict(metric.arguments) | ({} if metric.k is None else {"k": metric.k})
-        arguments.pop("average", None)
-        loop = by_loops(metric.name, users, {"average": "macro", **arguments})
+        loop = by_loops(metric.name, users, arguments)
         value = metric(ranked).tolist()
         assert value == pytest.approx(loop, nan_ok=True), metric
+        if metric.is_pooled:
+            continue  # which the bounds of a user do not hold for
         low, high = metrics.definition(metric.name).range
         assert all(math.isnan(x) or low <= x <= high + 1e-12 for x in value), metric
 
