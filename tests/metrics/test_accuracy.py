@@ -1,4 +1,4 @@
-"""Accuracy metrics: values worked out by hand, and arguments that do not go together."""
+"""Accuracy metrics of weights of any size, and of what lists do not hold."""
 
 import math
 from fractions import Fraction
