@@ -66,15 +66,6 @@ class TestPopulation:
     def test_who_is_evaluated(self, rules, expected):
         assert self.evaluated(**rules) == expected
 
-    @pytest.mark.filterwarnings("ignore:.*holds every item once")
-    def test_lists_have_no_scores_to_be_equal(self):
-        convention = conventions.Convention(
-            "mine", "me", None, population=conventions.Population(constant_scores=False)
-        )
-        lists = self.scores.argsort(dim=1, descending=True)
-        result = evaluate(lists, task_of_mixed_users(), "mrr@2", convention=convention)
-        assert result.user_counts.num_evaluated == 4
-
     @pytest.mark.parametrize(
         ("metric", "users"),
         [
@@ -89,26 +80,20 @@ class TestPopulation:
         assert self.evaluated(metric, few_candidates="undefined")[0] == users
 
     @pytest.mark.parametrize(
-        ("rules", "value"),
+        ("value", "rules"),
         [
-            ({"min_pos_test": 3}, "got 3"),
-            ({"min_items_pool": 5}, "got 5"),
-            ({"consider_cold_start": False}, "got False"),
-            ({"min_pos_test": 2, "min_items_pool": 4, "consider_cold_start": True}, "got 2"),
+            (3, {"min_pos_test": 3}),
+            (5, {"min_items_pool": 5}),
+            (False, {"consider_cold_start": False}),
         ],
     )
-    def test_an_option_that_leaves_nobody_is_named(self, rules, value):
+    def test_an_option_that_leaves_nobody_is_named(self, value, rules):
         task = RankingTask(TRUTH, num_users=5, num_items=4, seen=SEEN[:, :0])
-        if rules.get("min_items_pool") == 4:
-            task = task_of_mixed_users()
-        constant = torch.ones(5, 4)
-        constant[4] = torch.rand(4)
-        option = next(iter(rules))
-        convention = conventions.Convention(
-            "mine", "me", None, population=conventions.Population(**rules)
-        )
-        with pytest.raises(ValueError, match=rf"^'{option}' of the population .*\({value}, which"):
-            evaluate(constant, task, "mrr@2", convention=convention)
+        population = conventions.Population(**rules)
+        convention = conventions.Convention("mine", "me", None, population=population)
+        message = rf"^'{next(iter(rules))}' of the population .*\(got {value}, which"
+        with pytest.raises(ValueError, match=message):
+            evaluate(self.scores, task, "mrr@2", convention=convention)
 
     def test_nobody_with_scores_that_differ_leaves_what_is_undefined(self):
         task = RankingTask([[0, 1], [0, 2]], num_users=2, num_items=3)
@@ -181,10 +166,7 @@ def test_names_may_be_spelled_in_other_ways():
     [
         ({"metrics": {"no": {}}}, ValueError, "'metrics' needs to name known metrics"),
         ({"metrics": {"mrr": {}, "rr": {}}}, ValueError, r"once \(got \['mrr', 'rr'\]\)"),
-        ({"without_cut_off": ["no"]}, ValueError, "needs to name known metrics"),
         ({"without_cut_off": "mrr"}, TypeError, "'without_cut_off' needs to be a tuple of names"),
-        ({"other_names": {"no": "mrr"}}, ValueError, "needs to name known metrics"),
-        ({"metrics": {"ndcg": {"gain": "no"}}}, ValueError, "'gain' needs to be one of"),
         ({"empty_target_action": "no"}, ValueError, "'empty_target_action' needs to be one of"),
         ({"population": 3}, TypeError, "'population' needs to be a 'Population'"),
         ({"min_pos_test": 0}, ValueError, "'min_pos_test' needs to be a positive integer"),
