@@ -7,11 +7,8 @@ Then peers are given equal scores, and ours have to follow their order, or its e
 say how far any order can be from ours.
 """
 
-import contextlib
 import functools
 import heapq
-import importlib.metadata
-import inspect
 import math
 import re
 from collections.abc import Callable
@@ -29,7 +26,6 @@ from pyg_recmetrics import (
     RankingTask,
     conventions,
     evaluate,
-    modules,
     rank,
 )
 from pyg_recmetrics.metrics import definition
@@ -467,21 +463,23 @@ def test_means(case, name):
     check(case, convention, PEERS[name].means(case))
 
 
-def test_the_weighted_recall_of_torch_geometric(case):
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("recall(weighted=True)", "Recall"), ("ndcg", "NDCG")]
+)
+def test_the_weights_of_torch_geometric(case, ours, theirs):
     from torch_geometric import metrics
 
     lists = torch.tensor([(ranking + [9999] * 20)[:20] for ranking in case.rankings])
     truth = case.task.truth
     weight = torch.rand(truth.size(1), generator=torch.Generator().manual_seed(0)) * 5 - 0.5
+    if theirs == "NDCG":
+        weight = weight.abs()  # it takes the weights of what is not relevant for a gain
     ranked = RankedEdges.from_topk(lists, truth, weight)
     for k in K:
-        metric = metrics.LinkPredRecall(k, weighted=True)
+        metric = getattr(metrics, f"LinkPred{theirs}")(k, weighted=True)
         metric.update(lists, truth, weight)
-        ours = EvaluationResult(ranked, f"recall(weighted=True)@{k}", convention="standard")
-        assert list(ours.values()) == pytest.approx([float(metric.compute())], abs=1e-6)
-        of_class = modules.Recall(k, weighted=True)
-        of_class.update(lists, truth, weight)
-        assert float(of_class.compute()) == pytest.approx(float(metric.compute()), abs=1e-6)
+        result = EvaluationResult(ranked, f"{ours}@{k}", convention="standard")
+        assert list(result.values()) == pytest.approx([float(metric.compute())], abs=1e-6)
 
 
 def pairs_for_torchmetrics(case):
@@ -515,30 +513,6 @@ def test_the_fall_out_of_torchmetrics(case):
     assert metric.higher_is_better is definition("fall_out").higher_is_better is False
 
 
-def test_the_fall_out_of_torchmetrics_differs_as_its_note_says():
-    retrieval = pytest.importorskip("torchmetrics.retrieval")
-    assert "Its fall-out is k / n for users without" in conventions.get("torchmetrics").note
-    scores = np.array([[4.0, 3.0, 2.0, 1.0]] * 3)
-    case = Case(scores, [{0}, set(), {2, 3}], [set(), set(), {0, 1}])
-    score, target, index = pairs_for_torchmetrics(case)
-    metric = retrieval.RetrievalFallOut(top_k=2, aggregation=lambda values, dim: values)
-    assert metric(score, target, indexes=index).tolist() == pytest.approx([1 / 3, 2 / 4, 1])
-    ours = measure(case, "fall_out@2", convention="torchmetrics").values_of("fall_out@2")[0]
-    assert ours.tolist() == pytest.approx([1 / 3, 0, math.nan], nan_ok=True)
-
-
-def test_the_rank_biased_precision_of_ranx_differs_as_its_note_says():
-    ranx = pytest.importorskip("ranx")
-    assert "It multiplies each hit by its weight" in conventions.get("ranx").note
-    qrels, run = ranx.Qrels({"u": {"a": 3, "b": 1}}), ranx.Run({"u": {"a": 2.0, "b": 1.0}})
-    assert ranx.evaluate(qrels, run, "rbp.50") == pytest.approx(3 / 2 + 1 / 4)
-    ranked = RankedEdges.from_topk(
-        torch.tensor([[0, 1]]), torch.tensor([[0, 0], [0, 1]]), torch.tensor([3, 1])
-    )
-    ours = EvaluationResult(ranked, "rbp(p=0.5)", convention="ranx")
-    assert list(ours.values()) == [1 / 2 + 1 / 4]
-
-
 def csr(sets, num_items):
     sparse = pytest.importorskip("scipy.sparse")
     rows = [u for u, items in enumerate(sets) for _ in items]
@@ -548,24 +522,17 @@ def csr(sets, num_items):
     )
 
 
-ALL_OF_RECOMETRICS = (
-    *("precision", "trunc_precision", "recall", "average_precision", "trunc_average_precision"),
-    *("ndcg", "hit", "rr", "roc_auc", "pr_auc"),
-)
-
-
-def recometrics_frame(case, k, names=ALL_OF_RECOMETRICS, dtype=np.float64, weight=None, **options):
-    """Its values of some metrics for every user."""
+def recometrics_frame(case, k, **options):
+    """Its values of all metrics for every user."""
     peer, num_items = pytest.importorskip("recometrics"), case.scores.shape[1]
-    seen, truth = (csr(sets, num_items).astype(dtype) for sets in (case.seen, case.truth))
-    if weight is not None:
-        truth.data[:] = weight
+    factors = case.scores.astype(np.float64), np.eye(num_items)
     return peer.calc_reco_metrics(
-        *(seen, truth, case.scores.astype(dtype), np.eye(num_items, dtype=dtype)),
+        *(csr(sets, num_items).astype(np.float64) for sets in (case.seen, case.truth)),
+        *factors,
         k=k,
         rename_k=False,
         nthreads=1,
-        **dict.fromkeys(names, True),
+        all_metrics=True,
         **{"break_ties_with_noise": False} | options,
     )
 
@@ -573,7 +540,7 @@ def recometrics_frame(case, k, names=ALL_OF_RECOMETRICS, dtype=np.float64, weigh
 RECOMETRICS = dict(pairs(PEERS["recometrics"].at_k))
 
 
-@pytest.mark.parametrize("k", [2, 3, 5, 6])
+@pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("rules", [{}, {"min_items_pool": 4}, {"consider_cold_start": False}])
 def test_recometrics_leaves_the_same_users_undefined(k, rules):
     # Few items, so that users have seen almost all of them, or all; and some score all alike.
@@ -593,54 +560,6 @@ def test_recometrics_leaves_the_same_users_undefined(k, rules):
         assert ours.per_user[name].tolist() == pytest.approx(
             frame[theirs].tolist(), abs=1e-6, nan_ok=True
         ), name
-
-
-def test_recometrics_differs_as_its_note_says():
-    note = conventions.get("recometrics").note
-    scores = np.array([[6.0, 5.0, 4.0, 3.0, 2.0, 1.0]] * 2)
-    case = Case(scores, [{0}, {0, 2}], [{4, 5}, {4, 5}])
-
-    assert "it ignores min_pos_test" in note
-    assert not recometrics_frame(case, 2, min_pos_test=2)["P@K"].isna().any()
-
-    assert "ROC-AUC and PR-AUC undefined for users with fewer than k candidates" in note
-    frame = recometrics_frame(case, 5)
-    assert frame["ROC_AUC"].isna().all()
-    assert frame["PR_AUC"].isna().all()
-    ours = evaluate(
-        torch.from_numpy(scores), case.task, ["roc_auc", "recall@5"], convention="recometrics"
-    )
-    assert ours["roc_auc"] == pytest.approx((1 + 3 / 4) / 2)
-
-    assert "without noise and ROC-AUC, everything is undefined" in note
-    first = Case(scores[:1], [{0}], [set()])
-    for name, is_undefined in (("roc_auc", False), ("pr_auc", True)):
-        (theirs,) = recometrics_frame(first, 1, ("precision", name))["P@K"]
-        assert math.isnan(theirs) == is_undefined
-
-    assert "in single precision, and above 10,000" in note
-    for factor, dtype, num_ranks in (
-        (1, np.float64, 5),
-        (1, np.float32, 1),
-        (5000, np.float64, 5),
-        (20000, np.float64, 1),
-    ):
-        equal = np.tile(factor * np.array([1, 1, 1, 1, 1, 0]), (100, 1))
-        case = Case(equal.astype(float), [{0}] * 100, [set()] * 100)
-        noise = {"break_ties_with_noise": True}
-        ranks = recometrics_frame(case, 5, ("rr",), dtype, **noise)["RR@K"]
-        assert len(set(ranks)) == num_ranks
-
-    assert "items of negative weight as relevant" in note
-    both = Case(scores[:1], [{0, 1}], [set()])
-    theirs = recometrics_frame(both, 3, ("recall",), weight=[2.0, -1.0]).iloc[0]
-    assert theirs["P@K"] == pytest.approx(2 / 3)
-    assert theirs["NDCG@K"] == pytest.approx((2 - 1 / math.log2(3)) / 2)
-
-    assert "single precision if both factors are in single precision" in note
-    close = Case(np.array([[1.0, 1.0 + 1e-9, 0.5, 0.2]]), [{0}], [set()])
-    for dtype, first in ((np.float32, 1), (np.float64, 1 / 2)):
-        assert recometrics_frame(close, 3, ("rr",), dtype)["RR@K"].tolist() == [first]
 
 
 @pytest.mark.parametrize("cut_offs", [(3,), (3, 10), (1, 3, 20)])
@@ -700,38 +619,17 @@ def measure(case, metrics, **options):
     return evaluate(torch.from_numpy(case.scores), case.task, metrics, **options)
 
 
-@contextlib.contextmanager
-def double_precision():
-    """Lets torchmetrics divide in double precision."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
 def roc_auc_of_scikit_learn(case):
     sklearn = pytest.importorskip("sklearn.metrics")
     return {user: sklearn.roc_auc_score(*case.relevance(user)) for user in case.users}
 
 
-def roc_auc_of_torchmetrics(case):
-    retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
-    score, target, index = pairs_for_torchmetrics(case)
-    num_pairs = index.bincount(minlength=len(case.truth)).tolist()
-    of_users = list(zip(score.double().split(num_pairs), target.split(num_pairs), strict=True))
-    with double_precision():
-        return {user: float(retrieval.retrieval_auroc(*of_users[user])) for user in case.users}
-
-
-@pytest.mark.parametrize("peer", [roc_auc_of_scikit_learn, roc_auc_of_torchmetrics])
-def test_the_roc_auc_of_equal_scores(tied, peer):
+def test_the_roc_auc_of_equal_scores(tied):
     theirs = np.full(len(tied.truth), np.nan)
-    for user, value in peer(tied).items():
+    for user, value in roc_auc_of_scikit_learn(tied).items():
         theirs[user] = value
     for metric, options in (
         ("roc_auc", {"ties": "mean"}),
-        ("roc_auc(ties=half)", {}),
         ("roc_auc(ties=half)", {"ties": "worst"}),
         ("roc_auc(ties=half)", {"convention": "recometrics"}),
         ("roc_auc", {"convention": "torchmetrics"}),
@@ -841,8 +739,6 @@ def test_the_ndcg_of_torchmetrics_and_scikit_learn_is_that_of_random_orders():
         assert np.mean(values) == pytest.approx(exact[-1], abs=1e-6)
     metrics = [f"ndcg@{k}" for k in K]
     assert_same_expectation(means_of_random_orders(case, metrics), np.array([exact]))
-    by_id = measure(case, metrics)
-    assert all(by_id[metric] > value + 0.02 for metric, value in zip(metrics, exact, strict=True))
 
 
 def test_the_noise_of_recometrics():
@@ -860,51 +756,6 @@ def test_the_noise_of_recometrics():
     samples = np.array(samples)
     ours = means_of_random_orders(case, metrics, convention="recometrics")
     assert_same_expectation(samples, ours)
-    expected = np.mean(list(roc_auc_of_scikit_learn(case).values()))
-    column = [metrics.index("roc_auc")]
-    assert_same_expectation(samples[:, column], np.array([[expected]]))
-    by_id = measure(case, metrics, convention="recometrics", ties="index")
-    assert by_id["ndcg@3"] > samples[:, metrics.index("ndcg@3")].mean() + 0.02
-    drawn = measure(case, metrics, convention="recometrics", seed=7)
-    assert list(dict(drawn).values()) == ours[7].tolist()
-
-
-@pytest.mark.parametrize("noise", [True, False])
-def test_recometrics_leaves_users_out_whose_candidates_score_the_same(noise):
-    recometrics = pytest.importorskip("recometrics")
-    # The first users have seen all items that score differently; the last item is relevant.
-    score = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0])
-    truth = [{7}, {4, 6}, {0}, {1, 2}, {3}, {2}, {5}]
-    seen = [{0, 1, 2, 3}, {0, 1, 2, 3}, set(), {0}, {0, 1, 2}, {0, 1, 7}, {0, 1, 2, 3, 4}]
-    task = Case(np.tile(score, (7, 1)), truth, seen).task
-
-    def frame_of(score):
-        return recometrics.calc_reco_metrics(
-            csr(seen, 8),
-            csr(truth, 8),
-            None,
-            None,
-            k=2,
-            item_biases=score,
-            all_metrics=True,
-            rename_k=False,
-            break_ties_with_noise=noise,
-            nthreads=1,
-        )
-
-    frame = frame_of(score)
-    names = {f"{ours}@2": theirs for ours, theirs in RECOMETRICS.items()}
-    names |= {"roc_auc": "ROC_AUC", "pr_auc": "PR_AUC"}
-    ours = evaluate(torch.from_numpy(score), task, list(names), convention="recometrics")
-    assert ours.user_counts.num_left_out == 3
-    for name, theirs in names.items():
-        assert ours.per_user[name].tolist() == pytest.approx(
-            frame[theirs].tolist(), abs=1e-6, nan_ok=True
-        ), name
-    assert frame_of(np.ones(8)).isna().all(axis=None)
-    with pytest.warns(UserWarning, match="^'constant_scores' of the population"):
-        nobody = evaluate(torch.ones(8), task, "recall@2", convention="recometrics")
-    assert nobody.per_user["recall@2"].isnan().all()
 
 
 @pytest.fixture(scope="session", params=["random", "lastfm"])
@@ -1031,19 +882,6 @@ def test_lists_of_recbole(recommended):
     recommended.check(theirs)
 
 
-def test_lists_of_microsoft_recommenders(recommended):
-    evaluation = pytest.importorskip("recommenders.evaluation.python_evaluation")
-    columns = {"col_user": "userID", "col_item": "itemID"}
-    lists = recommended.frame("userID", "itemID")
-    # It takes the items that somebody has seen for all items.
-    everything = pd.DataFrame({"userID": -1, "itemID": np.arange(recommended.num_items)})
-    theirs = {}
-    for k in K:
-        top = lists[lists["rank"] <= k]
-        theirs[f"coverage@{k}"] = evaluation.catalog_coverage(everything, top, **columns)
-    recommended.check(theirs)
-
-
 def test_lists_of_replay(recommended):
     metrics = pytest.importorskip("replay.metrics")
     lists = recommended.frame("query_id", "item_id").rename(columns={"score": "rating"})
@@ -1053,127 +891,24 @@ def test_lists_of_replay(recommended):
     recommended.check({f"novelty@{k}": float(found[f"Surprisal@{k}"]) * bits for k in K})
 
 
-def test_lists_of_lenskit(recommended):
-    ranking = pytest.importorskip("lenskit.metrics.ranking")
-    from lenskit.data import ItemList
-
-    theirs = {}
-    for k in K:
-        metric = ranking.ListGini(k, items=recommended.num_items)
-        lists = [ItemList(item_ids=items, ordered=True) for items in recommended.lists]
-        values = [metric.compute_list_data(items, None) for items in lists]
-        theirs[f"gini@{k}"] = float(metric.global_aggregate(values))
-    recommended.check(theirs)
-
-
 def test_every_convention_is_checked():
     elsewhere = {"ngcf", "pykeen", "ogb", "tgb", "relbench", "mind", "ncf"}
     assert set(conventions.CONVENTIONS) == PEERS.keys() - {"scikit-learn"} | elsewhere
 
 
-def trec_eval_of_files(folder, names):
-    """The values of trec_eval by query, from the files `run` and `qrels`."""
-    peer = pytest.importorskip("pytrec_eval")
-    with (folder / "run").open() as run, (folder / "qrels").open() as qrels:
-        return trec_eval(peer.parse_qrel(qrels), peer.parse_run(run), names)
-
-
-def test_trec_eval_reads_our_files(lastfm_model, tmp_path):
+def test_trec_eval_and_ranx_read_our_files(lastfm_model, tmp_path):
     task, embeddings = lastfm_model
     names = dict(pairs("ndcg@20:ndcg_cut_20 recall@20:recall_20 map@20:map_cut_20"))
     result = evaluate(embeddings, task, list(names), keep_items=True, convention="trec_eval")
-    write_trec(result.ranked, tmp_path)
-    found = trec_eval_of_files(tmp_path, names.values()).values()
+    run, qrels = write_trec(result.ranked, tmp_path)
+    peer = pytest.importorskip("pytrec_eval")
+    with run.open() as of_lists, qrels.open() as of_truth:
+        given = peer.parse_qrel(of_truth), peer.parse_run(of_lists)
+    found = trec_eval(*given, names.values()).values()
     for ours, theirs in names.items():
         assert result[ours] == pytest.approx(np.mean([row[theirs] for row in found]), abs=1e-6)
-
-
-def ranx_of_files(folder, names):
-    """The means of ranx, of the run and the qrels in a folder."""
     ranx = pytest.importorskip("ranx")
-    qrels = ranx.Qrels.from_file(str(folder / "qrels"), kind="trec")
-    run = ranx.Run.from_file(str(folder / "run"), kind="trec")
-    return ranx.evaluate(qrels, run, names, make_comparable=True)
-
-
-def test_ranx_reads_our_files(lastfm_model, tmp_path):
-    task, embeddings = lastfm_model
-    result = evaluate(embeddings, task, ["ndcg@20", "mrr@20"], keep_items=True)
-    write_trec(result.ranked, tmp_path)
-    theirs = ranx_of_files(tmp_path, ["ndcg@20", "mrr@20"])
+    given = ranx.Qrels.from_file(str(qrels), kind="trec"), ranx.Run.from_file(str(run), kind="trec")
+    result = evaluate(embeddings, task, ["ndcg@20", "mrr@20"])
+    theirs = ranx.evaluate(*given, list(result), make_comparable=True)
     assert dict(result) == pytest.approx(theirs, abs=1e-6)
-
-
-@pytest.fixture
-def lists_with_holes():
-    """Lists with repeats and gaps, truth with weights, and users without a list or truth."""
-    generator = torch.Generator().manual_seed(0)
-    lists = torch.randint(-1, 12, (60, 10), generator=generator)
-    lists[:5] = -1
-    truth = (torch.rand(60, 12, generator=generator) < 0.25).nonzero().t()
-    truth = truth[:, truth[0] != 7]
-    weight = torch.randint(1, 4, (truth.size(1),), generator=generator)
-    return RankedEdges.from_topk(lists, truth, weight)
-
-
-def write_with_holes(ranked, folder):
-    """Writes lists, with an item that nobody knows for each place that holds none."""
-    run = (
-        f"{user} Q0 {item if item >= 0 else f'none{place}'} {place} {-place} t\n"
-        for user, items in enumerate(ranked.lists.to_matrix().tolist())
-        for place, item in enumerate(items, start=1)
-    )
-    edges = zip(*ranked.edge_label_index.tolist(), ranked.weight.int().tolist(), strict=True)
-    (folder / "run").write_text("".join(run))
-    (folder / "qrels").write_text("".join(f"{u} 0 {item} {weight}\n" for u, item, weight in edges))
-
-
-def test_trec_eval_reads_lists_with_holes(lists_with_holes, tmp_path):
-    names = dict(
-        pairs(
-            "ndcg@5:ndcg_cut_5 recall@5:recall_5 map@10:map_cut_10 mrr@10:recip_rank "
-            "precision@5:P_5"
-        )
-    )
-    write_with_holes(lists_with_holes, tmp_path)
-    found = trec_eval_of_files(tmp_path, names.values())
-    result = EvaluationResult(lists_with_holes, list(names), convention="trec_eval")
-    assert len(found) == result.user_counts.num_evaluated
-    for ours, theirs in names.items():
-        for user, row in found.items():
-            value = float(result.per_user[ours][int(user)])
-            assert value == pytest.approx(row[theirs], abs=1e-6), (ours, user)
-
-
-def test_ranx_reads_lists_with_holes(lists_with_holes, tmp_path):
-    names = ["recall@5", "map@10", "mrr@10", "precision@5", "ndcg@5"]
-    write_with_holes(lists_with_holes, tmp_path)
-    theirs = ranx_of_files(tmp_path, names)
-    result = EvaluationResult(
-        lists_with_holes, names, convention="ranx", empty_target_action="skip"
-    )
-    assert dict(result) == pytest.approx(theirs, abs=1e-6)
-
-
-def test_what_the_readme_says_of_other_libraries():
-    from torch_geometric import metrics as pyg
-
-    assert {"LinkPredRecall", "LinkPredNDCG"} <= set(dir(pyg))
-    assert not {"LinkPredRPrecision", "LinkPredAUROC"} & set(dir(pyg))
-    retrieval = pytest.importorskip("torchmetrics.retrieval")
-    assert {"RetrievalRPrecision", "RetrievalAUROC"} <= set(dir(retrieval))
-    # Padding is taken for an item, and a repeated edge for two.
-    padded, repeated = pyg.LinkPredRecall(k=2), pyg.LinkPredRecall(k=2)
-    padded.update(torch.tensor([[2, 0], [-1, -1]]), torch.tensor([[0, 1], [9, 3]]))
-    repeated.update(torch.tensor([[3, 1]]), torch.tensor([[0, 0, 0], [3, 3, 7]]))
-    assert float(padded.compute()) != 0.0
-    assert float(repeated.compute()) != 0.5
-    recometrics = pytest.importorskip("recometrics")
-    needed = importlib.metadata.requires("recometrics") or []
-    assert not [name for name in needed if name.startswith("torch")]
-    options = inspect.signature(recometrics.calc_reco_metrics).parameters
-    assert {"roc_auc", "pr_auc"} <= set(options)
-    assert not {"r_precision", "device"} & set(options)
-    recbole = pytest.importorskip("recbole.evaluator.metrics")
-    assert "GAUC" in dir(recbole)
-    assert not {"RPrecision", "R_Precision"} & set(dir(recbole))
