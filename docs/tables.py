@@ -1,5 +1,7 @@
 """Tables that the documentation takes from the package."""
 
+from toy_ranking import toy_table
+
 from pyg_recmetrics import conventions, metrics
 
 _LEGEND = """\\* The library uses this name for a different metric.\\
@@ -45,7 +47,7 @@ def _formula(definition: metrics.Definition) -> str:
 def conventions_page() -> str:
     """Returns the toy ranking in all conventions, and a section for each of them."""
     sections = [_section(convention) for convention in conventions.CONVENTIONS.values()]
-    return "\n\n".join([f"```text\n{conventions.table()}\n```", _LEGEND, *sections])
+    return "\n\n".join([f"```text\n{toy_table()}\n```", _LEGEND, *sections])
 
 
 def _section(convention: conventions.Convention) -> str:

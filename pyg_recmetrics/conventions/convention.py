@@ -190,7 +190,7 @@ class Convention:
     empty_target_action: EmptyTargetAction = "skip"
     population: Population = field(default_factory=Population)
     ties: Ties = "index"
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         check_empty_target_action(self.empty_target_action)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, select_edges
 from pyg_recmetrics.results.counts import USERS, Nouns
 from pyg_recmetrics.results.estimates import (
     Basis,
@@ -226,35 +224,11 @@ class Intervals:
         return mean_of_users(values, self.person)
 
 
-@dataclass(frozen=True, eq=False)
-class PartialRecall:
-    """The recall of users, as if only some of the relevant items were relevant.
-
-    Attributes:
-        ranked (RankedEdges): The ranked ground truth.
-        name (str): What the recall is called, as `name@k`.
-        metric (Metric): What the convention computes under this name.
-        is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
-    """
-
-    ranked: RankedEdges
-    name: str
-    metric: Metric
-    is_counted: Tensor
-
-    def of_items(self, is_item: Tensor) -> Tensor:
-        """Returns the recall of some items, a mask of shape `[num_items]`: `[num_users]`."""
-        item = self.ranked.edge_label_index[1]
-        value = self.metric(select_edges(self.ranked, is_item.to(item.device)[item]))
-        return value.masked_fill(~self.is_counted, torch.nan)
-
-
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
-    :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree` and
-    :meth:`EvaluationResult.recall_by_popularity` return them, and so do the methods of the same
-    names of :class:`Runs`.
+    :meth:`EvaluationResult.by` and :meth:`EvaluationResult.by_degree` return them, and so do the
+    methods of the same names of :class:`Runs`.
 
     Attributes:
         name (str): What the labels say about a cohort.
@@ -519,37 +493,6 @@ def note_on_degrees(
     )
 
 
-def by_popularity(
-    runs: Sequence[PartialRecall], candidates: Tensor | None, bins: int, intervals: Intervals
-) -> Cohorts:
-    """Measures how popular and other relevant items are retrieved.
-
-    Args:
-        runs (sequence of PartialRecall): What to measure for the relevant items of each bucket, in
-            each run. The catalogues of their rankings need to have the same seen edges.
-        candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
-        bins (int): The number of buckets.
-        intervals (Intervals): How to find the intervals.
-    """
-    popularity = catalogue_of(runs[0].ranked).popularity
-    is_item = torch.ones_like(popularity, dtype=torch.bool)
-    if candidates is not None:
-        is_item = index_to_mask(candidates, popularity.numel())
-    bin_of_item = quantile_bins(popularity[is_item], bins)
-    bucket = torch.full_like(popularity, -1)
-    bucket[is_item] = bin_of_item
-    values = {
-        label: torch.stack([recall.of_items(bucket == number).to(bucket.device) for recall in runs])
-        for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
-    }
-    name, metric = runs[0].name, runs[0].metric
-    means = {label: {name: intervals.mean(value, metric)} for label, value in values.items()}
-    samples = [(name, intervals.counted(value)) for value in values.values()]
-    return Cohorts(
-        means, lambda label, _: values[label], "popularity", len(runs), intervals, samples
-    )
-
-
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
     """Returns the values of each group, `[..., group_size]`, without those in group `-1`."""
     order = group.argsort(stable=True)
@@ -557,16 +500,6 @@ def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]
     sizes = torch.bincount(group[order], minlength=num_groups).tolist()
     parts: Iterable[Tensor] = values[..., order].split(sizes, dim=-1)
     return parts
-
-
-def quantile_bins(values: Tensor, bins: int) -> Tensor:
-    """Returns the number of the bin of every value, for bins of about the same size.
-
-    The bounds are quantiles of the values. Equal values are always in the same bin, so bins may
-    differ in size, and there may be fewer than asked for.
-    """
-    distinct, counts = values.unique(return_counts=True)
-    return torch.bucketize(values, _bounds(distinct, counts, bins))
 
 
 def _bounds(values: Tensor, counts: Tensor, bins: int) -> Tensor:

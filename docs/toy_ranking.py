@@ -2,9 +2,7 @@
 
 import torch
 
-from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.conventions.convention import Convention
-from pyg_recmetrics.conventions.libraries import CONVENTIONS
+from pyg_recmetrics.conventions import CONVENTIONS, Convention
 from pyg_recmetrics.metrics import Metric, definition
 from pyg_recmetrics.metrics.empty_target_action import fill_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -16,43 +14,30 @@ _COLUMNS = ("precision", "recall", "r_precision", "map", "ndcg", "mrr", "hit_rat
 #: Pairs of a user and a relevant item, which is also the rank of that item, counted from zero.
 _TRUTH = ((0, 0), (0, 2), (0, 5), (0, 7), (0, 8), (1, 1), (2, 4), (2, 5))
 
+_K = 3
 
-def table(k: int = 3) -> Table:
-    r"""Compares all conventions on one toy ranking of four users.
+
+def toy_table() -> Table:
+    """Returns all conventions on one toy ranking of four users.
 
     The first user has five relevant items, at ranks 1, 3, 6, 8 and 9. The second has one, at rank
     2. The third has two, at ranks 5 and 6. The fourth has none. A dash marks a metric that the
     library does not offer. A star marks a name that the library uses for a different metric.
-
-    Args:
-        k (int, optional): The cut-off. (default: `3`)
-
-    Returns:
-        A table, to be printed or shown in a notebook.
-
-    Raises:
-        ValueError: If `k` is not a positive integer.
-
-    Example:
-        >>> from pyg_recmetrics import conventions
-        >>> print(str(conventions.table()).split("\n")[2])
-        standard            .3333     .4667        .1333  .3519   .4449  .5000       .6667
     """
-    check_positive_integer(k, "k")
     ranked = RankedEdges.from_topk(torch.arange(10).repeat(4, 1), torch.tensor(_TRUTH).t())
-    head = [f"{name}@{k}" if definition(name).has_cut_off else name for name in _COLUMNS]
+    head = [f"{name}@{_K}" if definition(name).has_cut_off else name for name in _COLUMNS]
     rows = [
-        [name, *(_cell(convention, column, k, ranked) for column in _COLUMNS)]
+        [name, *(_cell(convention, column, ranked) for column in _COLUMNS)]
         for name, convention in CONVENTIONS.items()
     ]
     return Table(["convention", *head], rows)
 
 
-def _cell(convention: Convention, name: str, k: int, ranked: RankedEdges) -> str:
+def _cell(convention: Convention, name: str, ranked: RankedEdges) -> str:
     other = convention.other_names.get(name, name)
     if convention.metrics is not None and other not in convention.metrics:
         return "-"
-    metric = Metric(other, k if definition(other).has_cut_off else None)
-    value = convention.resolve(metric, deepest=k)(ranked)
+    metric = Metric(other, _K if definition(other).has_cut_off else None)
+    value = convention.resolve(metric, deepest=_K)(ranked)
     counted = fill_without_truth(value, ranked.degree, convention.empty_target_action)
     return f"{float(counted.nanmean()):.4f}{'' if other == name else '*'}".removeprefix("0")
