@@ -6,7 +6,8 @@ import torch
 from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric
-from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges, sources
+from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import queries, task
 from tests.support.cases import worlds
@@ -60,6 +61,16 @@ DEFECTS = {
     "a list begins at place two": (
         *("list_topk", RankedEdges, "hits"),
         lambda hits: lambda self, k: hits(self, k - 1),
+    ),
+    "repeated items stay in lists": (
+        *("list_matrix", recommenders, "without_repeats"),
+        lambda _: lambda lists: lists,
+    ),
+    "ties of pairs are those of their neighbours": (
+        *("score_pairs_of_others", sources, "ranks_within_rows"),
+        lambda ranks: (
+            lambda *pairs: ranks(*pairs)._replace(num_tied=ranks(*pairs).num_tied.roll(1))
+        ),
     ),
     "users without truth do not count": (
         *("score_margin", result, "fill_without_truth"),

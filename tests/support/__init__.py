@@ -31,7 +31,7 @@
 
 :mod:`tests.support.tools`: what checks, runs, reads and writes
 
-- `fuzz`, `fuzz_cases`, `fuzz_files`: random rankings of every kind, compared with the oracle
+- `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
 - `laws`: what holds for the values of every metric
 - `damage`: damage to files

@@ -549,7 +549,8 @@ class Call:
             if isinstance(found, EvaluationResult):
                 for one, other in zip(found.per_user[name].tolist(), values, strict=True):
                     _close(f"{name} of a row", one, math.nan if other is None else other, tolerance)
-            if self.door == "score_array" and self.per == "user" and "ties" not in metric[2]:
+            has_ties = self.way in ("array", "pairs_of_others") and self.per == "user"
+            if has_ties and "ties" not in metric[2]:
                 self.compare_ties(found, name, metric)
 
     def compare_ties(self, found, name, metric):
