@@ -1,4 +1,4 @@
-"""Rankings of scores and embeddings against the oracle, and defects that this comparison has to find."""
+"""Random rankings against the oracle, and defects that this comparison has to find."""
 
 import math
 from dataclasses import replace
