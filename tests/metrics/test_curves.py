@@ -15,16 +15,18 @@ from tests.support.cases.strategies import cases, scored_pairs
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
-@given(case=cases(), max_k=st.integers(1, 12))
-def test_a_curve_is_the_metric_at_every_k(case, max_k):
-    ranked = rank(case.score_matrix, case.task(), k=max_k)
-    for name in ("recall", "ndcg(gain=exponential)", "map(normalizer=hits)"):
-        curve = metrics.curve(ranked, name, max_k)
-        assert curve.shape == (case.num_users, max_k)
-        for k in range(1, max_k + 1):
-            assert torch.equal(
-                curve[:, k - 1].nan_to_num(-1), metrics.parse(f"{name}@{k}")(ranked).nan_to_num(-1)
-            )
+@given(case=cases(), max_k=st.integers(1, 12), ties=st.sampled_from(["index", "mean"]))
+def test_a_curve_is_the_metric_at_every_k(case, max_k, ties):
+    ranked = rank(case.score_matrix, case.task(), k=max_k, ties=ties)
+    found = {}
+    for name in ("recall", "precision", "ndcg(gain=exponential)", "map(normalizer=hits)"):
+        curve = found[name] = metrics.curve(ranked, name, max_k)
+        for k, values in enumerate(curve.unbind(dim=1), start=1):
+            at_k = metrics.parse(f"{name}@{k}")(ranked)
+            torch.testing.assert_close(values, at_k, rtol=0, atol=0, equal_nan=True)
+    of_users = metrics.precision_recall_curve(ranked, max_k, empty_target_action="skip")
+    for name, values in zip(("precision", "recall"), of_users, strict=False):
+        torch.testing.assert_close(values, found[name].nanmean(dim=0))
 
 
 @given(case=cases(max_users=15), max_k=st.none() | st.integers(1, 12), adaptive_k=st.booleans())

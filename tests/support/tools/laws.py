@@ -3,6 +3,7 @@
 The laws are about whatever is registered at the moment, such as a metric that an example adds.
 """
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -27,75 +28,33 @@ def values_of(parameter, k):
     return list(parameter.words or NUMBERS.get(parameter.name, ()))
 
 
-def metrics_of_ranks(k=None):
-    """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
-
-    Those that need all ranks are in `metrics_of_all_ranks`, and those of lists in
-    `metrics_of_lists`.
-    """
-    found = []
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs_all_ranks or definition.needs:
-            continue
-        cut_off = k if definition.has_cut_off else None
-        found.append(metrics.Metric(name, cut_off))
-        for parameter in definition.parameters.values():
-            for value in values_of(parameter, k):
-                found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
-    if k is not None:
-        found += [
-            metrics.parse(text.replace("@k", f"@{k}").replace("=k+2", f"={k + 2}"))
-            for text in (
-                "ndcg(gain=binary,ideal=retrieved,ideal_k=k+2)@k",
-                "ndcg(gain=exponential,discount=lenskit,ideal=retrieved)@k",
-                "ndcg(gain=exponential,discount=lenskit,ideal=k)@k",
-                "precision(normalizer=min,average=micro)@k",
-                "precision(normalizer=length,average=micro)@k",
-                "recall(normalizer=min,average=micro)@k",
-                "recall(normalizer=min,weighted=True)@k",
-                "recall(average=micro,weighted=True)@k",
-                "recall(normalizer=min,average=micro,weighted=True)@k",
-            )
-        ]
-    return found
-
-
-def metrics_of_all_ranks():
-    """Every metric that needs all ranks, or can do without a cut-off, with all its arguments."""
-    spelled_out = (
-        "partial_auc@1",
-        "partial_auc@3",
-        "roc_auc(average=candidates)",
-        "roc_auc(average=relevant)",
-        "adjusted_mean_rank(average=macro)",
-        "adjusted_mean_rank_index(average=macro)",
-    )
-    found = [metrics.parse(spelling) for spelling in spelled_out]
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs_all_ranks and not definition.has_cut_off:
-            found.append(metrics.Metric(name))
-    return found + [
-        metrics.Metric(metric.name, None, metric.arguments)
-        for metric in metrics_of_ranks(3)
-        if metric.k
-        and not metrics.definition(metric.name).needs_cut_off
-        and "k" not in dict(metric.arguments).values()
+def with_arguments(name, k):
+    """A metric alone, and with the values of each parameter and of each pair of parameters."""
+    definition = metrics.definition(name)
+    k = k if definition.has_cut_off else None
+    given = [
+        [(parameter.name, value) for value in values_of(parameter, k)]
+        for parameter in definition.parameters.values()
+    ]
+    return [
+        metrics.Metric(name, k, arguments)
+        for number in range(3)
+        for chosen in itertools.combinations(given, number)
+        for arguments in itertools.product(*chosen)
     ]
 
 
+def metrics_of_ranks(k):
+    """Every metric that needs neither all ranks nor lists, at `k` where it has a cut-off."""
+    definitions = map(metrics.definition, metrics.names())
+    wanted = [each.name for each in definitions if not each.needs_all_ranks and not each.needs]
+    return [metric for name in wanted for metric in with_arguments(name, k)]
+
+
 def metrics_of_lists(k):
-    """Every metric of lists, with each value of each of its parameters."""
-    found = []
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs:
-            found.append(metrics.Metric(name, k))
-            for parameter in definition.parameters.values():
-                for value in values_of(parameter, k):
-                    found.append(metrics.Metric(name, k, ((parameter.name, value),)))
-    return found
+    """Every metric of lists."""
+    wanted = [name for name in metrics.names() if metrics.definition(name).needs]
+    return [metric for name in wanted for metric in with_arguments(name, k)]
 
 
 def with_lists(case, k):
