@@ -37,6 +37,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.command.main import main as command
+from tests.support.cases.recommender_forms import PlainModel
 from tests.support.cases.worlds import (
     OF_ALL_RANKS,
     draw_metrics,
@@ -78,17 +79,6 @@ EXPECTED = "|".join(
 )
 
 
-class Model:
-    """A model with PyG's `recommend`, whose items come behind its users."""
-
-    def __init__(self, scores):
-        self.scores = scores
-
-    def recommend(self, edge_index, edge_weight=None, *, src_index, dst_index, k):
-        scores = self.scores[src_index][:, dst_index - len(self.scores)]
-        return dst_index[scores.topk(min(k, len(dst_index))).indices]
-
-
 class Doors:
     """One world, and all ways in: each method evaluates it with options of `evaluate`."""
 
@@ -98,6 +88,7 @@ class Doors:
         self.row = {user: row for row, user in enumerate(world.users)}
         self.column = {item: column for column, item in enumerate(world.items)}
         self.counts = {"num_users": len(world.users), "num_items": len(world.items)}
+        self.how = {"exclude_seen": world.exclude_seen, "threshold": world.threshold}
         self.seen = self.edges(sorted(world.seen, key=str))
         self.truth = self.edges(world.grade)
         self.weight = torch.tensor([*world.grade.values()])
@@ -109,22 +100,24 @@ class Doors:
         return torch.tensor(edges, dtype=torch.long).view(2, -1)
 
     def task(self):
-        world, candidates = self.world, None
-        if world.shared is not None:
-            candidates = torch.tensor([self.column[item] for item in world.shared])
-        if world.own is not None:
-            candidates = self.edges(sorted(world.own, key=str))
+        world = self.world
         return RankingTask(
             self.truth,
             weight=self.weight,
-            threshold=world.threshold,
             seen=self.seen,
-            exclude_seen=world.exclude_seen,
-            candidates=candidates,
+            candidates=self.candidates(self.edges),
             missing=world.missing,
             person=world.person and [world.person[user] for user in world.users],
             **self.counts,
+            **self.how,
         )
+
+    def candidates(self, of_pairs):
+        """The candidates, if they are not all items, where a function writes pairs."""
+        world = self.world
+        if world.own is not None:
+            return of_pairs(sorted(world.own, key=str))
+        return world.shared and torch.tensor([self.column[item] for item in world.shared])
 
     def frames(self):
         world = self.world
@@ -136,8 +129,7 @@ class Doors:
             rating="rating",
             users=world.users,
             items=world.items,
-            exclude_seen=world.exclude_seen,
-            threshold=world.threshold,
+            **self.how,
         )
 
     # Of scores.
@@ -167,10 +159,12 @@ class Doors:
         return evaluate(pair, self.frames(), self.names, **options)
 
     def score_parts(self, **options):
+        return self.merged(self.scores, **options)
+
+    def merged(self, recommender, **options):
         num_parts = self.draw.randint(1, min(3, len(self.world.users)))
         parts = [self.task().part(number, num_parts) for number in range(num_parts)]
-        results = (evaluate(self.scores, x, self.names, **options) for x in parts if len(x.users))
-        return merge(results)
+        return merge(evaluate(recommender, x, self.names, **options) for x in parts if len(x.users))
 
     def score_rank(self, **options):
         measured = {x: options.pop(x) for x in ("empty_target_action", "convention")}
@@ -208,23 +202,17 @@ class Doors:
             items = torch.tensor([self.column[item] for _, item in pairs], dtype=torch.long)
             return (rows if self.draw.random() < 0.5 else [*rows.t()]), items
 
-        candidates = None
-        if world.shared is not None:
-            candidates = torch.tensor([self.column[item] for item in world.shared])
-        if world.own is not None:
-            candidates = queries(sorted(world.own, key=str))
         query, item = queries([*world.grade])
         task = RankingTask.from_queries(
             query,
             item,
             num_items=len(world.items),
             seen=queries(sorted(world.seen, key=str)),
-            candidates=candidates,
+            candidates=self.candidates(queries),
             missing=world.missing,
             weight=self.weight,
-            threshold=world.threshold,
-            exclude_seen=world.exclude_seen,
             person=world.person and [world.person[user] for user, _ in world.grade],
+            **self.how,
         )
         return evaluate(self.scores, task, self.names, **options)
 
@@ -246,8 +234,9 @@ class Doors:
             torch.tensor([self.row[user] for user, _ in pairs]),
             ties=ties,
         )
-        options = {"empty_target_action": empty_target_action, "convention": convention}
-        return EvaluationResult(ranked, self.names, **options)
+        return EvaluationResult(
+            ranked, self.names, empty_target_action=empty_target_action, convention=convention
+        )
 
     def score_twice(self, **options):
         evaluator = Evaluator(self.task(), self.names, **options)
@@ -264,15 +253,13 @@ class Doors:
         data["user", "rates", "item"].edge_index = self.seen
         data["user", "rates", "item"].edge_label_index = self.truth
         data["user", "rates", "item"].edge_label = self.weight
-        how = {"exclude_seen": self.world.exclude_seen, "threshold": self.world.threshold}
-        return evaluate(self.scores, RankingTask.from_data(data, **how), self.names, **options)
+        return evaluate(self.scores, RankingTask.from_data(data, **self.how), self.names, **options)
 
     def score_sparse(self, **options):
         shape = tuple(self.counts.values())
         test = sp.csr_matrix((self.weight.numpy(), self.truth.numpy()), shape)
         train = sp.csr_matrix((np.ones(self.seen.size(1)), self.seen.numpy()), shape)
-        how = {"exclude_seen": self.world.exclude_seen, "threshold": self.world.threshold}
-        task = RankingTask.from_matrix(train=train, test=test, **how)
+        task = RankingTask.from_matrix(train=train, test=test, **self.how)
         return evaluate(self.scores, task, self.names, **options)
 
     def score_model(self, **options):
@@ -282,17 +269,13 @@ class Doors:
         if is_half or len({*self.scores.flatten().tolist()}) < self.scores.numel():
             return None
         edge_index = torch.empty(2, 0, dtype=torch.long)  # which it does not look at
-        return evaluate(
-            Model(self.scores), self.task(), self.names, edge_index=edge_index, **options
-        )
+        model = PlainModel(self.scores, len(self.scores))
+        return evaluate(model, self.task(), self.names, edge_index=edge_index, **options)
 
     # Of lists.
 
     def list_parts(self, **options):
-        num_parts = min(2, len(self.world.users))
-        parts = [self.task().part(number, num_parts) for number in range(num_parts)]
-        lists = self.padded()
-        return merge(evaluate(lists, x, self.names, **options) for x in parts if len(x.users))
+        return self.merged(self.padded(), **options)
 
     def list_matrix(self, **options):
         return evaluate(self.padded(), self.task(), self.names, **options)
@@ -316,10 +299,9 @@ class Doors:
         return evaluate(frame[::-1], self.frames(), self.names, **options)
 
     def list_topk(self, **options):
-        lists, truth, weight = self.lists_without_seen()
-        ranked = RankedEdges.from_topk(lists, truth, weight)
-        named = {x: options[x] for x in ("empty_target_action", "convention")}
-        return EvaluationResult(ranked, self.names, **named)
+        return EvaluationResult(
+            RankedEdges.from_topk(*self.lists_without_seen()), self.names, **options
+        )
 
     def list_classes(self, empty_target_action, **_):
         """Each metric as a class, over mini-batches of users."""
