@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
-from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_top_scores
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
@@ -158,34 +158,21 @@ class RankByFinding(_ExactAlgorithm):
         return Findings(ranks, lists=lists)
 
 
-class RankByBestItems(_ExactAlgorithm):
-    """Looks up relevant items among the best items, with their ties. Takes one with scores.
+class RankByScores(_ExactAlgorithm):
+    """Counts what scores above a relevant item, however deep, and sorts the best if lists are kept.
 
-    It looks one item deeper than asked. Users are left unsettled if a relevant item ties with that
-    item, since more items may tie with it.
+    It takes a recommender with scores.
     """
 
     recommender: ScoreRecommender
 
-    def rank(self, chunk: Chunk) -> Findings:
-        num_best = min(chunk.max_depth + 1, self.num_items)
-        best = self.recommender.best(chunk, num_best)
-        row = chunk.truth.row
-        rank = ranks_in_lists(best.item, row, chunk.truth.item, self.num_items)
-        ranks, is_at_end = ranks_in_top_scores(rank, row, best.truth_key, best.key)
-        is_open = is_at_end & (ranks.num_above < chunk.depth[row])
-        is_open &= num_best < self.num_items
-        is_unsettled = torch.zeros_like(chunk.users).scatter_reduce_(0, row, is_open.long(), "amax")
-        return Findings(ranks, is_unsettled.bool(), best.item)
-
-
-class RankByCounts(_ExactAlgorithm):
-    """Counts what scores above a relevant item, however deep. Takes a recommender with scores."""
-
-    recommender: ScoreRecommender
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.recommender, request.task, request.depth)
+        self.list_width = request.list_width
 
     def rank(self, chunk: Chunk) -> Findings:
-        return Findings(self.recommender.ranks(chunk))
+        ranks, lists = self.recommender.rank(chunk, self.list_width)
+        return Findings(ranks, lists=lists)
 
 
 class RankBySearch(RankingAlgorithm):
@@ -306,9 +293,7 @@ def _exact(request: Request) -> list[RankingAlgorithm]:
         return [RankByFinding(request.recommender, request.task, request.list_width or 1)]
     if not isinstance(request.recommender, ScoreRecommender):
         return [RankByFinding(*arguments)]
-    if request.is_counted:
-        return [RankByCounts(*arguments)]
-    return [RankByBestItems(*arguments), RankByCounts(*arguments)]
+    return [RankByScores(request)]
 
 
 def _few_pairs(request: Request) -> PairRecommender | None:

@@ -45,7 +45,7 @@ _ALIKE, _LITTLE = 0.1, 0.1
 
 
 class Gap(NamedTuple):
-    """The difference and the ratio of two groups in a metric.
+    """The difference of two groups in a metric.
 
     Attributes:
         metric: The metric.
@@ -54,10 +54,6 @@ class Gap(NamedTuple):
         difference: The value of `a` minus that of `b`.
         low: The lower end of its confidence interval.
         high: The upper end.
-        ratio: The value of `a` over that of `b`; `NaN` if that is zero, and for differences from
-            users with as many relevant items.
-        ratio_low: The lower end of its confidence interval.
-        ratio_high: The upper end.
 
     Example:
         >>> import torch
@@ -77,9 +73,6 @@ class Gap(NamedTuple):
     difference: float
     low: float
     high: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
 
 
 class Gaps(Rows[Gap]):
@@ -118,7 +111,7 @@ class Gaps(Rows[Gap]):
             >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
             >>> gaps = result.by(["a", "b"] * 20).gaps()
             >>> gaps.to_pandas().columns.tolist()
-            ['metric', 'a', 'b', 'difference', 'low', 'high', 'ratio', 'ratio_low', 'ratio_high']
+            ['metric', 'a', 'b', 'difference', 'low', 'high']
         """
         return to_data_frame(self._rows, Gap._fields)
 
@@ -133,16 +126,15 @@ class Gaps(Rows[Gap]):
                 str(gap.a),
                 str(gap.b),
                 format_interval(gap.difference, gap.low, gap.high),
-                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
             ]
             for gap in self
         ]
         notes = (
             f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
-            "difference: a - b; ratio: a / b",
+            "difference: a - b",
             *self._remarks,
         )
-        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
+        return Table(["metric", "a", "b", "difference"], rows, notes, num_left=3)
 
 
 class CohortMean(NamedTuple):
@@ -261,11 +253,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         self.level, self.remarks = intervals.level, intervals.remarks
 
     def gaps(self, reference: Hashable | None = None) -> Gaps:
-        r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
+        r"""Returns how far groups are apart in each metric, with intervals.
 
         The intervals allow for users who count in several groups, and for persons who have several
-        rows. Those of :class:`Runs` allow for other runs, too. That of a ratio is one of its
-        logarithm. They are not corrected for several pairs.
+        rows. Those of :class:`Runs` allow for other runs, too. They are not corrected for several
+        pairs.
 
         Args:
             reference (label, optional): The group with which each of the others is compared, as
@@ -285,11 +277,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
             >>> cohorts = result.by(["new"] * 4 + ["old"] * 4)
             >>> print(cohorts.gaps("old"))
-            metric    a    b          difference                      ratio
-            ---------------------------------------------------------------
-            recall@1  new  old  -0.2500 ± 1.2153  0.6667 (0.0799 to 5.5632)
+            metric    a    b          difference
+            ------------------------------------
+            recall@1  new  old  -0.2500 ± 1.2153
             95% confidence intervals, not corrected for several pairs
-            difference: a - b; ratio: a / b
+            difference: a - b
         """
         pairs = self._pairs(reference)
         found = (self._gaps(metric, pairs) for metric in self._metrics)
@@ -304,11 +296,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
         for a, b in pairs:
             difference = estimate(a).minus(estimate(b))
-            of_ratio = (math.nan, math.nan, math.nan)
-            if not self._intervals.are_differences:
-                ratio = estimate(a).over(estimate(b))
-                of_ratio = (ratio.value, *ratio.interval(self.level))
-            yield Gap(metric, a, b, difference.value, *difference.interval(self.level), *of_ratio)
+            yield Gap(metric, a, b, difference.value, *difference.interval(self.level))
 
     def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
         labels = list(self)
