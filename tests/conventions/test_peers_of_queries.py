@@ -302,21 +302,14 @@ class TestNCF:
             gains.append(math.log(2) / math.log(top.index(item) + 2) if item in top else 0.0)
         return {f"hit_rate@{self.K}": hits, f"ndcg@{self.K}": gains}
 
-    def task(self, liked, drawn):
-        user = torch.arange(self.num_users)
-        truth = torch.stack([user, liked])
-        others = torch.stack([user.repeat_interleave(99), torch.tensor(drawn).flatten()])
-        return RankingTask(
-            truth,
-            num_users=self.num_users,
-            num_items=self.num_items,
-            candidates=torch.cat([truth, others], dim=1),
-        )
-
     def test_every_user(self, case):
         liked, drawn, scores = case
         theirs = self.formula(*case)
-        task = self.task(liked, drawn)
+        user = torch.arange(self.num_users)
+        truth = torch.stack([user, liked])
+        others = torch.stack([user.repeat_interleave(99), torch.tensor(drawn).flatten()])
+        sizes = {"num_users": self.num_users, "num_items": self.num_items}
+        task = RankingTask(truth, candidates=torch.cat([truth, others], dim=1), **sizes)
         assert int(task.num_candidates.min()) < 100
         ours = evaluate(scores, task, list(theirs), convention="ncf")
         best = evaluate(scores, task, "hit_rate@10", convention="ncf", ties="best")
@@ -324,16 +317,3 @@ class TestNCF:
         for name, values in theirs.items():
             assert ours.per_user[name].tolist() == pytest.approx(values, rel=1e-9)
             assert ours[name] == pytest.approx(np.mean(values), rel=1e-9)
-
-    def test_several_relevant_items_are_rows_of_their_own(self, case):
-        liked, drawn, scores = case
-        task = self.task(liked, drawn)
-        also = torch.tensor([row[0] for row in drawn])
-        truth = torch.cat([task.truth, torch.stack([task.truth[0], also])], dim=1)
-        sizes = {"num_users": self.num_users, "num_items": self.num_items}
-        both = RankingTask(truth, candidates=task.candidates, **sizes)
-        ours = evaluate(scores, both, ["hit_rate@10", "ndcg@10"], convention="ncf", per="edge")
-        others = [[item for item in row if item != row[0]] for row in drawn]
-        first, second = (self.formula(item, others, scores) for item in (liked, also))
-        for name in ours:
-            assert ours[name] == pytest.approx(np.mean(first[name] + second[name]), rel=1e-9)

@@ -127,23 +127,14 @@ class Case:
         return f"{self.given.words}, " + ", ".join(parts)
 
 
+#: How often there are how many users and items.
 SIZES = {
-    "small": 7,
-    "medium": 9,
-    "many users": 1,
-    "more items than a group": 3.5,
-    "more items than the sieve": 0.15,
+    ((1, 6), (1, 12)): 7,
+    ((1, 12), (13, 150)): 9,
+    ((30, 90), (2, 12)): 1,
+    ((1, 4), (257, 900)): 3.5,  # more items than a group
+    ((1, 2), (4097, 4700)): 0.15,  # more items than the sieve
 }
-
-
-def draw_size(draw):
-    return {
-        "small": lambda: (draw.randint(1, 6), draw.randint(1, 12)),
-        "medium": lambda: (draw.randint(1, 12), draw.randint(13, 150)),
-        "many users": lambda: (draw.randint(30, 90), draw.randint(2, 12)),
-        "more items than a group": lambda: (draw.randint(1, 4), draw.randint(257, 900)),
-        "more items than the sieve": lambda: (draw.randint(1, 2), draw.randint(4097, 4700)),
-    }[draw.pick(SIZES)]()
 
 
 def draw_task(draw):
@@ -155,8 +146,7 @@ def draw_task(draw):
 
 
 def draw_any_task(draw):
-    num_users, num_items = draw_size(draw)
-    size = (num_users, num_items)
+    size = num_users, num_items = [draw.randint(*ends) for ends in draw.pick(SIZES)]
     truth = draw.pairs(*size, draw.randint(1, 3 * num_users))
     if draw.chance(0.3):  # a user with many relevant items
         user = draw.randrange(num_users)
@@ -428,12 +418,16 @@ def draw_case(seed, device="cpu"):
     given = draw.pick(INPUTS)(draw, task)
     given.patches += draw_patches(draw, task)
     given.tensors += [value for value in tensors.values() if torch.is_tensor(value)]
+    k = draw.pick({1: 2, 2: 2, 3: 2, draw.randint(1, task.num_items): 3, 1000: 1})
+    depths = {"k": {"k": k}, "full": {"full": True}, "default": {}}
+    width = draw.randint(1, 12)
+    widths = {"none": {}, "all": {"keep_items": True}, "some": {"keep_items": width}}
     options = {
         "ties": draw.pick({"index": 4, "best": 1, "worst": 1, "mean": 1, "random": 1}),
         "seed": draw.randrange(1000),
         "batch_size": draw.choice([None, None, 1, 2, 5]),
-        **draw.pick({"k": 14, "full": 4, "default": 2}, draw_depth(draw, task)),
-        **draw.pick({"none": 8, "all": 1, "some": 1}, draw_width(draw)),
+        **draw.pick({"k": 14, "full": 4, "default": 2}, depths),
+        **draw.pick({"none": 8, "all": 1, "some": 1}, widths),
     }
     keep_items = options.get("keep_items", False)
     depth = task.num_items
@@ -462,18 +456,6 @@ def _error_without_truth(task):
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
 ALGORITHMS = (*["auto"] * 2, "dense", *["count"] * 2, *["search"] * 8)
-
-
-def draw_depth(draw, task):
-    return {
-        "k": {"k": draw.pick({1: 2, 2: 2, 3: 2, draw.randint(1, task.num_items): 3, 1000: 1})},
-        "full": {"full": True},
-        "default": {},
-    }
-
-
-def draw_width(draw):
-    return {"none": {}, "all": {"keep_items": True}, "some": {"keep_items": draw.randint(1, 12)}}
 
 
 def _applies(algorithm, given, task, depth, options):

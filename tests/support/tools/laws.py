@@ -4,8 +4,6 @@ The laws are about whatever is registered at the moment, such as a metric that a
 """
 
 import itertools
-import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -97,43 +95,3 @@ def check_renumbering(case, data):
         value, again = metric(before), metric(after)
         again = again if metric.is_aggregate else again[users]
         assert again.tolist() == pytest.approx(value.tolist(), abs=1e-12, nan_ok=True), metric
-
-
-@settings(max_examples=40)
-@given(case=cases(max_users=15), data=st.data())
-def check_order_and_repetition(case, data):
-    """The order of edges and their repetition change no metric."""
-    order = data.draw(st.permutations(range(len(case.truth))))
-    order += data.draw(st.lists(st.sampled_from(order), max_size=3))
-    shuffled = replace(
-        case,
-        truth=[case.truth[edge] for edge in order],
-        weights=None if case.weights is None else [case.weights[edge] for edge in order],
-        seen=data.draw(st.permutations(case.seen)) + case.seen[:2],
-    )
-    in_order = rank(case.score_matrix, case.task(), k=12)
-    in_disorder = rank(case.score_matrix, shuffled.task(), k=12)
-    for metric in metrics_of_ranks(5):
-        assert torch.equal(metric(in_order).nan_to_num(-1), metric(in_disorder).nan_to_num(-1))
-
-
-@settings(max_examples=40)
-@given(case=cases(max_users=15))
-def check_halves(case):
-    """Evaluating one half of the users and then the other gives the values of all."""
-    whole = rank(case.score_matrix, case.task(), k=12)
-    halves_of_users = [torch.arange(remainder, case.num_users, 2) for remainder in (0, 1)]
-    ranked_halves = [
-        (users, rank(case.score_matrix, case.task(users=users), k=12))
-        for users in halves_of_users
-        if any(case.truths[user] for user in users.tolist())
-    ]
-    for metric in metrics_of_ranks(5):
-        halves = torch.full_like(metric(whole), math.nan)
-        for users, ranked in ranked_halves:
-            half = metric(ranked)
-            halves[users] = half[users]
-            assert half.isnan().sum() >= case.num_users - users.numel()
-        if metric.is_pooled:
-            continue  # a ratio of sums is not the mean over two halves
-        assert torch.equal(halves.nan_to_num(-1), metric(whole).nan_to_num(-1))
