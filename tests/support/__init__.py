@@ -33,6 +33,7 @@
 
 - `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
+- `seeds`: runs either from the command line
 - `laws`: what holds for the values of every metric
 - `damage`: damage to files
 - `page_checks`: what a browser finds wrong with the page that it shows

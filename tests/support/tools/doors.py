@@ -10,7 +10,6 @@ import random
 import re
 import sys
 import tempfile
-import time
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -47,6 +46,7 @@ from tests.support.cases.worlds import (
     without_strangers,
 )
 from tests.support.references.libraries import CONVENTIONS, resolve
+from tests.support.tools.seeds import check_seeds
 
 #: The metrics of all ranks.
 OF_ALL = {*OF_ALL_RANKS, "partial_auc"}
@@ -581,21 +581,8 @@ def check(seed, folder, door=None):
 
 
 def main(first, last=None, door=None):
-    seeds = range(int(first), int(first) + 1 if last is None else int(last))
-    num_failed = num_measured = 0
-    start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        for seed in seeds:
-            try:
-                num_measured += check(seed, folder, door)
-            except DoorError as failure:
-                num_failed += 1
-                print(failure, flush=True)
-                if last is None:
-                    raise
-    seconds = time.process_time() - start
-    print(f"{len(seeds)} calls, {num_measured} to numbers, {num_failed} failed, {seconds:.0f} s")
-    return int(num_failed > 0)
+        return check_seeds(partial(check, folder=folder, door=door), first, last)
 
 
 if __name__ == "__main__":

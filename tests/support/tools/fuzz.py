@@ -8,10 +8,9 @@ python -m tests.support.tools.fuzz 0 900 cuda  # checks them on another device
 import contextlib
 import math
 import sys
-import time
-import traceback
 import warnings
 from dataclasses import replace
+from functools import partial
 from unittest.mock import patch
 
 import torch
@@ -24,6 +23,7 @@ from tests.support.machines.emulated_device import NAME as EMULATED
 from tests.support.machines.emulated_device import emulated_device
 from tests.support.references import oracle
 from tests.support.tools.fuzz_cases import draw_case
+from tests.support.tools.seeds import check_seeds
 
 #: Warnings that random cases may well give.
 EXPECTED_WARNINGS = (
@@ -164,7 +164,7 @@ def _same(name, got, wanted):
 
 
 def run(seed, device="cpu"):
-    """Checks the case of a seed on a device.
+    """Checks the case of a seed on a device, and returns whether it led to numbers.
 
     Raises:
         FuzzError: If anything differs from the oracle, or an error is raised that is not due.
@@ -175,23 +175,12 @@ def run(seed, device="cpu"):
     except Exception as error:
         message = f"seed {seed}: {type(error).__name__}: {error}\n{case}"
         raise FuzzError(message) from error
+    return case.error is None
 
 
 def main(first, last=None, device="cpu"):
-    seeds = range(int(first), int(first) + 1 if last is None else int(last))
-    failed = 0
-    start = time.process_time()
     with emulated_device() if device == EMULATED else contextlib.nullcontext():
-        for seed in seeds:
-            try:
-                run(seed, device)
-            except FuzzError as failure:
-                failed += 1
-                print(failure, flush=True)
-                if last is None:
-                    traceback.print_exception(failure.__cause__)
-    print(f"{len(seeds)} cases, {failed} failed, {time.process_time() - start:.0f} s")
-    return int(failed > 0)
+        return check_seeds(partial(run, device=device), first, last)
 
 
 if __name__ == "__main__":
