@@ -119,16 +119,25 @@ class Doors:
             return of_pairs(sorted(world.own, key=str))
         return world.shared and torch.tensor([self.column[item] for item in world.shared])
 
-    def frames(self):
+    def tables(self):
+        """What is relevant, what was seen and what is recommended, as data frames."""
         world = self.world
-        test = [(user, item, grade) for (user, item), grade in world.grade.items()]
-        train = pd.DataFrame(sorted(world.seen, key=str), columns=["user", "movieId"])
+        lists = [(u, x, place) for u, own in world.lists.items() for place, x in enumerate(own, 1)]
+        grades = [(*pair, grade) for pair, grade in world.grade.items()]
+        return {
+            "test": pd.DataFrame(grades, columns=["user", "movieId", "rating"]),
+            "train": pd.DataFrame(sorted(world.seen, key=str), columns=["user", "movieId"]),
+            "lists": pd.DataFrame(lists, columns=["userId", "item_id", "rank"]),
+        }
+
+    def frames(self):
+        tables = self.tables()
         return RankingTask.from_frames(
-            train=train if world.seen else None,
-            test=pd.DataFrame(test, columns=["user", "movieId", "rating"])[::-1],
+            train=tables["train"] if self.world.seen else None,
+            test=tables["test"][::-1],
             rating="rating",
-            users=world.users,
-            items=world.items,
+            users=self.world.users,
+            items=self.world.items,
             **self.how,
         )
 
@@ -286,15 +295,10 @@ class Doors:
         return evaluate(self.plain_lists(), self.frames(), self.names, **options)
 
     def list_frame(self, **options):
-        rows = [
-            (user, item, place)
-            for user, own in (self.plain_lists() or {}).items()
-            for place, item in enumerate(own, 1)
-        ]
-        frame = pd.DataFrame(rows, columns=["userId", "item_id", "rank"])
-        if not rows:
+        frame = self.tables()["lists"]
+        if self.plain_lists() is None:
             return None
-        if len(rows) % 2:
+        if len(frame) % 2:
             frame["score"] = -frame.pop("rank")
         return evaluate(frame[::-1], self.frames(), self.names, **options)
 
@@ -355,16 +359,6 @@ class Doors:
         lists = [own for user, own in self.world.lists.items() if user in known]
         if all(self.column.keys().isdisjoint(own) for own in lists):
             return None
-        tables = {
-            "test": [(*pair, grade) for pair, grade in self.world.grade.items()],
-            "train": sorted(self.world.seen, key=str),
-            "lists": [
-                (user, item, place)
-                for user, own in self.world.lists.items()
-                for place, item in enumerate(own, 1)
-            ],
-        }
-        columns = {"test": ["user", "item", "rating"], "train": ["user", "item"]}
         suffix = ["csv", "tsv", "parquet", "jsonl"][self.draw.randrange(4)]
         line = ["evaluate", "--quiet", "--json", "--metrics", *self.names]
         line += ["--convention", convention, "--empty-target-action", empty_target_action]
@@ -372,9 +366,8 @@ class Doors:
         if self.world.threshold is not None:
             line += ["--threshold", str(self.world.threshold)]
         line += [] if self.world.exclude_seen else ["--include-seen"]
-        for name, rows in tables.items():
-            if rows:
-                frame = pd.DataFrame(rows, columns=columns.get(name, ["user", "item", "rank"]))
+        for name, frame in self.tables().items():
+            if len(frame):
                 path = self.folder / f"{name}.{suffix}"
                 WRITERS[suffix](frame, path)
                 line += [f"--{name}", str(path)]
