@@ -13,7 +13,6 @@ import pickle
 import re
 import subprocess
 import sys
-import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -331,21 +330,16 @@ def test_on_any_device_also_without_double_precision(name, device, has_double, d
 
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_in_the_default_dtype_and_nobody_has_a_value(name):
-    metric = make(name)
-    for batch in (
-        None,
-        [part[..., :0] if part is TRUTH else part[:0] for part in BATCH[name in CURVES]],
-    ):
-        if batch is not None:
-            metric.update(*batch)
+    metric, batch = make(name), BATCH[name in CURVES]
+    for parts in ([part[..., :0] if part is TRUTH else part[:0] for part in batch], batch):
         if name in CURVES:
             with pytest.raises(ValueError, match=r"'update' .* with pairs .* \(got none\)"):
                 metric.compute()
         else:  # of no users, no items are covered; all else has no value
-            assert metric.compute().nan_to_num(0) == 0
-            assert metric.compute().isnan() == (name != "Coverage")
-            assert metric.compute().shape == ()
-    metric.update(*BATCH[name in CURVES])
+            value = metric.compute()
+            assert (value.shape, value.nan_to_num(0)) == ((), 0)
+            assert value.isnan() == (name != "Coverage")
+        metric.update(*parts)
     assert as_tuple(metric.compute())[0].dtype == torch.float32
 
 
@@ -427,22 +421,19 @@ class TestCollections:
         """A collection takes metrics for one that start alike, as all do that miss everything."""
         made = {name: make(name) for name in NAMES} | {f"{x}@1": make(x, k=1) for x in OF_LISTS}
         made |= {"neg": make("Recall", empty_target_action="neg")}
-        made |= {"binary": make("NDCG", gain="binary")}
         made |= {"ignoring": make("PrecisionRecallCurve", ignore_index=0)}
-        collection = torchmetrics.MetricCollection(copy.deepcopy(made), prefix="val/")
+        collection = torchmetrics.MetricCollection(copy.deepcopy(made))
         preds, target, indexes = PAIRS
         for lists, relevant in ((-torch.ones_like(LISTS), target**0), (LISTS, target)):
             batch = {"pred_index_mat": lists, "edge_label_index": TRUTH}
             batch |= {"preds": preds, "target": relevant, "indexes": indexes}
-            collection.update(**batch)
-            for metric in made.values():
-                names = batch.keys() & inspect.signature(metric.update).parameters
-                metric.update(**{key: batch[key] for key in names})
+            for each in (collection, *made.values()):
+                names = batch.keys() & inspect.signature(each.update).parameters
+                each.update(**(batch if each is collection else {x: batch[x] for x in names}))
         values = collection.compute()
         for name, metric in made.items():
-            assert_equal(values[f"val/{name}"], metric.compute())
-        groups = collection.compute_groups.values()
-        assert [*CURVES] in [sorted(x) for x in groups]
+            assert_equal(values[name], metric.compute())
+        assert [*CURVES] in [sorted(x) for x in collection.compute_groups.values()]
 
     @needs_collection
     def test_those_of_pyg_take_all_of_them(self):
@@ -488,22 +479,18 @@ class TestMemory:
     ],
     ids=repr,
 )
+@pytest.mark.filterwarnings("error")
 def test_a_metric_warns_once_of_short_lists_whatever_happens_to_it(metric, enough, needed):
-    batch = random_batches(0)[1]
-    lists, truth, _ = batch.values()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        metric.update(lists[:, :enough], truth)
-        metric.update(LISTS[:0], TRUTH[:, :0])
+    lists, truth, _ = random_batches(0)[1].values()
+    metric.update(lists[:, :enough], truth)
+    metric.update(LISTS[:0], TRUTH[:, :0])
     message = f"lists of {enough - 1} items, but {needed} are needed"
     with pytest.warns(UserWarning, match=message) as warned:
         metric.update(lists[:, : enough - 1], truth)
     assert [each.filename for each in warned] == [__file__]
     metric.reset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        metric.update(lists[:, : enough - 1], truth)
-        copy.deepcopy(metric).update(lists[:, : enough - 1], truth)
+    for same in (metric, copy.deepcopy(metric)):
+        same.update(lists[:, : enough - 1], truth)
 
 
 #: What is called with the module of classes and an NDCG, and what is wrong about it.
