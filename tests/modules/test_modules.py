@@ -13,6 +13,7 @@ import pickle
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -479,18 +480,19 @@ class TestMemory:
     ],
     ids=repr,
 )
-@pytest.mark.filterwarnings("error")
 def test_a_metric_warns_once_of_short_lists_whatever_happens_to_it(metric, enough, needed):
     lists, truth, _ = random_batches(0)[1].values()
-    metric.update(lists[:, :enough], truth)
-    metric.update(LISTS[:0], TRUTH[:, :0])
-    message = f"lists of {enough - 1} items, but {needed} are needed"
-    with pytest.warns(UserWarning, match=message) as warned:
-        metric.update(lists[:, : enough - 1], truth)
-    assert [each.filename for each in warned] == [__file__]
-    metric.reset()
-    for same in (metric, copy.deepcopy(metric)):
-        same.update(lists[:, : enough - 1], truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric.update(lists[:, :enough], truth)
+        metric.update(LISTS[:0], TRUTH[:, :0])
+        message = f"lists of {enough - 1} items, but {needed} are needed"
+        with pytest.warns(UserWarning, match=message) as warned:
+            metric.update(lists[:, : enough - 1], truth)
+        assert [each.filename for each in warned] == [__file__]
+        metric.reset()
+        for same in (metric, copy.deepcopy(metric)):
+            same.update(lists[:, : enough - 1], truth)
 
 
 #: What is called with the module of classes and an NDCG, and what is wrong about it.
