@@ -3,14 +3,12 @@
 import pytest
 import torch
 
-from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric
 from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges, sources
 from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import queries, task
-from tests.support.cases import worlds
 from tests.support.tools import doors
 
 #: Within how many calls of a door each defect has to be found.
@@ -21,13 +19,6 @@ MAX_CALLS = 400
 @pytest.mark.parametrize("door", doors.DOORS)
 def test_every_door_leads_to_the_same_numbers(door, tmp_path):
     assert sum(doors.check(seed, tmp_path, door) for seed in range(40)) > 3
-
-
-def test_all_metrics_of_ranks_are_drawn_with_all_of_their_arguments():
-    drawn = {name: {*arguments} for name, arguments in worlds.METRICS.items()}
-    definitions = map(metrics.definition, metrics.names())
-    wanted = {x.name: {*x.parameters} - {"k", "ideal_k"} for x in definitions if not x.needs}
-    assert drawn == wanted
 
 
 @pytest.mark.slow

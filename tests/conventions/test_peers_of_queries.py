@@ -1,11 +1,8 @@
 """Conventions for queries that are no users, against the real libraries on the same scores.
 
 Most scores are tied. Where a library has single precision, its own ranks are compared, and means
-of them in double precision, to 1e-9. What cannot be installed is written out from its formula.
+of them in double precision, to 1e-9.
 """
-
-import heapq
-import math
 
 import numpy as np
 import pytest
@@ -277,43 +274,3 @@ class TestMIND:
         for name in self.names[1:]:
             low, high = ours.tie_range(name)
             assert low < np.mean(theirs[name]) < high
-
-
-class TestNCF:
-    """From its formula: a dictionary of scores, in which the relevant item comes last."""
-
-    K, num_users, num_items = 10, 400, 500
-
-    @pytest.fixture
-    def case(self):
-        generator = torch.Generator().manual_seed(0)
-        liked = torch.randint(self.num_items, (self.num_users,), generator=generator)
-        drawn = torch.randint(self.num_items - 1, (self.num_users, 99), generator=generator)
-        drawn += drawn >= liked[:, None]
-        return liked, drawn.tolist(), draw(self.num_users, self.num_items)
-
-    def formula(self, liked, drawn, scores):
-        hits, gains = [], []
-        for user, item in enumerate(liked.tolist()):
-            score = {other: float(scores[user, other]) for other in drawn[user]}
-            score[item] = float(scores[user, item])
-            top = heapq.nlargest(self.K, score, key=score.get)
-            hits.append(float(item in top))
-            gains.append(math.log(2) / math.log(top.index(item) + 2) if item in top else 0.0)
-        return {f"hit_rate@{self.K}": hits, f"ndcg@{self.K}": gains}
-
-    def test_every_user(self, case):
-        liked, drawn, scores = case
-        theirs = self.formula(*case)
-        user = torch.arange(self.num_users)
-        truth = torch.stack([user, liked])
-        others = torch.stack([user.repeat_interleave(99), torch.tensor(drawn).flatten()])
-        sizes = {"num_users": self.num_users, "num_items": self.num_items}
-        task = RankingTask(truth, candidates=torch.cat([truth, others], dim=1), **sizes)
-        assert int(task.num_candidates.min()) < 100
-        ours = evaluate(scores, task, list(theirs), convention="ncf")
-        best = evaluate(scores, task, "hit_rate@10", convention="ncf", ties="best")
-        assert best["hit_rate@10"] > ours["hit_rate@10"]
-        for name, values in theirs.items():
-            assert ours.per_user[name].tolist() == pytest.approx(values, rel=1e-9)
-            assert ours[name] == pytest.approx(np.mean(values), rel=1e-9)

@@ -38,18 +38,15 @@ from pyg_recmetrics import (
 from pyg_recmetrics.command.main import main as command
 from tests.support.cases.recommender_forms import PlainModel
 from tests.support.cases.worlds import (
-    OF_ALL_RANKS,
     draw_metrics,
     draw_triples,
     draw_world,
+    needs_all_ranks,
     spelling,
     without_strangers,
 )
 from tests.support.references.libraries import CONVENTIONS, resolve
 from tests.support.tools.seeds import check_seeds
-
-#: The metrics of all ranks.
-OF_ALL = {*OF_ALL_RANKS, "partial_auc"}
 
 #: The metrics whose values have no bound.
 UNBOUNDED = {"dcg", "mean_rank", "median_rank", "adjusted_mean_rank", "adjusted_mean_rank_index"}
@@ -180,7 +177,7 @@ class Doors:
         scores = self.scores
         if self.draw.random() < 0.5:
             scores = scores, torch.eye(len(self.world.items))
-        depths = [k for name, k, _ in self.resolved if name not in OF_ALL]
+        depths = [k for name, k, _ in self.resolved if not needs_all_ranks(name)]
         is_full = None in depths or len(depths) < len(self.metrics)
         depth = {"full": True} if is_full else {"k": max(depths)}
         fitting = ["auto", "dense", *(["count"] if is_full else ["search", "direct"])]
@@ -476,7 +473,8 @@ class Call:
             "users without truth": self.action == "error"
             and self.per != "edge"
             and not all(truth.values()),
-            "ranks of what is missed": is_missed and any(name in OF_ALL for name, _, _ in metrics),
+            "ranks of what is missed": is_missed
+            and any(needs_all_ranks(name) for name, _, _ in metrics),
             "grades": any(
                 name == "err" and max(grades, default=0) > args.get("max_grade", 4)
                 for name, _, args in metrics
