@@ -25,15 +25,9 @@ class TestEvaluate:
             ("standard", None, 1),
             ("ranx", None, 4 / 5),
             ("ranx", "skip", 1),
-            ("standard", "neg", 4 / 5),
         ):
-            result = evaluate(
-                score,
-                task_of_mixed_users(),
-                "recall@2",
-                convention=convention,
-                empty_target_action=action,
-            )
+            options = {"convention": convention, "empty_target_action": action}
+            result = evaluate(score, task_of_mixed_users(), "recall@2", **options)
             expected = evaluate(score, task_of_mixed_users(), "recall@2")["recall@2"] * factor
             assert result["recall@2"] == pytest.approx(expected)
 
@@ -53,13 +47,11 @@ class TestEvaluate:
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=40)
         scores = torch.ones(40)
         scores[39] = 0.0
-        results = [
-            evaluate(scores, task, "mrr@40", convention="recometrics", seed=seed)
-            for seed in (1, 2, 1)
-        ]
+        options = {"metrics": "mrr@40", "convention": "recometrics"}
+        results = [evaluate(scores, task, seed=seed, **options) for seed in (1, 2, 1)]
         assert results[0]["mrr@40"] == results[2]["mrr@40"] != results[1]["mrr@40"]
         assert "equal scores rank in random order" in results[0].recipe()
-        by_id = evaluate(scores, task, "mrr@40", convention="recometrics", ties="worst")
+        by_id = evaluate(scores, task, ties="worst", **options)
         assert by_id["mrr@40"] == 1 / 39
 
     @pytest.mark.parametrize(
