@@ -91,20 +91,6 @@ def test_bounds_hold_at_any_time(request, source, name, margin):
     assert wrong >= 5 or source != "on_gowalla"
 
 
-def test_an_interval_of_normal_quantiles_does_not_hold_if_it_is_looked_at_often(on_gowalla):
-    """This is what a page says: 47% are wrong at some time if one looks after every 512 users."""
-    values = on_gowalla["ndcg@20"]
-    number = torch.arange(1, values.numel() + 1)
-    num_wrong = 0
-    for order in orders_of(values.numel(), 300):
-        mean = values[order].cumsum(0) / number
-        variance = values[order].square().cumsum(0) / number - mean.square()
-        error = 1.96 * (variance / number * (1 - number / values.numel())).clamp(min=0).sqrt()
-        is_wrong = (mean - values.mean()).abs() > error + 1e-9
-        num_wrong += bool(is_wrong[511:-1:512].any())
-    assert num_wrong / 300 == pytest.approx(0.47, abs=0.09)
-
-
 @pytest.mark.parametrize(
     ("name", "margin"),
     [("ndcg@20", 0.01), ("ndcg@20", 0.005), ("recall@1", 0.005), ("hit_rate@20", 0.02)],

@@ -320,32 +320,26 @@ def by_itself():
 
 
 def synchronised():
-    """A metric that the last process has not updated."""
-    metric = modules.Recall(k=1)
-    me = dist.get_rank()
+    """What metric classes say of all processes together."""
+    me, first_items = dist.get_rank(), torch.zeros(2, 1, dtype=torch.long)
+    recall = modules.Recall(k=1)  # which the last process has not updated
     if me < dist.get_world_size() - 1:
-        metric.update(torch.arange(me + 1).unsqueeze(1), torch.zeros(2, 1, dtype=torch.long))
+        recall.update(torch.arange(me + 1).unsqueeze(1), first_items)
+    classes = (modules.Coverage, modules.Gini, modules.Entropy, modules.Personalization)
+    of_lists = [cls(k=2, catalogue=Catalogue(NUM_ITEMS)) for cls in classes]
+    for metric in of_lists:
+        metric.update(lists_of(me), first_items)
+    # One keeps few pairs, and one keeps all.
+    curves = [modules.PrecisionRecallCurve(max_k=3), modules.PrecisionRecallCurve()]
+    for metric in curves:
+        metric.update(*pairs_of(me))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*was called before the ``update``")
-        return metric.compute(), metric.get("count")
-
-
-def synchronised_over_all():
-    """Metrics that have one value for the users of all processes together."""
-    catalogue = Catalogue(NUM_ITEMS)
-    classes = (modules.Coverage, modules.Gini, modules.Entropy, modules.Personalization)
-    made = [cls(k=2, catalogue=catalogue) for cls in classes]
-    for metric in made:
-        metric.update(lists_of(dist.get_rank()), torch.zeros(2, 1, dtype=torch.long))
-    return [metric.compute() for metric in made]
-
-
-def synchronised_curves():
-    """Curves of the pairs of all processes together, of which one keeps few and one keeps all."""
-    made = [modules.PrecisionRecallCurve(max_k=3), modules.PrecisionRecallCurve()]
-    for metric in made:
-        metric.update(*pairs_of(dist.get_rank()))
-    return [metric.compute() for metric in made]
+        return {
+            "synchronised": (recall.compute(), recall.get("count")),
+            "synchronised over all": [metric.compute() for metric in of_lists],
+            "synchronised curves": [metric.compute() for metric in curves],
+        }
 
 
 def pairs_of(process):
@@ -381,9 +375,7 @@ def work(process, num_processes, folder):
     )
     seen = {"results": results(), "failures": failures(), "alone": by_itself()}
     if modules.NDCG.__mro__[-2] is not torch.nn.Module:
-        seen["synchronised"] = synchronised()
-        seen["synchronised over all"] = synchronised_over_all()
-        seen["synchronised curves"] = synchronised_curves()
+        seen |= synchronised()
     torch.save(seen, folder / f"{process}.pt")
     dist.barrier()
     torch.save(killed(), folder / f"{process}.killed.pt")
