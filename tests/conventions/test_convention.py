@@ -96,7 +96,6 @@ def mine(**fields):
         "source": "a paper",
         "metrics": {"map": {"normalizer": "k"}, "mrr": {}},
         "without_cut_off": ("mrr",),
-        "other_names": {"hit_rate": "recall"},
         "empty_target_action": "pos",
         "population": conventions.Population(2, 3, False, False, "undefined"),
         "ties": "mean",
@@ -136,10 +135,8 @@ def test_names_may_be_spelled_in_other_ways():
         "a paper",
         {"NDCG": {"gain": "binary"}, "RR": {}},
         without_cut_off=["rr"],
-        other_names={"R-Precision": "P"},
     )
     assert convention.metrics == {"ndcg": {"gain": "binary"}, "mrr": {}}
-    assert convention.other_names == {"r_precision": "precision"}
     assert str(convention.resolve("Recip-Rank@3")) == "mrr"
     assert str(convention.resolve("ndcg(gain=linear)@3")) == "ndcg(gain=linear)@3"
 

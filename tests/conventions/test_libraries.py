@@ -59,7 +59,6 @@ class TestEvaluate:
         [
             ("trec", "recall@5", r"one of \['standard', .*\] \(got 'trec'\)"),
             ("implicit", "recall@5", r"metrics of the convention 'implicit', .*got 'recall@5'"),
-            ("rectools", "r_precision", "what it calls 'r_precision' is 'truncated_precision'"),
         ],
     )
     def test_what_is_not_offered_is_named(self, convention, metric, message):
