@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from torch_geometric.data import Data
 
 from pyg_recmetrics import (
     Catalogue,
@@ -170,14 +169,6 @@ class TestEvaluate:
         assert width(["roc_auc", "coverage@1", "tail_share(head=50)@2"]) == 2
         assert width(["recall@3", "coverage@2"], keep_items=True) == 3
         assert width("coverage@20") == 4
-
-    def test_what_was_seen_but_not_left_out_is_popular_too(self):
-        shift = torch.tensor([[0], [4]])
-        data = Data(edge_index=self.seen + shift, edge_label_index=self.truth + shift, num_nodes=8)
-        task = RankingTask.from_data(data, num_users=4, exclude_seen=False)
-        assert task.catalogue.popularity.tolist() == [3, 1, 0, 0]
-        result = evaluate(self.scores, task, "popularity@1")
-        assert result.per_user["popularity@1"].tolist() == [3, 0, 1, 0]
 
 
 @pytest.mark.parametrize("scale", [1e160, 1e-160, 1e300, 5e-324])

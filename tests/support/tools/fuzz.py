@@ -15,10 +15,7 @@ from unittest.mock import patch
 
 import torch
 
-from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.scores import BoundedFactors, inner_product_matrix
 from pyg_recmetrics.ranked_edges import evaluated_mask, has_constant_scores
-from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 from tests.support.machines.emulated_device import NAME as EMULATED
 from tests.support.machines.emulated_device import emulated_device
 from tests.support.references import oracle
@@ -50,7 +47,6 @@ def check_case(case):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=EXPECTED_WARNINGS)
         if case.error is None:
-            check_scores(case.given)
             check_ranked(case, case.compute())
         else:
             _check_error(case.compute, case.error)
@@ -68,18 +64,6 @@ def _check_error(function, start):
     else:
         message = "no error"
     assert message.startswith(start), f"{message!r} instead of {start!r}"
-
-
-def check_scores(given):
-    """Compares the scores of embeddings bit by bit."""
-    if isinstance(given.recommender, tuple | list):
-        user, item, *bias = given.recommender
-        recommender = EmbeddingRecommender(user, item, bias[0] if bias else None, user.device)
-        users = recommender.users(torch.arange(len(user)))
-        every = BoundedFactors(recommender.items.double(slice(None)))
-        found = inner_product_matrix(users, every, Scratch(users.device)).tolist()
-        for number, wanted in enumerate(given.scores):
-            _same(f"scores of user {number}", found[number], wanted)
 
 
 def check_ranked(case, ranked):
