@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric
-from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges, sources
+from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import queries, task
-from tests.support.cases import worlds
 from tests.support.tools import doors
 
 #: Within how many calls of a door each defect has to be found.
@@ -20,13 +19,6 @@ MAX_CALLS = 400
 @pytest.mark.parametrize("door", doors.DOORS)
 def test_every_door_leads_to_the_same_numbers(door, tmp_path):
     assert sum(doors.check(seed, tmp_path, door) for seed in range(40)) > 3
-
-
-def test_all_metrics_of_ranks_are_drawn_with_all_of_their_arguments():
-    drawn = {name: {*arguments} for name, arguments in worlds.METRICS.items()}
-    definitions = map(metrics.definition, metrics.names())
-    wanted = {x.name: {*x.parameters} - {"k", "ideal_k"} for x in definitions if not x.needs}
-    assert drawn == wanted
 
 
 @pytest.mark.slow
@@ -60,6 +52,16 @@ DEFECTS = {
     "a list begins at place two": (
         *("list_topk", RankedEdges, "hits"),
         lambda hits: lambda self, k: hits(self, k - 1),
+    ),
+    "repeated items stay in lists": (
+        *("list_matrix", recommenders, "without_repeats"),
+        lambda _: lambda lists: lists,
+    ),
+    "ties of pairs are those of their neighbours": (
+        *("score_pairs_of_others", sources, "ranks_within_rows"),
+        lambda ranks: (
+            lambda *pairs: ranks(*pairs)._replace(num_tied=ranks(*pairs).num_tied.roll(1))
+        ),
     ),
     "users without truth do not count": (
         *("score_margin", result, "fill_without_truth"),

@@ -31,8 +31,9 @@
 
 :mod:`tests.support.tools`: what checks, runs, reads and writes
 
-- `fuzz`, `fuzz_cases`, `fuzz_files`: random rankings of every kind, compared with the oracle
+- `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
+- `seeds`: runs either from the command line
 - `laws`: what holds for the values of every metric
 - `everything`: all that a result says, to compare results to the last bit
 - `damage`: damage to files
