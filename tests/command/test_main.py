@@ -74,8 +74,8 @@ def test_the_version_is_that_of_the_package(run):
         ("", "the following arguments are required: COMMAND"),
         ("evaluat", "invalid choice: 'evaluat'"),
         ("evaluate", "the following arguments are required: --test"),
-        ("evaluate --test a", "one of --lists, --scores, or --users and --items"),
-        ("evaluate --test a --lists b --scores c", "one of --lists, --scores, or"),
+        ("evaluate --test a", "needs --lists, or --users and --items"),
+        ("evaluate --test a --lists b --users c --items d", "needs --lists, or --users"),
         ("evaluate --test a --users b", "--users and --items need each other"),
         ("gate a --baseline b --metric ndcg@2", "either --margin or --equivalence"),
         ("split a", "invalid choice: 'split'"),
@@ -88,7 +88,7 @@ def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
 
 
 def test_a_process_evaluates_and_says_nothing_but_the_result(files):
-    line = "evaluate --test test.csv --train train.csv --users u.npy --items i.npy"
+    line = "evaluate --test test.csv --train train.csv --users u.csv --items i.csv"
     done = start(f"{line} --metrics recall@5")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("metric")
@@ -97,14 +97,14 @@ def test_a_process_evaluates_and_says_nothing_but_the_result(files):
 
 
 def test_a_process_that_fails_has_no_traceback(files):
-    done = start("evaluate --test none.csv --users u.npy --items i.npy")
+    done = start("evaluate --test none.csv --users u.csv --items i.csv")
     assert (done.returncode, done.stdout) == (notes.WRONG, "")
     assert done.stderr == "pyg-recmetrics: error: none.csv: No such file or directory\n"
 
 
 def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
     monkeypatch.setattr("pyg_recmetrics.command.notes.is_terminal", lambda: True)
-    _, out, err = run("evaluate -q --test test.csv --users u.npy --items i.npy --json")
+    _, out, err = run("evaluate -q --test test.csv --users u.csv --items i.csv --json")
     assert "%|" in err
     assert out.startswith("{")
 
@@ -114,7 +114,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
         "import os, sys; from pyg_recmetrics.command import main; "
         "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
     )
-    done = start("evaluate -q --test test.csv --users u.npy --items i.npy", code)
+    done = start("evaluate -q --test test.csv --users u.csv --items i.csv", code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -151,7 +151,7 @@ def test_without_pandas_the_error_says_what_to_install(files):
         "import sys; sys.modules['pandas'] = None; "
         "from pyg_recmetrics.command import main; sys.exit(main())"
     )
-    done = start("evaluate --test test.csv --scores s.npy", code)
+    done = start("evaluate --test test.csv --lists test.csv", code)
     assert (done.returncode, done.stdout) == (notes.WRONG, "")
     needs = "'evaluate' needs pandas and pyarrow: pip install pandas pyarrow"
     assert done.stderr == f"pyg-recmetrics: error: {needs}\n"

@@ -3,13 +3,12 @@
 import gzip
 import io
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.command.reading import read_array, read_table
+from pyg_recmetrics.command.reading import read_table
 from pyg_recmetrics.task.data_frames import find_column, number_texts
 
 pa = pytest.importorskip("pyarrow")
@@ -297,30 +296,3 @@ def test_ids_are_integers_if_all_are_written_so(written, ids):
     found, (numbers,) = number_texts([pd.Series(written, dtype=object)])
     assert found == ids
     assert [str(found[number]) for number in numbers] == written
-
-
-USERS = np.arange(6.0).reshape(3, 2)
-
-
-def test_an_array_stays_in_its_file(folder):
-    np.save("users.npy", USERS)
-    found = read_array("users.npy")
-    assert np.array_equal(found, USERS)
-    assert isinstance(found, np.memmap)
-
-
-@pytest.mark.parametrize(
-    ("saved", "message"),
-    [
-        (np.array([{}], dtype=object), "Array can't be memory-mapped"),
-        (np.array([1j]), r"needs to hold numbers \(got complex128\)"),
-        (b"user,item", "contains pickled"),
-    ],
-)
-def test_what_is_no_array_is_told(folder, saved, message):
-    if isinstance(saved, bytes):
-        (folder / "bad.npy").write_bytes(saved)
-    else:
-        np.save("bad.npy", saved)
-    with pytest.raises(ValueError, match=f"^bad.npy: .*{message}"):
-        read_array("bad.npy")
