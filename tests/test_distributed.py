@@ -255,25 +255,6 @@ class TestNamingUsers:
         ):
             raise OldError("no item")
 
-    def test_and_what_has_no_message_is_left_alone(self):
-        class OldError(Exception):
-            add_note = None
-
-        with pytest.raises(OldError) as raised, name_users_in_errors(torch.tensor([4])):
-            raise OldError(7)
-        assert raised.value.args == (7,)
-
-    def test_errors_of_functions_and_models(self):
-        task = processes.small_task()
-
-        def broken(users):
-            raise MemoryError("too much")
-
-        with pytest.raises(MemoryError, match="too much") as raised:
-            rank(broken, task, batch_size=3)
-        noted = " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
-        assert "(while 3 users were ranked: " in noted
-
 
 def test_an_interrupt_leaves_a_model_as_it_was():
     class Interrupted(torch.nn.Module):

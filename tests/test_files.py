@@ -84,23 +84,6 @@ def test_what_is_interrupted_leaves_the_old_file_and_no_other(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_a_process_that_is_killed_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    script = f"""
-import os, signal, sys
-sys.path[:0] = {sys.path!r}
-from pyg_recmetrics.files import replacing
-with replacing({str(path)!r}) as file:
-    file.write(b"half of it")
-    file.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    subprocess.run([sys.executable, "-c", script], check=False)
-    assert len(os.listdir(tmp_path)) == 2  # it could not clean up
-    assert path.read_bytes() == b"old"
-
-
 def test_the_mode_of_a_file_is_kept(tmp_path):
     path = tmp_path / "file"
     write(path)

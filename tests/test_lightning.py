@@ -85,12 +85,6 @@ class TestLightning:
             logged = trainer.callback_metrics[name.replace("@", "_")]
             assert float(logged) == pytest.approx(mean)
 
-    def test_callbacks_can_monitor_it(self, pl):
-        evaluator = Evaluator(TASK, ["mrr@4", "ndcg(gain=exponential)@2"], edge_index=EDGES)
-        stopping = pl.callbacks.EarlyStopping("ndcg_gain_exponential_2", mode="max", patience=2)
-        self.fit(self.trainer(pl, [stopping], max_epochs=50), self.module(pl, evaluator))
-        assert len(evaluator.history) == 4
-
     def test_metric_classes_are_logged_over_mini_batches(self, pl):
         trainer = self.trainer(pl, [], max_epochs=2)
         self.fit(trainer, self.module(pl, Evaluator(TASK, "mrr@4", edge_index=EDGES)))

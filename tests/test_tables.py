@@ -86,17 +86,6 @@ class TestTable:
             "}",
         ]
 
-    def test_latex_without_notes_is_only_a_tabular(self):
-        latex = Table(["a", "b", "c"], [], num_left=2).to_latex()
-        assert latex.splitlines() == [
-            r"\begin{tabular}{@{}llr@{}}",
-            r"\toprule",
-            r"a & b & c \\",
-            r"\midrule",
-            r"\bottomrule",
-            r"\end{tabular}",
-        ]
-
     @pytest.mark.parametrize(("text", "spelled"), SPELLED.items())
     def test_latex_spells(self, text, spelled):
         assert Table([text], []).to_latex().splitlines()[2] == rf"{spelled} \\"
@@ -130,20 +119,6 @@ class TestTable:
         assert max(map(len, text.splitlines())) <= 100
         assert " ".join(text.split()[3:]) == note
         assert note in Table(["x"], [["1"]], (note,)).to_markdown()
-
-    @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-    def test_latex_is_typeset(self, tmp_path):
-        spelled = [text for text in SPELLED if "中" not in text]
-        note = "*: a note that is far longer than all that stands above it, and so is wrapped"
-        tables = [
-            Table(["[]", "*"], zip(spelled, reversed(spelled), strict=True), (note, *spelled)),
-            Table(["", "[%]"], [["[x]", "-"], ["", ""], ["*", "[2]"]], ("[1cm]",)),
-            Table(["a"], []),
-        ]
-        floats = [rf"\begin{{table}}{each.to_latex()}\end{{table}}" for each in tables]
-        log = typeset("\n".join(floats), tmp_path)
-        assert "Missing character" not in log
-        assert "Overfull" not in log
 
     @given(st.lists(st.tuples(texts, texts), max_size=3))
     def test_html_holds_any_text(self, rows):
