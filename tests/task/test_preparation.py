@@ -66,10 +66,3 @@ def test_truth_that_can_be_retrieved_is_kept_with_its_weights(truth, excluded, c
     left = missed if missing == "count" else wanted
     assert kept.tolist() == edges[:, left].tolist()
     assert weight_of_kept.tolist() == weight[left].tolist()
-
-
-def test_a_threshold_is_read_in_the_precision_of_the_weights():
-    ratings = torch.tensor([4.1, 3.0])
-    assert preparation.read_threshold(4.1, ratings) == float(ratings[0]) != 4.1
-    assert preparation.read_threshold(4.1, ratings.long()) == 4.1
-    assert preparation.read_threshold(None, ratings) is None
