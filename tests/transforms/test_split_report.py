@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.transforms import RandomLinkSplit
 
-from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics import evaluate
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
 from tests.support.cases.graphs import (
     FORMS,
@@ -122,15 +122,6 @@ class TestCheckSplit:
         assert re.sub(r"\s+", " ", str(report)).endswith("; ".join(report.findings())[-40:])
         assert all(finding.endswith(": a leak") for finding in report.findings())
 
-    def test_it_is_a_data_frame(self):
-        report = check_split(*LeaveLastOut()(interactions()))
-        frame = report.to_pandas()
-        assert list(frame.columns) == ["train", "val", "test"]
-        assert set(frame.index) == set(vars(report.train))
-        assert frame.loc["num_truth", "test"] == report.test.num_truth
-        assert frame.loc["num_leaks", "train"] is None
-        assert frame.loc["user_degree", "val"] == report.val.user_degree
-
     def test_repeated_edges_are_counted_but_not_reverse_ones(self):
         graph = Graph(2, 3, [(0, 0), (0, 0), (0, 1), (0, 2), (1, 1)], [1, 2, 3, 4, 5])
         for form in FORMS:
@@ -169,10 +160,6 @@ class TestCheckSplit:
             "3",
             str(num_leaks - 3),
         ]
-
-    def test_who_evaluates_on_training_edges_is_not_warned(self):
-        train, *_ = LeaveLastOut()(interactions())
-        assert RankingTask.from_data(train, exclude_seen=False).truth.size(1) > 0
 
 
 def checked(part, graph):
