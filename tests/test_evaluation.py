@@ -77,20 +77,6 @@ class TestEvaluate:
         )
         assert evaluate(model, homogeneous, num_users=50).to_dict() == result.to_dict()
 
-    def test_other_edges_and_weights_can_be_propagated_over(self):
-        edge_index = torch.tensor([[0, 4, 1, 5], [4, 0, 5, 1]])
-        weight = torch.tensor([1.0, 1.0, 0.1, 0.1])
-        model = LightGCN(7, embedding_dim=8, num_layers=2, normalize=False)
-        embedding = model.get_embedding(edge_index, weight).detach()
-        wanted = evaluate((embedding[:4], embedding[4:]), self.task).to_dict()
-        matrix = scipy.sparse.coo_array((weight.numpy(), edge_index.numpy()), shape=(7, 7))
-        assert evaluate(model, self.task, edge_index=matrix).to_dict() == wanted
-        data = Data(edge_index=edge_index, edge_weight=weight, num_nodes=7)
-        data.edge_label_index = self.task.truth + torch.tensor([[0], [4]])
-        asked = evaluate(model, data, num_users=4, exclude_seen=False)
-        wanted = evaluate((embedding[:4], embedding[4:]), asked.task)
-        assert asked.to_dict() == wanted.to_dict()
-
     @pytest.mark.parametrize(
         ("action", "mean"), [("skip", 1 / 2), ("neg", 1 / 4), ("pos", 3 / 4), ("error", None)]
     )

@@ -15,7 +15,6 @@ from pyg_recmetrics import (
     Runs,
     compare,
     conventions,
-    datasets,
     evaluate,
     rank,
 )
@@ -130,10 +129,6 @@ class TestMeans:
             result.bounds("dcg@5")
         assert "±" not in str(result).split("recall")[0].splitlines()[-1]
 
-    def test_a_metric_has_one_margin(self):
-        with pytest.raises(ValueError, match=r"'margin' needs to name each metric once"):
-            evaluate(SCORES, TASK, METRICS, margin={"ndcg@5": 0.02, "NDCG@5": 0.05})
-
     def test_samples_without_users_in_common_are_not_compared(self):
         samples = {
             f"seed {seed}": evaluate(
@@ -234,15 +229,6 @@ class TestUsersWithoutTruth:
         assert result.sampling.num_counted == {"mrr": 3000, "recall@9": 0}
         assert math.isnan(result["recall@9"])
 
-    def test_they_narrow_the_bounds_if_they_count_as_zero(self):
-        sizes = [
-            evaluate(
-                SCORES, self.task, METRICS, margin=0.02, empty_target_action=action
-            ).sampling.num_ranked
-            for action in ("skip", "neg")
-        ]
-        assert sizes[1] < 0.7 * sizes[0]
-
     def test_they_are_an_error_if_they_are_to_be_one(self):
         with pytest.raises(ValueError, match="needs every user to have ground truth if it is"):
             evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="error")
@@ -260,19 +246,6 @@ class TestWhoIsMeant:
             f"run 2; only users ranked in every result count"
         )
         assert "margin" not in str(Runs([FULL, evaluate(make_scores(3), TASK, METRICS)]))
-
-    def test_groups_say_that_users_stand_for_all(self, sampled):
-        group, number = torch.arange(NUM_USERS) % 3, f"{sampled.sampling.num_ranked:,}"
-        for of in ("by", "by_degree", "recall_by_popularity"):
-            options = {"groups": group} if of == "by" else {}
-            options |= {"k": 5} if of == "recall_by_popularity" else {}
-            assert f"{number} of 6,000 users with ground truth were" in " ".join(
-                str(getattr(sampled, of)(**options)).split()
-            )
-            assert "ranked" not in str(getattr(FULL, of)(**options))
-        other = evaluate(make_scores(2), TASK, METRICS, margin=Margin(0.02, seed=7))
-        runs = Runs([sampled, other]).by(group)
-        assert f"a 'margin' drew {number} for run 1, {other.sampling.num_ranked:,} for" in str(runs)
 
     def test_queries_are_queries(self):
         query = TASK.truth[0]
@@ -395,7 +368,8 @@ class TestRefusals:
             ({"size": 0}, r"'margin' needs to be a positive number \(got 0\)"),
             ({"size": math.inf}, r"'margin' needs to be a finite number \(got inf\)"),
             ({"size": {"mrr": 0.1}}, r"a margin needs to name metrics .* \(got \['mrr'\]\)"),
-            ({"size": {}}, r"'margin' needs to name each metric once \(got \[\]\)"),
+            ({"size": {}}, r"'margin' needs to name each metric once"),
+            ({"size": {"ndcg@5": 0.02, "NDCG@5": 0.05}}, "'margin' needs to name each metric once"),
             ({"size": "small"}, "'margin' needs to be a number or a mapping"),
             ({"size": {"ndcg@5": None}}, "'margin' needs to be a number or a mapping"),
             ({"size": 0.1, "level": 1}, "'level' needs to be a number between 0 and 1"),
@@ -427,22 +401,3 @@ def test_random_ties_of_a_sample_are_those_of_all():
     assert users.numel() < NUM_USERS
     for name in METRICS:
         assert sampled.per_user[name][users].equal(whole.per_user[name][users])
-
-
-@pytest.mark.slow
-def test_bounds_hold_from_beginning_to_end():
-    """With real rankings, in 150 orders; 7.5 may be wrong, and 3 standard errors."""
-    data = datasets.synthetic_interactions(num_users=5000, num_items=200, seed=0)
-    truth = data["user", "rates", "item"].edge_index
-    task = RankingTask(truth, num_users=5000, num_items=200)
-    scores = torch.bincount(truth[1], minlength=200).float()
-    full = evaluate(scores, task, METRICS)
-    num_wrong = 0
-    for seed in range(150):
-        result = evaluate(scores, task, METRICS, margin=Margin(0.014, seed=seed))
-        bounds = [result.bounds(name) for name in METRICS]
-        num_wrong += any(
-            not low <= full[name] <= high for name, (low, high) in zip(METRICS, bounds, strict=True)
-        )
-        assert result.sampling.num_ranked < 2500
-    assert num_wrong <= 15
