@@ -62,16 +62,6 @@ def test_commands_of_contributing_name_what_is_there():
         assert f"def {test}" in (ROOT / file).read_text() if test else True
 
 
-def test_paths_and_modules_that_contributing_names_are_there():
-    named = re.findall(r"`((?:tests|pyg_recmetrics|docs|examples|\.ci)/[\w./]*)`", CONTRIBUTING)
-    named += [
-        name.replace(".", "/") + ".py"
-        for name in re.findall(r"python -m (tests\.[\w.]+)", CONTRIBUTING)
-    ]
-    assert len(named) > 15
-    assert [name for name in named if not (ROOT / name).exists()] == []
-
-
 def test_the_layers_of_contributing_are_those_of_the_contract():
     contract = re.search(
         r"layers = \[\n(.*?)\n\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL

@@ -15,13 +15,12 @@ from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, Search
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
-    ranked_edges,
     ties,
 )
 from pyg_recmetrics.ranking import algorithms, recommenders
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
-from pyg_recmetrics.ranking.schedule import Chunk, Schedule
-from pyg_recmetrics.task import edges, preparation
+from pyg_recmetrics.ranking.schedule import Schedule
+from pyg_recmetrics.task import preparation
 from tests.support.references import oracle
 from tests.support.tools import fuzz
 
@@ -85,11 +84,6 @@ def wrapped(owner, name, wrap):
     return lambda patch: patch.setattr(owner, name, wrap(getattr(owner, name)))
 
 
-def without_seen(chunk):
-    nothing = chunk.seen.row[:0]
-    return replace(chunk, seen=replace(chunk.seen, index=nothing, row=nothing, item=nothing))
-
-
 def higher_id_first(top_k):
     def reversed_top_k(values, k, scratch):
         found = top_k(values.flip(1), k, scratch)
@@ -102,11 +96,6 @@ def higher_id_first(top_k):
 
 DEFECTS = {
     "of equal scores, the higher id ranks first": wrapped(recommenders, "top_k", higher_id_first),
-    "seen items are ranked": wrapped(
-        Chunk,
-        "adjacency",
-        lambda adjacency: lambda self, *part: adjacency(without_seen(self), *part),
-    ),
     "shared candidates are forgotten by what rounds items": wrapped(
         RoundedItems,
         "__init__",
@@ -119,16 +108,6 @@ DEFECTS = {
         FastProducts,
         "num_within_reach",
         lambda num_within: lambda self, score: num_within(self, 1.2 * score),
-    ),
-    "the sieve takes all users for settled": wrapped(
-        Search,
-        "_sieve",
-        lambda sieve: (
-            lambda self: (
-                sieve(self),
-                self.reach.masked_fill_(self.reach > -torch.inf, torch.inf),
-            )
-        ),
     ),
     "close scores are not settled": wrapped(
         Search, "_sort_exactly", lambda settle: lambda self, *found: None
@@ -144,9 +123,6 @@ DEFECTS = {
         "with_column",
         lambda with_column: lambda user, ones: with_column(user, 2 * ones),
     ),
-    "repeated truth has its smallest weight": wrapped(
-        edges, "scatter", lambda scatter: lambda *a, **b: scatter(*a, **b | {"reduce": "min"})
-    ),
     "a user's own depth is forgotten": wrapped(
         Ranks,
         "forget_beyond",
@@ -159,9 +135,6 @@ DEFECTS = {
     ),
     "all users are evaluated": lambda patch: patch.setattr(
         RankedEdges, "_is_evaluated", property(lambda self: self.degree >= 0)
-    ),
-    "half ranks are rounded": wrapped(
-        ranked_edges, "break_ties", lambda break_ties: lambda *args: break_ties(*args).floor()
     ),
     "random places may lie behind all ties": wrapped(
         ties, "_random_shift", lambda shift: lambda *args: shift(*args) + 1
@@ -190,9 +163,6 @@ DEFECTS = {
         lambda coalesce: (
             lambda *truth: coalesce(*truth[:3], truth[3] and math.nextafter(truth[3], math.inf))
         ),
-    ),
-    "masked truth is ranked": wrapped(
-        recommenders.ScoreMask, "apply", lambda apply: lambda self, ranks: None
     ),
     "pairs leave out the last candidate": wrapped(
         recommenders.PairRecommender,

@@ -104,18 +104,3 @@ def test_other_data_is_one_changed_line(tmp_path, monkeypatch, capsys):
     imports = re.sub("%(config|pip)", "pass  # ", imports)
     exec("\n".join([imports, 'DATASET = "MovieLens100K"', *others, split]), {})
     assert "RankingTask(num_users=5, num_items=30, truth=[2, " in capsys.readouterr().out
-
-
-def test_a_cell_that_raises_fails(tmp_path):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
-    with pytest.raises(nbclient.exceptions.CellExecutionError, match="ZeroDivisionError"):
-        notebooks.execute(notebook, tmp_path)
-
-
-def test_a_promise_that_is_not_kept_fails():
-    cell = nbformat.v4.new_code_cell("", metadata={"promises": ["recall@20", "ndcg@20"]})
-    cell.execution_count = 1
-    cell.outputs = [nbformat.v4.new_output("stream", text="recall@20  0.1234\n")]
-    assert notebooks.missing_promises(cell, bool) == ["ndcg@20"]
-    with pytest.raises(AssertionError, match="ndcg@20"):
-        check(nbformat.v4.new_notebook(cells=[cell]))

@@ -34,42 +34,6 @@ latex_texts = st.text("ae_*|<>&%$#{}[]\\~^±†\N{MINUS SIGN}-+.@ é0127", max_s
 
 
 class TestTable:
-    table = Table(["metric", "50%"], [["a_b", "1 ± .5"], ["c", ""]], ("x_y: 5%",))
-
-    def test_text(self):
-        assert str(self.table).splitlines() == [
-            "metric     50%",
-            "--------------",
-            "a_b     1 ± .5",
-            "c",
-            "x_y: 5%",
-        ]
-
-    def test_markdown(self):
-        assert self.table.to_markdown().splitlines() == [
-            "| metric | 50% |",
-            "| --- | ---: |",
-            "| a\\_b | 1 ± .5 |",
-            "| c |  |",
-            "",
-            "x\\_y: 5%",
-        ]
-
-    def test_latex(self):
-        assert self.table.to_latex().splitlines() == [
-            r"\begin{tabular}{@{}lr@{}}",
-            r"\toprule",
-            r"metric & 50\% \\",
-            r"\midrule",
-            r"a\_b & 1 $\pm$ .5 \\",
-            r"c &  \\",
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\par\smallskip{\footnotesize\raggedright",
-            r"x\_y: 5\%\par",
-            "}",
-        ]
-
     @given(st.lists(st.tuples(latex_texts, latex_texts), max_size=3), latex_texts)
     def test_latex_prints_any_text(self, rows, note):
         table = LatexTable(Table(["a&b", "c"], rows, (note,)).to_latex())

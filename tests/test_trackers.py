@@ -51,22 +51,6 @@ def read_mlflow(folder):
         return in_order(database.execute("SELECT key, value FROM metrics ORDER BY step"))
 
 
-def read_tensorboard(folder):
-    """The values of every metric in the order of the steps, from all event files of a folder."""
-    events = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator", reason="needs TensorBoard"
-    )
-    read = {}
-    for file in sorted(folder.rglob("events.out.*")):
-        accumulator = events.EventAccumulator(str(file))
-        accumulator.Reload()
-        for tag in accumulator.Tags()["scalars"]:
-            # `add_scalars` gives each name a folder of its own.
-            name = tag if file.parent == folder else file.parent.name
-            read[name] = [event.value for event in accumulator.Scalars(tag)]
-    return read
-
-
 def in_order(rows):
     values = {}
     for name, value in rows:
@@ -81,23 +65,6 @@ class TestMLflow:
             for epoch, scores in enumerate(EPOCHS):
                 mlflow.log_metrics(evaluate(scores, TASK, METRICS).to_dict("_"), epoch)
         assert read_mlflow(tmp_path) == wanted
-
-
-class TestTensorBoard:
-    @pytest.fixture
-    def writer(self, tmp_path):
-        pytest.importorskip("tensorboard", reason="needs TensorBoard")
-        from torch.utils.tensorboard import SummaryWriter
-
-        with SummaryWriter(tmp_path) as writer:
-            yield writer
-
-    def test_a_curve_for_each_name(self, writer, tmp_path, wanted):
-        for epoch, scores in enumerate(EPOCHS):
-            for name, mean in evaluate(scores, TASK, METRICS).to_dict("_").items():
-                writer.add_scalar(f"test/{name}", mean, epoch)
-        writer.close()
-        assert read_tensorboard(tmp_path) == {f"test/{name}": mean for name, mean in wanted.items()}
 
 
 class TestLightning:

@@ -182,13 +182,6 @@ def test_the_gate_takes_runs_levels_and_those_without_a_seed(results, run):
     )
 
 
-def test_the_gate_says_so_if_its_files_are_of_one_name(results, run, tmp_path):
-    (tmp_path / "old").mkdir()
-    (tmp_path / "bad.npz").rename(tmp_path / "old" / "good0.npz")
-    line = "gate good0.npz --baseline old/good0.npz --metric ndcg@10 --equivalence 1%"
-    assert "good0.npz is better than old/good0.npz" in run(line)[1]
-
-
 def test_a_page_is_written(results, run, tmp_path):
     status, out, err = run("report good0.npz bad.npz -o page.html --title Models --equivalence 2%")
     assert (status, out) == (0, "")

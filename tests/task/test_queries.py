@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics import RankingTask
 from tests.support.cases.strategies import pairs
 from tests.support.tools.largest_tensor import LargestTensor
 
@@ -57,23 +57,6 @@ class TestNaive:
         assert pairs(made.truth) == {(rows.index(row), item) for row, item in truth}
         assert pairs(made.seen) == {
             (rows.index(row), item) for row, item in {*seen} - truth if row in rows
-        }
-
-    @pytest.mark.filterwarnings("ignore:.*taken out of the truth")
-    @given(cases())
-    def test_candidates_of_each_query(self, case):
-        edges, _, candidates, _ = case
-        rows = sorted({row for row, _ in edges})
-        if not {*edges} & {*candidates}:
-            candidates = [edges[0]]
-        made = RankingTask.from_queries(
-            *part(edges), num_items=6, candidates=part(candidates), missing="drop"
-        )
-        assert pairs(made.candidates) == {
-            (rows.index(row), item) for row, item in candidates if row in rows
-        }
-        assert pairs(made.truth) == {
-            (rows.index(row), item) for row, item in {*edges} & {*candidates}
         }
 
 
@@ -256,95 +239,10 @@ NUM_ENTITIES, NUM_RELATIONS = 6, 3
 TRAIN = torch.tensor([[0, 0, 3, 4], [1, 1, 2, 0], [3, 5, 0, 4]])
 TEST = torch.tensor([[0, 3], [1, 2], [2, 1]])
 
-TRIPLE = st.tuples(
-    st.integers(0, NUM_ENTITIES - 1),
-    st.integers(0, NUM_RELATIONS - 1),
-    st.integers(0, NUM_ENTITIES - 1),
-)
-
-
-def stacked(triples):
-    return torch.tensor(triples, dtype=torch.long).reshape(-1, 3).t()
-
 
 def task_of_triples(test=TEST, known=TRAIN, **options):
     options = {"num_entities": NUM_ENTITIES, "num_relations": NUM_RELATIONS, **options}
     return RankingTask.from_triples(test, known, **options)
-
-
-def filtered_rank(scores, answer, others):
-    """The rank of an answer as the mean of the best and the worst, without the other answers."""
-    above = below = 1
-    for entity, score in enumerate(scores):
-        if entity != answer and entity not in others:
-            above += score > scores[answer]
-            below += score >= scores[answer]
-    return (above + below) / 2
-
-
-def ranks_of_a_loop(scores, test, known):
-    """The rank of the tail and of the head of each triple, from scores `[h][r][t]`."""
-    true, ranks = {*test, *known}, {}
-    for h, r, t in {*test}:
-        tails = {other for head, relation, other in true if (head, relation) == (h, r)}
-        heads = {other for other, relation, tail in true if (relation, tail) == (r, t)}
-        ranks[h, r, t] = (
-            filtered_rank(scores[h][r], t, tails),
-            filtered_rank([row[r][t] for row in scores], h, heads),
-        )
-    return ranks
-
-
-def ranks_of_triples(ranked, query, num_relations):
-    """The same from one ranking: of what is above an edge, the other truth of its query is known.
-
-    The truth of a query stands in the order of its ranks, or shares the mean of some of them. Then
-    `rank - position + 1` of the first and the last of equal ones are those without each other.
-    """
-    user, item = ranked.edge_label_index
-    above = ranked.num_above
-    same = user[:, None] == user
-    others_above = (same & (above < above[:, None])).sum(dim=1)
-    others_tied = (same & (above == above[:, None])).sum(dim=1) - 1
-    best = above - others_above + 1
-    mean = best + (ranked.num_tied - others_tied) / 2
-    entity, relation = query[user].t()
-    found = {}
-    for known, r, answer, value in zip(
-        entity.tolist(), relation.tolist(), item.tolist(), mean.tolist(), strict=True
-    ):
-        is_head = r >= num_relations
-        triple = (answer, r - num_relations, known) if is_head else (known, r, answer)
-        found.setdefault(triple, [None, None])[is_head] = value
-    return {triple: tuple(values) for triple, values in found.items()}
-
-
-def scores_of_queries(scores, query, num_relations):
-    """Scores of all entities for each query."""
-    rows = [
-        scores[entity, relation]
-        if relation < num_relations
-        else scores[:, relation % num_relations, entity]
-        for entity, relation in query.tolist()
-    ]
-    return torch.stack(rows)
-
-
-class TestNaiveOfTriples:
-    @given(
-        st.lists(TRIPLE, min_size=1, max_size=12),
-        st.lists(TRIPLE, min_size=1, max_size=25),
-        st.integers(0, 2**31),
-    )
-    def test_each_triple_has_the_rank_of_a_filtered_loop(self, test, known, seed):
-        generator = torch.Generator().manual_seed(seed)
-        shape = (NUM_ENTITIES, NUM_RELATIONS, NUM_ENTITIES)
-        scores = torch.randint(-2, 3, shape, generator=generator)
-        made = task_of_triples(stacked(test), stacked(known))
-        given_scores = scores_of_queries(scores.float(), made.query, NUM_RELATIONS)
-        ranked = rank(given_scores, made, full=True)
-        found = ranks_of_triples(ranked, made.query, NUM_RELATIONS)
-        assert found == ranks_of_a_loop(scores.tolist(), test, known)
 
 
 class TestFormsOfTriples:

@@ -242,31 +242,6 @@ def test_amounts_of_each_user(split, form, graph, val, test):
             assert counts[0][user] >= 1
 
 
-@given(
-    form=st.sampled_from(FORMS),
-    graph=random_graphs(),
-    val=st.one_of(st.just(0.0), FRACTIONS, st.integers(0, 5)),
-    test=st.one_of(FRACTIONS, st.integers(1, 5)),
-)
-def test_amounts_of_all_pairs(form, graph, val, test):
-    assume(isinstance(val, int) or isinstance(test, int) or val + test < 1)
-    # No two pairs share a moment, so that parts are as large as asked for.
-    pairs = sorted(graph.pairs)
-    graph = Graph(graph.num_users, graph.num_items, pairs, list(range(len(pairs))))
-    assume(graph.num_users + graph.num_items not in (len(pairs), 2 * len(pairs)))
-    num_val, num_test = (
-        amount if type(amount) is int else rounded(len(pairs), amount) for amount in (val, test)
-    )
-    split = TemporalSplit(num_val=val, num_test=test)
-    if num_val + num_test >= len(pairs):
-        with pytest.raises(ValueError, match=f"got {len(pairs)} pairs, of which {num_val} val"):
-            split(graph.data(form))
-        return
-    parts = split(graph.data(form))
-    num_train = len(pairs) - num_val - num_test
-    assert [len(truth(part)) for part in parts] == [num_train, num_val, num_test]
-
-
 @ALL_SPLITS
 def test_fractions_leave_something_to_train_with(split):
     with pytest.raises(ValueError, match=r"need to sum to less than one \(got 0.5 and 0.5\)"):

@@ -17,7 +17,6 @@ from pyg_recmetrics.transforms import (
     TemporalSplit,
     check_split,
 )
-from pyg_recmetrics.transforms.interactions import read_interactions, users_first
 from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
@@ -165,22 +164,6 @@ def test_a_core_with_edges_of_other_types():
     item, genre = core["item", "in", "genre"].edge_index
     assert core["item"].num_nodes == item.numel() < 40
     assert torch.equal(core["item"].n_id[item] % 3, genre)
-
-
-def renumbered(data, users):
-    return users_first(data, read_interactions(data, None, None), torch.tensor(users))
-
-
-def test_labels_and_candidates_are_renumbered_with_their_users():
-    data = HeteroData()
-    data["user"].num_nodes, data["item"].num_nodes = 3, 4
-    data[USER_ITEM].edge_index = torch.tensor([[0, 1, 2], [0, 1, 3]])
-    data[USER_ITEM].edge_label_index = torch.tensor([[0, 2], [2, 2]])
-    data[USER_ITEM].candidate_edge_index = torch.tensor([[1, 1], [0, 3]])
-    after = renumbered(data, [2])[USER_ITEM]
-    assert after.edge_index.tolist() == [[1, 2, 0], [0, 1, 3]]
-    assert after.edge_label_index.tolist() == [[1, 0], [2, 2]]
-    assert after.candidate_edge_index.tolist() == [[2, 2], [0, 3]]
 
 
 def test_other_types_of_edges_are_renumbered_too():
