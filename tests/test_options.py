@@ -120,11 +120,6 @@ class TestPopulation:
         everybody = evaluate(self.scores, self.task, "recall@4", convention=convention)
         assert everybody["recall@4"] == 1.0  # undefined for users with four candidates otherwise
 
-    def test_the_words_of_a_result_say_it(self):
-        result = evaluate(self.scores, self.task, "recall@2", convention=self.convention)
-        assert "and at least 2 relevant items (2 excluded)" in " ".join(result.recipe().split())
-        assert str(result).endswith("2 users evaluated, 2 users left out of the population")
-
     def test_a_saved_result_keeps_it(self, tmp_path):
         population = Population(min_pos_test=np.int64(2), constant_scores=False)
         convention = conventions.get("standard").with_population(population)
@@ -154,12 +149,6 @@ class TestCatalogue:
 
         assert count(Catalogue(4)) == count(None) == [2, 0, 0, 1]
         assert count(Catalogue(4, seen=self.other_seen)) == [0, 2, 1, 0]
-
-    def test_it_does_not_change_what_is_ranked(self):
-        catalogue = Catalogue(4, seen=self.other_seen)
-        result = evaluate(GOOD_SCORES, self.task, "recall@2", catalogue=catalogue)
-        assert result == evaluate(GOOD_SCORES, self.task, "recall@2")
-        assert torch.equal(result.task.seen, self.task.seen)
 
     def test_the_items_of_another_task_are_refused(self):
         message = r"'catalogue' needs to hold the items of the task, 4 \(got num_items=5\)"

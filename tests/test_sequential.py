@@ -178,16 +178,6 @@ def test_rare_hits_take_about_what_is_forecast(rate, margin):
     assert 1 / 1.3 < median(ratios) < 1.3
 
 
-def test_no_hits_at_all_take_what_the_largest_stakes_take():
-    """Whoever stakes 0.75 on each value gets that part of the margin each time."""
-    least = math.log(40) / math.log1p(0.75 * 0.002)
-    for low, high in ((0.0, 1.0), (-3.0, 5.0)):
-        for rare in (0.0, 1.0):  # misses may be rare instead
-            sequence = ConfidenceSequence(10**9, 0.05, 0.002 * (high - low), (low, high))
-            sequence.add(torch.full((1000,), low + rare * (high - low)))
-            assert least < sequence.num_needed() < 1.3 * least
-
-
 @pytest.mark.parametrize(
     ("num_ranked", "num_needed", "num_users", "wanted"),
     [

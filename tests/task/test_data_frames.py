@@ -159,9 +159,10 @@ def test_columns_may_be_numbers():
     assert task.weight.tolist() == [4, 5]
 
 
-def test_points_in_time_are_ids():
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_points_in_time_are_ids(unit):
     days = [datetime.datetime(2020, 1, day) for day in (2, 1)]
-    frame = pl.DataFrame({"user_id": days, "item_id": [1, 2]}).cast({"user_id": pl.Datetime})
+    frame = pl.DataFrame({"user_id": days, "item_id": [1, 2]}).cast({"user_id": pl.Datetime(unit)})
     assert RankingTask.from_frames(test=frame).user_ids == (days[1], days[0])
 
 

@@ -84,10 +84,6 @@ class TestHeteroData:
         made = RankingTask.from_data(test, threshold=threshold)
         assert dict(zip(pairs_in_order(made.truth), made.weight.tolist(), strict=True)) == relevant
         assert made.threshold == threshold
-        # What is not relevant is neither truth nor seen, so it can be recommended in vain.
-        assert pairs(made.seen) == pairs(store.edge_index)
-        seen = torch.bincount(made.seen[0], minlength=40)
-        assert torch.equal(made.num_candidates, 30 - seen)
         homogeneous = test.to_homogeneous(node_attrs=[])
         homogeneous.edge_label_index = store.edge_label_index + torch.tensor([[0], [40]])
         homogeneous.edge_label = store.edge_label

@@ -20,12 +20,6 @@ def task(truth=TRUTH, num_users=3, num_items=4, **options):
 
 
 class TestRawTensors:
-    def test_edges_without_positive_weight_are_not_truth(self):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            made = task(weight=torch.tensor([0, 0, 1]))
-        assert pairs(made.truth) == {(1, 0)}
-
     def test_a_rating_of_zero_is_not_dropped_in_silence(self):
         with pytest.warns(UserWarning, match=r"^2 edges have .* zero .*'threshold'") as w:
             made = task(weight=torch.tensor([0, -1, 2]))
@@ -53,12 +47,6 @@ class TestRawTensors:
         assert len(w) == 1
         assert pairs(made.truth) == {(0, 2), (1, 0)}
         assert made.degree.tolist() == [1, 1, 0]
-
-    def test_truth_that_is_no_candidate_is_taken_out_with_a_warning(self):
-        with pytest.warns(UserWarning, match="not among the 'candidates': 1 of 3"):
-            made = task(candidates=torch.tensor([2, 0, 2]))
-        assert pairs(made.truth) == {(0, 2), (1, 0)}
-        assert made.num_candidates.tolist() == [2, 2, 2]
 
     def test_other_users_are_not_looked_at(self):
         with warnings.catch_warnings():
