@@ -113,8 +113,6 @@ class TestEvaluate:
     def test_options_that_do_not_apply_are_named(self):
         with pytest.raises(ValueError, match=r"'num_users' says how to read a graph.*\(got 4\)"):
             evaluate(self.scores, self.task, num_users=4)
-        with pytest.raises(ValueError, match="'exclude_seen' says how to read a graph"):
-            evaluate(self.scores, self.task, exclude_seen=False)
         with pytest.raises(TypeError, match=r"'data' needs to be .*\(got str\)"):
             evaluate(self.scores, "data")
         with pytest.raises(ValueError, match=r"such as \['recall'"):

@@ -54,16 +54,6 @@ except OSError as error:
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-def test_an_error_names_the_file(kind, tmp_path):
-    (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "folder", tmp_path / "missing" / "file"):
-        if kind == "report":
-            pytest.importorskip("matplotlib")
-        with pytest.raises(OSError, match=r"folder|missing"):
-            WRITERS[kind](path)
-
-
 def write(path, content=b"new"):
     with replacing(path) as file:
         file.write(content)

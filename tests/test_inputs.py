@@ -378,24 +378,6 @@ class TestRecommenders:
                 self.ranks(scores)
 
 
-class TestCatalogueAndWeights:
-    def test_arrays_and_lists(self):
-        catalogue = Catalogue(
-            np.int64(3), item_embedding=np.eye(3, dtype=np.float32), item_category=[7, 7, 2]
-        )
-        assert catalogue.item_category.tolist() == [1, 1, 0]
-        assert type(catalogue.num_items) is int
-        several = Catalogue(3, item_category=np.array([[True, False], [True, True], [False, True]]))
-        assert several.item_category.shape == (3, 2)
-        task = RankingTask(TRUTH, num_users=3, num_items=4, weight=[1, 2, 3, 4], users=[0, 2])
-        assert task.users.tolist() == [0, 2]
-        assert task.weight.tolist() == [1, 2, 4]
-        assert (
-            RankingTask(TRUTH, num_users=3, num_items=4, candidates=[3, 2, 1, 0]).truth.size(1) == 4
-        )
-        assert RankingTask(TRUTH, num_users=3, num_items=4, seen=[[], []]).seen.shape == (2, 0)
-
-
 class TestSizes:
     """Integers of other libraries, wherever there is a size, a cut-off or a seed."""
 

@@ -65,15 +65,6 @@ def test_is_committed_with_its_outputs(name):
         assert not re.search(r"\bat 0x|/(tmp|home|root|Users)/", notebooks.text_of(cell))
 
 
-@pytest.mark.parametrize("function", ["calc_reco_metrics", "split_reco_train_test"])
-def test_what_recometrics_computes_is_promised_where_it_is_installed(function):
-    cells = [
-        cell for cell in notebooks.code_cells(read("migrate")) if f"= {function}(" in cell.source
-    ]
-    assert len(cells) > 3
-    assert all(cell.metadata["promises_with"]["recometrics"] for cell in cells)
-
-
 LASTFM = "RankingTask(num_users=1892, num_items=4489, truth=[2, 10533]"
 
 

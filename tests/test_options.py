@@ -65,16 +65,6 @@ class TestOptions:
         assert set(explained) == {"data", "metrics", "monitor", "patience"}
         assert "All other arguments are those of :func:`evaluate`." in Evaluator.__doc__
 
-    def test_an_unknown_option_is_a_type_error(self):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
-            evaluate(GOOD_SCORES, TASK, convnetion="ranx")
-        with pytest.raises(TypeError, match="unexpected keyword argument 'convnetion'"):
-            Evaluator(TASK, convnetion="ranx")
-        with pytest.raises(TypeError, match="unexpected keyword argument 'patience'"):
-            evaluate(GOOD_SCORES, TASK, patience=3)
-        with pytest.raises(TypeError, match="positional argument"):
-            evaluate(GOOD_SCORES, TASK, ["recall@2"], "ranx")
-
     def test_both_apply_them_alike(self):
         options = {
             "convention": conventions.Convention("mine", "me", None).with_population(

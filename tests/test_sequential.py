@@ -142,15 +142,6 @@ def test_a_margin_whose_square_is_zero_takes_all_users(margin):
     assert needed_users(0.25, margin, 0.05, 1000) == pytest.approx(1000)
 
 
-def test_a_mean_is_known_to_the_margin_about_when_it_is_forecast():
-    values, margin = drawn(200_000), 0.01
-    sequence = ConfidenceSequence(200_000, 0.05, margin)
-    sequence.add(values[:1000])
-    needed = math.ceil(sequence.num_needed())
-    sequence.add(values[1000:needed])
-    assert sequence.reach() == pytest.approx(margin, rel=0.1)
-
-
 def rare_hits(rate, seed, num_values=20_000):
     return (torch.rand(num_values, generator=torch.Generator().manual_seed(seed)) < rate).double()
 

@@ -133,14 +133,6 @@ class TestHeteroData:
             RankingTask.from_data(test)
         assert RankingTask.from_data(test, USER_ITEM).truth.size(1) > 0
 
-    def test_a_labelled_reverse_type_is_not_taken_for_the_real_one(self):
-        *_, test = RandomLinkSplit(
-            edge_types=USER_ITEM, rev_edge_types=("item", "rev_rates", "user")
-        )(ToUndirected()(hetero()))
-        reverse = test["item", "rev_rates", "user"]
-        reverse.edge_label_index = test[USER_ITEM].edge_label_index.flip([0])
-        assert RankingTask.from_data(test).num_users == 40
-
 
 def homogeneous():
     forward = hetero()[USER_ITEM].edge_index + torch.tensor([[0], [40]])

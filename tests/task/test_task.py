@@ -55,19 +55,6 @@ class TestRawTensors:
         assert pairs(made.truth) == {(1, 0)}
         assert made.users.tolist() == [1]
 
-    def test_seen_items_can_be_left_in_the_ranking(self):
-        seen = torch.tensor([[0, 0, 2], [3, 1, 0]])
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            made = task(seen=seen, exclude_seen=False)
-        assert torch.equal(made.truth, task().truth)
-        assert pairs(made.seen) == pairs(seen)
-        assert made.excluded.shape == (2, 0)
-        assert made.num_candidates.tolist() == [4, 4, 4]
-        assert made.catalogue.popularity.tolist() == [1, 1, 0, 1]
-        assert repr(made).endswith("seen=[2, 3], exclude_seen=False)")
-        assert torch.equal(task(seen=seen[:, 2:]).excluded, seen[:, 2:])
-
     def test_moving_to_a_device(self, device):
         moved = task(seen=torch.tensor([[2], [0]])).to(device)
         assert {moved.device.type, moved.truth.device.type, moved.users.device.type} == {

@@ -93,10 +93,6 @@ class TestFindingEdges:
             PerUserSplit()(data)
         train, *_ = PerUserSplit(num_users=2)(data)
         assert train.num_users == 2
-        with pytest.raises(ValueError, match=r"'edge_type' applies to 'HeteroData'"):
-            PerUserSplit(edge_type=USER_ITEM, num_users=2)(data)
-        with pytest.raises(TypeError, match=r"'Data' or 'HeteroData' object \(got dict\)"):
-            PerUserSplit()({})
 
     def test_reverse_edges_on_another_device_are_refused(self):
         data = interactions()

@@ -112,16 +112,6 @@ class TestCheckSplit:
             part.time = torch.arange(part.num_nodes)
         assert check_split(*parts).test.num_later is None
 
-    def test_it_is_a_table(self):
-        text = str(check_split(*LeaveLastOut()(interactions())))
-        assert text.splitlines()[0].split() == ["train", "val", "test"]
-        assert "cold items" in text
-        assert text.endswith("none of the leaks that were looked for")
-        careless = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
-        report = check_split(*careless)
-        assert re.sub(r"\s+", " ", str(report)).endswith("; ".join(report.findings())[-40:])
-        assert all(finding.endswith(": a leak") for finding in report.findings())
-
     def test_repeated_edges_are_counted_but_not_reverse_ones(self):
         graph = Graph(2, 3, [(0, 0), (0, 0), (0, 1), (0, 2), (1, 1)], [1, 2, 3, 4, 5])
         for form in FORMS:
