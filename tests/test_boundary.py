@@ -186,19 +186,7 @@ def of_metrics():
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
     yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
-    pair = "'range' needs to be a pair of numbers"
-    for pair_of in (None, (0.0,), (0.0, None)):
-        yield metrics.register, (pair_of,), TypeError, pair
-        yield metrics.register_aggregate, (len, pair_of), TypeError, pair
-    yield metrics.register, ((1.0, 0.0),), ValueError, "'range' needs to be in ascending order"
     yield metrics.register, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
-    yield metrics.register(), (len,), TypeError, "'len' needs to take 'ranked'"
-    of_convention = {"name": "mine", "source": "me", "metrics": {"recall": "R"}}
-    yield conventions.Convention, of_convention, TypeError, "'metrics' needs to be a mapping"
-    of_convention = {"name": "mine", "source": "me", "metrics": None}
-    for name in ("other_names", "without_cut_off"):
-        arguments = {**of_convention, name: 1}
-        yield conventions.Convention, arguments, TypeError, f"'{name}' needs to be a"
     message = "'catalogue' needs to be a 'Catalogue'"
     for metric in (modules.Coverage, modules.Novelty):
         yield metric, {"k": 2, "catalogue": SCORES}, TypeError, message

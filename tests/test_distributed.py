@@ -253,14 +253,3 @@ class TestNamingUsers:
             name_users_in_errors(torch.arange(2)),
         ):
             raise OldError("no item")
-
-
-def test_an_interrupt_leaves_a_model_as_it_was():
-    class Interrupted(torch.nn.Module):
-        def recommend(self, *args, **kwargs):
-            raise KeyboardInterrupt
-
-    model = Interrupted().train()
-    with pytest.raises(KeyboardInterrupt):
-        rank(model, processes.small_task(), edge_index=processes.EDGE_INDEX)
-    assert model.training

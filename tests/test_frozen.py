@@ -46,11 +46,6 @@ def test_it_cannot_be_changed():
     assert frozen == {"k": 20}
 
 
-def test_it_can_be_copied_to_another_process():
-    frozen = FrozenDict({"k": 20})
-    assert pickle.loads(pickle.dumps(frozen)) == frozen
-
-
 class Circle(Frozen):
     _INSTEAD = "draw another one"
 

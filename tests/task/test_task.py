@@ -55,13 +55,6 @@ class TestRawTensors:
         assert pairs(made.truth) == {(1, 0)}
         assert made.users.tolist() == [1]
 
-    def test_moving_to_a_device(self, device):
-        moved = task(seen=torch.tensor([[2], [0]])).to(device)
-        assert {moved.device.type, moved.truth.device.type, moved.users.device.type} == {
-            device.type
-        }
-        assert moved.num_items == 4
-
 
 class TestFrozen:
     @pytest.mark.parametrize(
