@@ -32,6 +32,10 @@ NUM_USERS, NUM_ITEMS = 3, 4
 SCORES = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(0))
 METRICS = ["recall@1", "mrr@3", "ndcg@2", "roc_auc"]
 
+#: Seen edges in both directions, as a homogeneous graph numbers them.
+SHIFT = torch.tensor([[0], [NUM_USERS]])
+BOTH = torch.cat([SEEN + SHIFT, (SEEN + SHIFT).flip(0)], dim=1)
+
 
 def edge_forms(edges):
     """The same edges in everything that people hold, by name."""
@@ -148,14 +152,12 @@ def test_an_embedding_is_read_as_a_lookup_gives_it(norm_type):
 
 
 def test_weights_of_messages_may_be_integers():
-    shift = torch.tensor([[0], [NUM_USERS]])
-    both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
     torch.manual_seed(0)
     model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=2)
     task = RankingTask(TRUTH, num_users=3, num_items=4)
     weight = [1, 5, 2, 1, 1, 5, 2, 1]
-    matrix = scipy.sparse.coo_matrix((weight, tuple(both.numpy())), (7, 7))
-    embedding = model.get_embedding(both, torch.tensor(weight) / 1.0).detach()
+    matrix = scipy.sparse.coo_matrix((weight, tuple(BOTH.numpy())), (7, 7))
+    embedding = model.get_embedding(BOTH, torch.tensor(weight) / 1.0).detach()
     wanted = evaluate((embedding[:3], embedding[3:]), task, METRICS).to_dict()
     assert evaluate(model, task, METRICS, edge_index=matrix).to_dict() == wanted
     assert evaluate(model, task, METRICS, edge_index=matrix / 1.0).to_dict() == wanted
@@ -254,21 +256,19 @@ class TestData:
     )
     @pytest.mark.parametrize("form", ["array", "lists", "scipy", "torch COO", "pair"])
     def test_message_passing_edges_of_any_form(self, form):
-        shift = torch.tensor([[0], [NUM_USERS]])
-        both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
-        values = np.ones(both.size(1), dtype=np.float32)
-        matrix = scipy.sparse.coo_matrix((values, tuple(both.numpy())), (7, 7))
+        values = np.ones(BOTH.size(1), dtype=np.float32)
+        matrix = scipy.sparse.coo_matrix((values, tuple(BOTH.numpy())), (7, 7))
         forms = {
-            "array": both.numpy(),
-            "lists": both.tolist(),
+            "array": BOTH.numpy(),
+            "lists": BOTH.tolist(),
             "scipy": matrix.tocsr(),
             "torch COO": torch.from_numpy(matrix.toarray()).t().to_sparse(),  # as PyG has it
-            "pair": (both[0], both[1].numpy()),
+            "pair": (BOTH[0], BOTH[1].numpy()),
         }
         torch.manual_seed(0)
         model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=1)
         task = RankingTask(TRUTH, num_users=3, num_items=4)
-        wanted = evaluate(model, task, METRICS, edge_index=both).to_dict()
+        wanted = evaluate(model, task, METRICS, edge_index=BOTH).to_dict()
         evaluator = Evaluator(task, METRICS, edge_index=forms[form]).to("cpu")
         assert evaluator(model).to_dict() == wanted
         assert rank(model, task, full=True, edge_index=forms[form]).depth is None
@@ -281,9 +281,7 @@ class TestData:
                 given.append(edge_index)
                 return dst_index[:k].expand(len(src_index), -1)
 
-        shift = torch.tensor([[0], [NUM_USERS]])
-        both = torch.cat([SEEN + shift, (SEEN + shift).flip(0)], dim=1)
-        edge_index = EdgeIndex(both, sparse_size=(7, 7))
+        edge_index = EdgeIndex(BOTH, sparse_size=(7, 7))
         task = RankingTask(TRUTH, num_users=3, num_items=4)
         evaluate(Model(), task, "recall@1", edge_index=edge_index)
         assert len(given) > 0

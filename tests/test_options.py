@@ -103,13 +103,6 @@ class TestPopulation:
         is_evaluated = ~result.per_user["recall@2"].isnan()
         assert is_evaluated.tolist() == [True, True, False, False]
 
-    def test_the_convention_decides_without_it(self):
-        result = evaluate(self.scores, self.task, "recall@2", convention="recometrics")
-        assert result.convention == conventions.get("recometrics")
-        convention = conventions.get("recometrics").with_population(Population())
-        everybody = evaluate(self.scores, self.task, "recall@4", convention=convention)
-        assert everybody["recall@4"] == 1.0  # undefined for users with four candidates otherwise
-
     def test_a_saved_result_keeps_it(self, tmp_path):
         population = Population(min_pos_test=np.int64(2), constant_scores=False)
         convention = conventions.get("standard").with_population(population)

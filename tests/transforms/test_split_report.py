@@ -124,10 +124,7 @@ class TestCheckSplit:
         if device.type == "cpu":
             pytest.skip("needs two devices")
         train, val, test = LeaveLastOut()(interactions())
-        error = "needs to be on the device of 'train'"
-        with pytest.raises(ValueError, match=f"'test' {error}"):
-            check_split(train, val, test.to(device))
-        with pytest.raises(ValueError, match=f"'val' {error}"):
+        with pytest.raises(ValueError, match="'val' needs to be on the device of 'train'"):
             check_split(train, val.to(device), test)
 
     def test_parts_of_different_graphs_are_refused(self):
