@@ -17,8 +17,6 @@ from pyg_recmetrics.transforms import PerUserSplit
 from tests.support.cases.graphs import USER_ITEM
 from tests.support.cases.strategies import pairs
 
-TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
-
 
 def pairs_in_order(edges):
     return list(zip(*edges.tolist(), strict=True))
