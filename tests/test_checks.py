@@ -48,7 +48,7 @@ ACCEPTED = {
     "mapping": [({"a": 1}, (), {"a": 1})],
 }
 
-#: The same of arguments that are accepted or refused, and of which nothing is returned.
+#: Calls of checks that return nothing, and raise nothing.
 PASSED = [
     (checks.check_device, (torch.zeros(2), "x", CPU, "y")),
     (checks.check_double_precision, (CPU, "x")),
