@@ -135,7 +135,7 @@ PARTS = {
         "Conventions",
         "The definitions of other libraries.",
         "pyg_recmetrics.conventions",
-        names=("Convention", "get", "table"),
+        names=("Convention", "get"),
     ),
     "plot": Part("Pictures", "Pictures of results.", "pyg_recmetrics.plot"),
     "transforms": Part(

@@ -1,9 +1,10 @@
 """Tables that the documentation takes from the package."""
 
+from toy_ranking import toy_table
+
 from pyg_recmetrics import conventions, metrics
 
-_LEGEND = """\\* The library uses this name for a different metric.\\
-\\- The library does not offer the metric.
+_LEGEND = """\\- The library does not offer the metric.
 
 Each convention is tested against the real library: on this toy ranking, on thousands of random
 rankings, and on a trained LightGCN, to 1e-6. `pykeen`, `ogb`, `tgb`, `relbench` and `mind` are
@@ -45,7 +46,7 @@ def _formula(definition: metrics.Definition) -> str:
 def conventions_page() -> str:
     """Returns the toy ranking in all conventions, and a section for each of them."""
     sections = [_section(convention) for convention in conventions.CONVENTIONS.values()]
-    return "\n\n".join([f"```text\n{conventions.table()}\n```", _LEGEND, *sections])
+    return "\n\n".join([f"```text\n{toy_table()}\n```", _LEGEND, *sections])
 
 
 def _section(convention: conventions.Convention) -> str:

@@ -276,16 +276,13 @@ class Evaluator(Frozen):
         }
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = self._make_frame()
-        #: How many users it took to know the means to their margins, in each call.
-        self._nums_ranked: list[int] = []
         self.history = History(self._monitored(monitor), patience)
         self._freeze()
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
 
-        With a margin, every call ranks the same users first, as many as an earlier call took, and
-        more if it needs them.
+        With a margin, every call draws users in the same order, as many as it needs.
 
         Args:
             recommender: What to evaluate.
@@ -295,9 +292,7 @@ class Evaluator(Frozen):
             if self._frame is None:
                 ranking.rank(self.task.users)
             else:
-                num_first = max(self._nums_ranked, default=0)
-                ranked, sampling = sample(self._frame, ranking, self._with_ties, num_first)
-                self._nums_ranked.append(sampling.num_ranked)
+                ranked, sampling = sample(self._frame, ranking, self._with_ties)
             with processes.fail_together():
                 if sampling is None:
                     ranked = self._with_ties(ranking.to_ranked_edges())

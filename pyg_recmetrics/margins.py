@@ -292,7 +292,6 @@ def sample(
     frame: Frame,
     ranking: OpenRanking,
     with_ties: Callable[[RankedEdges], RankedEdges],
-    num_first: int,
 ) -> tuple[RankedEdges, Sampling]:
     """Ranks users until the means are known to their margins.
 
@@ -300,8 +299,6 @@ def sample(
         frame (Frame): The users.
         ranking (OpenRanking): A recommender that is prepared to rank.
         with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
-        num_first (int): How many users to rank first, as many as it took in an earlier epoch; zero
-            if there was none.
 
     Returns:
         The ranking of these users, and of as many without truth as they stand for; and what they
@@ -311,7 +308,7 @@ def sample(
     definitions = frame.convention.resolve_all(frame.metrics, knows_ties=knows_ties)
     means = [SampledMean(name, definitions[name], frame) for name in margins.sizes]
     first = frame.num_users if frame.num_users <= FEW_USERS else FIRST_BATCH
-    num_ranked, num_next = 0, min(num_first or first, frame.most)
+    num_ranked, num_next = 0, min(first, frame.most)
     while num_next > num_ranked:
         users = frame.order.with_truth[num_ranked:num_next].sort().values
         ranking.rank(users)

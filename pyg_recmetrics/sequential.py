@@ -2,7 +2,6 @@
 
 import math
 from functools import cached_property
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -90,9 +89,6 @@ _MAX_LOSS = 0.75
 #: The mean of those who are left is kept away from both ends, where a bet would be infinite.
 _SMALLEST = 1e-9
 
-#: How many steps find an end of the interval at most. It takes about six.
-_NUM_STEPS = 60
-
 #: The interval is found to this part of the margin, or else to this part of the range: closer, its
 #: ends could not be told from what rounding adds.
 _PRECISION, _FINEST = 1e-4, 1e-12
@@ -100,9 +96,6 @@ _PRECISION, _FINEST = 1e-4, 1e-12
 #: What the variance is taken for before the first value, in units of the squared range: the largest
 #: there is. It counts as much as one value, so that rare hits do not look like none.
 _FIRST_VARIANCE = 0.25
-
-#: A claim, and what :meth:`ConfidenceSequence._excess` is for it.
-_Bet: TypeAlias = tuple[float, float]
 
 
 class ConfidenceSequence:
@@ -206,48 +199,18 @@ class ConfidenceSequence:
         return needed_users(self.variance, self.margin, self.alpha, self.num_users, largest)
 
     def _end(self, impossible: float, mean: float, sign: int) -> float:
-        """Returns an end of the interval: what is refuted, close to what is not.
-
-        This is the Illinois method: of a line through both ends, with half the value of an end that
-        stays twice.
-        """
-        (newest, excess), (other, excess_of_other) = self._around_end(impossible, mean, sign)
-        if excess <= 0:
-            return newest
+        """Returns an end of the interval: what is refuted, close to what is not, by bisection."""
+        refuted, kept = impossible, mean
+        if self._excess(refuted, sign) <= 0:
+            return refuted
         precision = max(_PRECISION * self._margin, _FINEST)
-        for _ in range(_NUM_STEPS):
-            gap = abs(other - newest)
-            if gap <= precision:
-                break
-            # Half the precision away from both ends, or else one of them might never move.
-            nearest = precision / 2 / gap
-            part = min(max(excess / (excess - excess_of_other), nearest), 1 - nearest)
-            claim = newest + part * (other - newest)
-            found = self._excess(claim, sign)
-            if (found > 0) == (excess > 0):
-                excess_of_other /= 2
+        while abs(kept - refuted) > precision:
+            claim = (refuted + kept) / 2
+            if self._excess(claim, sign) > 0:
+                refuted = claim
             else:
-                other, excess_of_other = newest, excess
-            newest, excess = claim, found
-        return newest if excess > 0 else other
-
-    def _around_end(self, impossible: float, mean: float, sign: int) -> tuple[_Bet, _Bet]:
-        """Returns a claim that is refuted, or the impossible one, and one that is kept.
-
-        The first to be tried is as far from the mean as a bettor of the best stake would refute.
-        """
-        num_left = self.num_users - self.num_known
-        spread = 2 * self._threshold * float(self._variances()[-1]) * num_left / self.num_users
-        step = math.sqrt(spread / self.num_known)
-        # Even if the mean were refuted, the end would only come as close to it as can be.
-        kept = mean, -self._threshold
-        while sign * (kept[0] - impossible) > step:
-            claim = kept[0] - sign * step
-            tried = claim, self._excess(claim, sign)
-            if tried[1] > 0:
-                return tried, kept
-            kept, step = tried, 2 * step
-        return (impossible, self._excess(impossible, sign)), kept
+                kept = claim
+        return refuted
 
     def _excess(self, mean: float, sign: int) -> float:
         """Returns how far the log of the most that a bettor ever had is above what refutes."""

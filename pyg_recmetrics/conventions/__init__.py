@@ -6,7 +6,6 @@ users without ground truth count as, and who is evaluated at all. It does not re
 
 from pyg_recmetrics.conventions.convention import Convention, Population
 from pyg_recmetrics.conventions.libraries import CONVENTIONS, get
-from pyg_recmetrics.conventions.toy_ranking import table
 
-__all__ = ["CONVENTIONS", "Convention", "Population", "get", "table"]
+__all__ = ["CONVENTIONS", "Convention", "Population", "get"]
 __dir__ = __all__.copy  # what completion shows

@@ -46,10 +46,9 @@ _LIBRARIES = (
         empty_target_action="neg",
         note="In precision, recall, MAP and MRR, it counts relevant items with a score of zero or "
         f"less as missed: this is a bug and not reproduced. {_UNSTABLE} Its NDCG is the mean over "
-        "all orders of equal scores, which is not reproduced. Its fall-out is k / n for users "
-        "without ground truth, and one for users without an irrelevant candidate; here, the first "
-        "count as zero like in its other metrics, and the second do not count. Its ROC-AUC is zero "
-        "for queries whose candidates are all relevant; here, they do not count.",
+        "all orders of equal scores. Its fall-out of users without ground truth is k / n; here, "
+        "they count as zero. Its ROC-AUC is zero, and its fall-out one, for users without an "
+        "irrelevant candidate; here, they do not count.",
     ),
     Convention(
         "recbole",
@@ -60,9 +59,8 @@ _LIBRARIES = (
             roc_auc={"ties": "half", "average": "relevant"},
         ),
         note="Its number of items includes the padding item, which changes coverage and Gini index "
-        f"a little: this is a bug and not reproduced. {_UNSTABLE} What it calls GAUC is roc_auc, "
-        "whose ranks it adds up in single precision. In modes such as uni100, each user is one "
-        "row, in which all relevant items compete with each other and with all that was sampled "
+        f"a little: this is a bug and not reproduced. {_UNSTABLE} What it calls GAUC is roc_auc. "
+        "In modes such as uni100, all relevant items of a user compete with all that was sampled "
         "for any of them: these are the candidates of a task.",
     ),
     Convention(
@@ -74,7 +72,6 @@ _LIBRARIES = (
             map=_DIVIDED_BY_R,
             ndcg={"gain": "binary", "ideal": "k"},
         ),
-        other_names={"r_precision": "truncated_precision"},
         note="What it calls r_precision is truncated_precision. Its options divide_by_k and "
         "divide_by_achievable are map(normalizer=k) and ndcg(ideal=relevant).",
     ),
@@ -109,16 +106,11 @@ _LIBRARIES = (
         ties="random",
         note="Its TAP@K is map(normalizer=min). Its cumulative NDCG is wrong below rank R; its "
         "PR-AUC, Hit and RR are wrong if they are computed alone; without noise and ROC-AUC, "
-        "everything is undefined if the top k have equal scores, as always at k = 1; and it "
-        "ignores min_pos_test: these bugs are not reproduced. Its noise breaks ties at random, as "
-        "here; without it, in single precision, and above 10,000, it sorts equal scores into any "
-        "order. It counts items of negative weight as relevant, and subtracts their weight from "
-        "the NDCG; here, they are not relevant. It leaves ROC-AUC and PR-AUC undefined for users "
-        "with fewer than k candidates; here, they do not depend on k. Without training data, it "
-        "evaluates users who have seen nothing also with consider_cold_start=False. A score of NaN "
-        "is an error here, and NaN for its user there. It computes scores in single "
-        "precision if both factors are in single precision, and else in double precision; here, "
-        "the score is the exact inner product, rounded once to single precision.",
+        "everything is undefined if the top k have equal scores; and it ignores min_pos_test: "
+        "these bugs are not reproduced. Its noise breaks ties at random, as here; without it, and "
+        "above 10,000, it sorts equal scores into any order. It subtracts negative weights from "
+        "the NDCG, and leaves ROC-AUC and PR-AUC undefined for users with fewer than k candidates; "
+        "here, negative weights are not relevant, and these metrics do not depend on k.",
     ),
     Convention(
         "ranx",
@@ -146,8 +138,8 @@ _LIBRARIES = (
         "rectorch",
         "rectorch 0.0.9b",
         _metrics("mrr hit_rate", recall={"normalizer": "min"}, ndcg=_BINARY),
-        note=f"{_UNSTABLE} Its k is 100 unless given; here, k is always given. For users without "
-        "relevant items, its Hit and MRR are zero and all else is NaN; here, they do not count.",
+        note=f"{_UNSTABLE} Its k is 100 unless given. For users without relevant items, its Hit "
+        "and MRR are zero and all else is NaN; here, they do not count.",
     ),
     Convention(
         "ngcf",
@@ -159,13 +151,9 @@ _LIBRARIES = (
         ),
         note="Its NDCG compares a list with its own best order, not with the best possible list. "
         "Relevant items that were not retrieved cost nothing, so values are inflated, and NDCG@5 "
-        "depends on the largest k that is evaluated. Its AUC is that of scikit-learn, and zero for "
-        "users whose candidates are all relevant (or NaN, with recent versions of scikit-learn); "
-        "here, they do not count. With ranklist_by_heapq, its AUC is zero for everybody. Its "
-        "precision of a list that is shorter than k divides by the length, as "
-        "precision(normalizer=length) does; its evaluation has no such lists. If a user has no "
-        "relevant items, its recall is NaN for all; here, such users do not count. For reproducing "
-        "published numbers only.",
+        "depends on the largest k that is evaluated. Its AUC is zero for users whose candidates "
+        "are all relevant, and with ranklist_by_heapq for everybody; here, the former do not "
+        "count. For reproducing published numbers only.",
     ),
     Convention(
         "pykeen",
@@ -175,13 +163,11 @@ _LIBRARIES = (
         ties="mean",
         note="It ranks each triple without the other known answers to its query, for tails and for "
         "heads, and averages over both, as a task of RankingTask.from_triples does (with others, "
-        'write evaluate(..., per="edge")). '
-        "What it calls realistic is the mean of the best and the worst "
-        'rank; optimistic and pessimistic are ties="best" and ties="worst". Its evaluator takes no '
-        "other triples for known than those it evaluates, unless they are in "
-        "additional_filter_triples; its pipeline adds those of training and validation; here, they "
-        "are in known. Its median is that of all ranks, which is not offered here. Its ranks and "
-        "means are in single precision, so its means differ from the sixth or seventh digit on.",
+        'write evaluate(..., per="edge")). What it calls realistic is the mean of the best and the '
+        'worst rank; optimistic and pessimistic are ties="best" and ties="worst". Its evaluator '
+        "knows no other triples than those it evaluates, unless they are in "
+        "additional_filter_triples; here, they are in known. Its ranks and means are in single "
+        "precision, so its means differ from the sixth or seventh digit on.",
     ),
     Convention(
         "ogb",
@@ -192,9 +178,7 @@ _LIBRARIES = (
         note="It is given the scores of positives and negatives, as RankedEdges.from_negatives is; "
         'with a task, write evaluate(..., per="edge"). Its rank is the mean of the best and the '
         "worst where each positive has its own negatives, and the worst in the hit rate of "
-        'negatives that all share: write ties="worst" for that. Its ROC-AUC is that of all pairs, '
-        "which is the mean over positives if all have the same negatives. In its MRR, arrays of "
-        "NumPy raise an error, and values are in single precision.",
+        'negatives that all share: write ties="worst" for that.',
     ),
     Convention(
         "tgb",
@@ -203,9 +187,9 @@ _LIBRARIES = (
         without_cut_off=("mrr",),
         ties="mean",
         note="It is given the scores of positives, each with its own negatives, as "
-        'RankedEdges.from_negatives is; with a task, write evaluate(..., per="edge"). Its values '
-        "and means are in single precision. Early versions ranked several positives at once "
-        "against the negatives of all of them: this is a bug and not reproduced.",
+        'RankedEdges.from_negatives is; with a task, write evaluate(..., per="edge"). Early '
+        "versions ranked several positives at once against the negatives of all of them: this is a "
+        "bug and not reproduced.",
     ),
     Convention(
         "relbench",
@@ -221,9 +205,8 @@ _LIBRARIES = (
         without_cut_off=("mrr",),
         note="Every impression is a query: RankedEdges.from_pairs takes scores, clicks and "
         "impressions. Its MRR is the mean of 1 / rank over all that was clicked, where others look "
-        f"at the first. What it calls group_auc is roc_auc. {_UNSTABLE} For impressions without "
-        "clicks, its metrics are NaN, an error, or zero for the hit rate, and so is the AUC where "
-        "all is clicked; here, they do not count. It rounds means to four digits.",
+        f"at the first. What it calls group_auc is roc_auc. {_UNSTABLE} Where nothing is clicked, "
+        "or all for the AUC, its metrics are NaN, zero or an error; here, they do not count.",
     ),
     Convention(
         "ncf",
@@ -231,10 +214,8 @@ _LIBRARIES = (
         _metrics("hit_rate", ndcg=_BINARY),
         ties="worst",
         note="It ranks one relevant item of each user among 99 that were sampled, the candidates "
-        'of a task; with several relevant items, write evaluate(..., per="edge"). An item that was '
-        "sampled twice counts once there and as a candidate, but twice in "
-        "RankedEdges.from_negatives. The relevant item comes last, so equal scores rank above it; "
-        "in Python 2, for which it was written, they were in the order of a hash table.",
+        'of a task; with several relevant items, write evaluate(..., per="edge"). The relevant '
+        "item comes last, so equal scores rank above it.",
     ),
 )
 

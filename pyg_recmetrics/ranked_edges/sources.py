@@ -35,9 +35,6 @@ from pyg_recmetrics.task.edges import coalesce_truth
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100
 
-#: Up to this range, indexes are numbered by a table of all numbers between them.
-_FEW_INDEXES = 2**10
-
 #: So many scores are compared at once, which stay in the cache.
 _NUM_SCORES = 2**16
 
@@ -181,15 +178,6 @@ def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
 
 def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
     """Returns the number of the query of every pair, by ascending index, and how many there are."""
-    if indexes.numel() == 0:
-        return indexes, 0
-    low, high = (int(bound) for bound in indexes.aminmax())
-    if high - low < max(_FEW_INDEXES, indexes.numel()):
-        is_used = torch.zeros(high - low + 1, dtype=torch.bool, device=indexes.device)
-        shifted = indexes - low
-        is_used[shifted] = True
-        number = is_used.cumsum(0).sub_(1)
-        return number[shifted], int(number[-1]) + 1
     # The pairs of a query mostly follow each other, so there are few runs to sort.
     runs, run = indexes.unique_consecutive(return_inverse=True)
     queries, number = runs.unique(return_inverse=True)

@@ -1,7 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
-from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_in_lists, ranks_in_top_scores
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
@@ -93,11 +93,6 @@ class Request:
     is_full: bool
     list_width: int
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether all ranks are wanted of a recommender with scores, which are counted then."""
-        return self.is_full and isinstance(self.recommender, ScoreRecommender)
-
 
 class Findings(NamedTuple):
     """Ranks and lists that an algorithm found for a chunk of users.
@@ -158,34 +153,21 @@ class RankByFinding(_ExactAlgorithm):
         return Findings(ranks, lists=lists)
 
 
-class RankByBestItems(_ExactAlgorithm):
-    """Looks up relevant items among the best items, with their ties. Takes one with scores.
+class RankByScores(_ExactAlgorithm):
+    """Counts what scores above a relevant item, however deep, and sorts the best if lists are kept.
 
-    It looks one item deeper than asked. Users are left unsettled if a relevant item ties with that
-    item, since more items may tie with it.
+    It takes a recommender with scores.
     """
 
     recommender: ScoreRecommender
 
-    def rank(self, chunk: Chunk) -> Findings:
-        num_best = min(chunk.max_depth + 1, self.num_items)
-        best = self.recommender.best(chunk, num_best)
-        row = chunk.truth.row
-        rank = ranks_in_lists(best.item, row, chunk.truth.item, self.num_items)
-        ranks, is_at_end = ranks_in_top_scores(rank, row, best.truth_key, best.key)
-        is_open = is_at_end & (ranks.num_above < chunk.depth[row])
-        is_open &= num_best < self.num_items
-        is_unsettled = torch.zeros_like(chunk.users).scatter_reduce_(0, row, is_open.long(), "amax")
-        return Findings(ranks, is_unsettled.bool(), best.item)
-
-
-class RankByCounts(_ExactAlgorithm):
-    """Counts what scores above a relevant item, however deep. Takes a recommender with scores."""
-
-    recommender: ScoreRecommender
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.recommender, request.task, request.depth)
+        self.list_width = request.list_width
 
     def rank(self, chunk: Chunk) -> Findings:
-        return Findings(self.recommender.ranks(chunk))
+        ranks, lists = self.recommender.rank(chunk, self.list_width)
+        return Findings(ranks, lists=lists)
 
 
 class RankBySearch(RankingAlgorithm):
@@ -290,7 +272,7 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
-        return [RankByFinding(pairs, request.task, request.list_width or 1)]
+        return _exact(replace(request, recommender=pairs))
     if _is_shallow(request) and _obstacle_to("search", request) is None:
         in_bfloat16 = has_fast_bfloat16(request.task.device)
         return [*_quick("search", request, in_bfloat16), *_exact(request)]
@@ -300,15 +282,13 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
-    arguments = request.recommender, request.task, request.depth
+    if isinstance(request.recommender, ScoreRecommender):
+        return [RankByScores(request)]
+    depth = request.depth
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
-        return [RankByFinding(request.recommender, request.task, request.list_width or 1)]
-    if not isinstance(request.recommender, ScoreRecommender):
-        return [RankByFinding(*arguments)]
-    if request.is_counted:
-        return [RankByCounts(*arguments)]
-    return [RankByBestItems(*arguments), RankByCounts(*arguments)]
+        depth = request.list_width or 1
+    return [RankByFinding(request.recommender, request.task, depth)]
 
 
 def _few_pairs(request: Request) -> PairRecommender | None:

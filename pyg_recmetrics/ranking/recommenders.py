@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,7 +29,7 @@ from pyg_recmetrics.kernels.exact.scores import (
     scaled_by_row,
     with_column,
 )
-from pyg_recmetrics.kernels.exact.sorting import key_of, top_k
+from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Listed, Lists
@@ -171,32 +170,17 @@ class Recommender(ABC):
             self.mask.warn()
 
 
-class BestItems(NamedTuple):
-    """The best items of the users of a chunk, with numbers in the order of their scores.
-
-    Attributes:
-        item: Item ids of shape `[num_rows, k]`, best first; `-1` where no item is left.
-        key: A number for the score of each of these items, of shape `[num_rows, k]`.
-        truth_key: A number for the score of every truth edge, of shape `[num_edges]`.
-    """
-
-    item: Tensor
-    key: Tensor
-    truth_key: Tensor
-
-
 class ScoreRecommender(Recommender):
     """Ranks by a score for every user and item; equal scores by the lower item id."""
 
     has_scores = True
 
     @abstractmethod
-    def best(self, chunk: Chunk, k: int) -> BestItems:
-        """Returns the `k` best items with their scores, and the scores of the truth edges."""
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
+        """Returns the ranks of the truth edges of a chunk, however deep, and the `k` best items.
 
-    @abstractmethod
-    def ranks(self, chunk: Chunk) -> Ranks:
-        """Returns the ranks of the truth edges of a chunk, however deep."""
+        These have shape `[num_rows, k]`, with `-1` where no item is left; there are none for zero.
+        """
 
 
 # Recommenders that score by the inner product of embeddings.
@@ -269,25 +253,25 @@ class EmbeddingRecommender(ScoreRecommender):
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
-    def best(self, chunk: Chunk, k: int) -> BestItems:
-        user, items, keys = self.users(chunk.users), [], []
-        for first, scores in self._masked_tiles(chunk, user):
-            column, key, _ = top_k(scores, min(k, scores.size(1)), chunk.scratch)
-            items.append((column + first).masked_fill_(column < 0, -1))
-            keys.append(key)
-            if len(items) > 1:
-                # Where keys are equal, the best so far have lower ids, and stand first.
-                item, key = torch.cat(items, dim=1), torch.cat(keys, dim=1)
-                key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
-                items, keys = [item.gather(1, order)], [key]
-        own = self.items.exact_scores(user, *chunk.truth.pairs)
-        return BestItems(items[0], keys[0], key_of(own))
-
-    def ranks(self, chunk: Chunk) -> Ranks:
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
         own = self.items.exact_scores(user, *chunk.truth.pairs)
+        best = [torch.empty(user.size(0), 0, dtype=torch.long, device=self.device)] * 2
+
+        def tiles() -> Iterator[tuple[int, Tensor]]:
+            for first, scores in self._masked_tiles(chunk, user):
+                yield first, scores  # which are overwritten once they are counted
+                if k == 0:
+                    continue
+                column, key = top_k(scores, min(k, scores.size(1)), chunk.scratch)
+                item = (column + first).masked_fill_(column < 0, -1)
+                item, key = (torch.cat(both, dim=1) for both in zip(best, (item, key), strict=True))
+                # Where keys are equal, the best so far have lower ids, and stand first.
+                key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
+                best[:] = item.gather(1, order), key
+
         ranked = Entries(*chunk.truth.pairs, user.size(0))
-        return count_ranks(self._masked_tiles(chunk, user), ranked, own, chunk.scratch)
+        return count_ranks(tiles(), ranked, own, chunk.scratch), best[0]
 
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
@@ -326,14 +310,11 @@ class GivenScoresRecommender(ScoreRecommender):
         scores, row = self.given(users)
         return scores[row]
 
-    def best(self, chunk: Chunk, k: int) -> BestItems:
-        item, key, keys = top_k(self._masked_scores(chunk), k, chunk.scratch)
-        return BestItems(item, key, keys[chunk.truth.pairs])
-
-    def ranks(self, chunk: Chunk) -> Ranks:
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
         ranked = Entries(*pairs, scores.size(0))
-        return count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
+        ranks = count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
+        return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
     def fast_scores(self, chunk: Chunk) -> GivenScores:
         """Returns the scores of the users of a chunk, to be searched."""

@@ -15,7 +15,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Page, Part, Remarks, drawing
-from pyg_recmetrics.results import Cohorts, EvaluationResult, Runs, compare
+from pyg_recmetrics.results import EvaluationResult, Runs, compare
 from pyg_recmetrics.results.notes import claims_on_best, note_on_trials
 from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
 from pyg_recmetrics.results.tie_range import TieRanges
@@ -219,24 +219,7 @@ def _numbers_by_degree(contents: Contents) -> Iterator[Part]:
     """The same in numbers."""
     common_popularity(contents.every, "by_degree")
     metric = str(contents.main_metric)
-    caption = f"The mean {metric} by the number of training edges."
-    yield Grid(caption, _side_by_side(contents, metric, Measured.by_degree), fold="Numbers")
-
-
-def _items(contents: Contents) -> Iterator[Part]:
-    """Which items are found."""
-    k = contents.k
-    caption = (
-        f"The mean recall@{k} for relevant items that few and that many users have seen. Each row "
-        f"is as if only these items were relevant."
-    )
-    by = partial(Measured.recall_by_popularity, k=k)
-    yield Grid(caption, _side_by_side(contents, f"recall@{k}", by))
-
-
-def _side_by_side(contents: Contents, metric: str, by: Callable[[Measured], Cohorts]) -> Table:
-    """Returns a metric of the same groups for every recommender."""
-    cohorts = {name: by(result) for name, result in contents.recommenders.items()}
+    cohorts = {name: result.by_degree() for name, result in contents.recommenders.items()}
     first, *_ = cohorts.values()
     # A table of groups says what is counted.
     head = [*first.table().head[:2], *(name or metric for name in cohorts)]
@@ -248,7 +231,8 @@ def _side_by_side(contents: Contents, metric: str, by: Callable[[Measured], Coho
         ]
         for label in first
     ]
-    return Table(head, rows, first.remarks)
+    caption = f"The mean {metric} by the number of training edges."
+    yield Grid(caption, Table(head, rows, first.remarks), fold="Numbers")
 
 
 def _long_tail(contents: Contents) -> Iterator[Part]:
@@ -324,7 +308,6 @@ SECTIONS: dict[str, Sequence[Maker]] = {
     "Comparison": [_differences],
     "Curves": [_curves],
     "Users": [_distribution, _by_degree, _numbers_by_degree],
-    "Items": [_items],
     "Long tail": [_long_tail, _most_recommended],
     "Ties": [_ties],
     "Recipe": [_recipe],

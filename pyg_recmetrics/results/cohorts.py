@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges, catalogue_of, select_edges
 from pyg_recmetrics.results.counts import USERS, Nouns
 from pyg_recmetrics.results.estimates import (
     Basis,
@@ -41,13 +39,12 @@ _NUM_ESTIMATES = 128
 #: How many users a class of equal numbers of relevant items has, where there are as many.
 _FEWEST_OF_DEGREE = 20
 
-#: By which share of the mean number of relevant items groups may differ without a note, and which
-#: share of their differences may be hidden.
-_ALIKE, _LITTLE = 0.1, 0.1
+#: By which share of the mean number of relevant items groups may differ without a note.
+_ALIKE = 0.1
 
 
 class Gap(NamedTuple):
-    """The difference and the ratio of two groups in a metric.
+    """The difference of two groups in a metric.
 
     Attributes:
         metric: The metric.
@@ -56,10 +53,6 @@ class Gap(NamedTuple):
         difference: The value of `a` minus that of `b`.
         low: The lower end of its confidence interval.
         high: The upper end.
-        ratio: The value of `a` over that of `b`; `NaN` if that is zero, and for differences from
-            users with as many relevant items.
-        ratio_low: The lower end of its confidence interval.
-        ratio_high: The upper end.
 
     Example:
         >>> import torch
@@ -79,9 +72,6 @@ class Gap(NamedTuple):
     difference: float
     low: float
     high: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
 
 
 class Gaps(Rows[Gap]):
@@ -120,7 +110,7 @@ class Gaps(Rows[Gap]):
             >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
             >>> gaps = result.by(["a", "b"] * 20).gaps()
             >>> gaps.to_pandas().columns.tolist()
-            ['metric', 'a', 'b', 'difference', 'low', 'high', 'ratio', 'ratio_low', 'ratio_high']
+            ['metric', 'a', 'b', 'difference', 'low', 'high']
         """
         return to_data_frame(self._rows, Gap._fields)
 
@@ -135,16 +125,15 @@ class Gaps(Rows[Gap]):
                 str(gap.a),
                 str(gap.b),
                 format_interval(gap.difference, gap.low, gap.high),
-                format_interval(gap.ratio, gap.ratio_low, gap.ratio_high),
             ]
             for gap in self
         ]
         notes = (
             f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
-            "difference: a - b; ratio: a / b",
+            "difference: a - b",
             *self._remarks,
         )
-        return Table(["metric", "a", "b", "difference", "ratio"], rows, notes, num_left=3)
+        return Table(["metric", "a", "b", "difference"], rows, notes, num_left=3)
 
 
 class CohortMean(NamedTuple):
@@ -226,35 +215,11 @@ class Intervals:
         return mean_of_users(values, self.person)
 
 
-@dataclass(frozen=True, eq=False)
-class PartialRecall:
-    """The recall of users, as if only some of the relevant items were relevant.
-
-    Attributes:
-        ranked (RankedEdges): The ranked ground truth.
-        name (str): What the recall is called, as `name@k`.
-        metric (Metric): What the convention computes under this name.
-        is_counted (torch.Tensor): The users who count, a mask of shape `[num_users]`.
-    """
-
-    ranked: RankedEdges
-    name: str
-    metric: Metric
-    is_counted: Tensor
-
-    def of_items(self, is_item: Tensor) -> Tensor:
-        """Returns the recall of some items, a mask of shape `[num_items]`: `[num_users]`."""
-        item = self.ranked.edge_label_index[1]
-        value = self.metric(select_edges(self.ranked, is_item.to(item.device)[item]))
-        return value.masked_fill(~self.is_counted, torch.nan)
-
-
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
-    :meth:`EvaluationResult.by`, :meth:`EvaluationResult.by_degree` and
-    :meth:`EvaluationResult.recall_by_popularity` return them, and so do the methods of the same
-    names of :class:`Runs`.
+    :meth:`EvaluationResult.by` and :meth:`EvaluationResult.by_degree` return them, and so do the
+    methods of the same names of :class:`Runs`.
 
     Attributes:
         name (str): What the labels say about a cohort.
@@ -287,11 +252,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         self.level, self.remarks = intervals.level, intervals.remarks
 
     def gaps(self, reference: Hashable | None = None) -> Gaps:
-        r"""Returns how far groups are apart in each metric: differences and ratios, with intervals.
+        r"""Returns how far groups are apart in each metric, with intervals.
 
         The intervals allow for users who count in several groups, and for persons who have several
-        rows. Those of :class:`Runs` allow for other runs, too. That of a ratio is one of its
-        logarithm. They are not corrected for several pairs.
+        rows. Those of :class:`Runs` allow for other runs, too. They are not corrected for several
+        pairs.
 
         Args:
             reference (label, optional): The group with which each of the others is compared, as
@@ -311,11 +276,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
             >>> cohorts = result.by(["new"] * 4 + ["old"] * 4)
             >>> print(cohorts.gaps("old"))
-            metric    a    b          difference                      ratio
-            ---------------------------------------------------------------
-            recall@1  new  old  -0.2500 ± 1.2153  0.6667 (0.0799 to 5.5632)
+            metric    a    b          difference
+            ------------------------------------
+            recall@1  new  old  -0.2500 ± 1.2153
             95% confidence intervals, not corrected for several pairs
-            difference: a - b; ratio: a / b
+            difference: a - b
         """
         pairs = self._pairs(reference)
         found = (self._gaps(metric, pairs) for metric in self._metrics)
@@ -330,11 +295,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
 
         for a, b in pairs:
             difference = estimate(a).minus(estimate(b))
-            of_ratio = (math.nan, math.nan, math.nan)
-            if not self._intervals.are_differences:
-                ratio = estimate(a).over(estimate(b))
-                of_ratio = (ratio.value, *ratio.interval(self.level))
-            yield Gap(metric, a, b, difference.value, *difference.interval(self.level), *of_ratio)
+            yield Gap(metric, a, b, difference.value, *difference.interval(self.level))
 
     def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
         labels = list(self)
@@ -462,40 +423,14 @@ def beyond_degree(values: Tensor, degree: Tensor) -> Tensor:
         degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
     """
     is_counted = ~values.isnan().any(dim=0)
-    group, labels = _classes_of_degree(degree, is_counted)
+    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
+    group, labels = group_by_degree(degree, is_counted, num_classes)
     group, counted = group[is_counted], values[:, is_counted]
     total = counted.new_zeros(len(values), len(labels)).index_add_(1, group, counted)
     mean = total / torch.bincount(group, minlength=len(labels))
     beyond = values.clone()
     beyond[:, is_counted] = counted - mean[:, group]
     return beyond
-
-
-def _classes_of_degree(degree: Tensor, is_counted: Tensor) -> tuple[Tensor, list[Hashable]]:
-    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
-    return group_by_degree(degree, is_counted, num_classes)
-
-
-def note_on_same_degree(group: Tensor, degree: Tensor, num_groups: int, nouns: Nouns) -> str:
-    """Says what values are compared with, and how much of differences that hides.
-
-    Groups that share no number of relevant items are compared with nobody but themselves. The part
-    of their differences that is lost is the square of Cramér's V of groups and classes.
-    """
-    note = f"each value less the mean of {nouns.users} with as many relevant items"
-    is_in = (group >= 0) & (degree > 0)
-    of_class, labels = _classes_of_degree(degree, is_in)
-    cell = of_class[is_in] * num_groups + group[is_in]
-    counts = torch.bincount(cell, minlength=len(labels) * num_groups).double()
-    counts = counts.view(len(labels), num_groups)
-    counts = counts[:, counts.sum(dim=0) > 0]
-    if counts.size(1) < 2:
-        return note
-    own = counts.square() / counts.sum(dim=1, keepdim=True) / counts.sum(dim=0)
-    hidden = (float(own.sum()) - 1) / (counts.size(1) - 1)
-    if hidden < _LITTLE:
-        return note
-    return f"{note}, which hides about {hidden:.0%} of the differences of these groups"
 
 
 def note_on_degrees(
@@ -519,37 +454,6 @@ def note_on_degrees(
     )
 
 
-def by_popularity(
-    runs: Sequence[PartialRecall], candidates: Tensor | None, bins: int, intervals: Intervals
-) -> Cohorts:
-    """Measures how popular and other relevant items are retrieved.
-
-    Args:
-        runs (sequence of PartialRecall): What to measure for the relevant items of each bucket, in
-            each run. The catalogues of their rankings need to have the same seen edges.
-        candidates (torch.Tensor, optional): The items to divide into buckets; `None` for all.
-        bins (int): The number of buckets.
-        intervals (Intervals): How to find the intervals.
-    """
-    popularity = catalogue_of(runs[0].ranked).popularity
-    is_item = torch.ones_like(popularity, dtype=torch.bool)
-    if candidates is not None:
-        is_item = index_to_mask(candidates, popularity.numel())
-    bin_of_item = quantile_bins(popularity[is_item], bins)
-    bucket = torch.full_like(popularity, -1)
-    bucket[is_item] = bin_of_item
-    values = {
-        label: torch.stack([recall.of_items(bucket == number).to(bucket.device) for recall in runs])
-        for number, label in enumerate(range_labels(popularity[is_item], bin_of_item))
-    }
-    name, metric = runs[0].name, runs[0].metric
-    means = {label: {name: intervals.mean(value, metric)} for label, value in values.items()}
-    samples = [(name, intervals.counted(value)) for value in values.values()]
-    return Cohorts(
-        means, lambda label, _: values[label], "popularity", len(runs), intervals, samples
-    )
-
-
 def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
     """Returns the values of each group, `[..., group_size]`, without those in group `-1`."""
     order = group.argsort(stable=True)
@@ -557,16 +461,6 @@ def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]
     sizes = torch.bincount(group[order], minlength=num_groups).tolist()
     parts: Iterable[Tensor] = values[..., order].split(sizes, dim=-1)
     return parts
-
-
-def quantile_bins(values: Tensor, bins: int) -> Tensor:
-    """Returns the number of the bin of every value, for bins of about the same size.
-
-    The bounds are quantiles of the values. Equal values are always in the same bin, so bins may
-    differ in size, and there may be fewer than asked for.
-    """
-    distinct, counts = values.unique(return_counts=True)
-    return torch.bucketize(values, _bounds(distinct, counts, bins))
 
 
 def _bounds(values: Tensor, counts: Tensor, bins: int) -> Tensor:

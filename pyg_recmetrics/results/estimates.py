@@ -144,8 +144,7 @@ class Interval(NamedTuple):
 class Estimate:
     """A number estimated from users, in one run or several, and what each user adds to its error.
 
-    Its interval allows for other users, and for other runs if there are several. That of a ratio is
-    one of its logarithm, which is more nearly normal and never reaches below zero.
+    Its interval allows for other users, and for other runs if there are several.
 
     Attributes:
         values (torch.Tensor): The estimate of every run, of shape `[num_runs]`.
@@ -154,7 +153,6 @@ class Estimate:
             what they have in common cancels out in a difference.
         num_drawn (int): How many users or persons it is estimated from. For two estimates together,
             it is the smaller number.
-        is_ratio (bool): Whether it is the ratio of two estimates.
         recommenders (tuple of Estimate): Of a difference of two recommenders, the mean of each,
             whose runs are its own.
     """
@@ -162,7 +160,6 @@ class Estimate:
     values: Tensor
     influences: Tensor
     num_drawn: int
-    is_ratio: bool = False
     recommenders: "tuple[Estimate, ...]" = ()
 
     @cached_property
@@ -212,31 +209,14 @@ class Estimate:
         return t_quantile(level, self.num_drawn - 1) * math.sqrt(self.variance)
 
     def interval(self, level: float) -> Interval:
-        """Returns its interval; `NaN` if fewer than two were drawn, or a ratio is not positive."""
-        value = self.value
-        if not self.is_ratio:
-            margin = self.margin(level)
-            return Interval(value - margin, value + margin)
-        if not value > 0:
-            return Interval(math.nan, math.nan)
-        factor = exp_or_inf(self.margin(level) / value)
-        return Interval(value / factor, value * factor)
+        """Returns its interval; `NaN` if fewer than two were drawn."""
+        margin = self.margin(level)
+        return Interval(self.value - margin, self.value + margin)
 
     def minus(self, other: "Estimate") -> "Estimate":
         """Returns the difference, run by run."""
         num_drawn = min(self.num_drawn, other.num_drawn)
         return Estimate(self.values - other.values, self.influences - other.influences, num_drawn)
-
-    def over(self, other: "Estimate") -> "Estimate":
-        """Returns the ratio, to the first order of the errors; `NaN` if the divisor is zero."""
-        divisor = other.value or math.nan
-        ratio = self.value / divisor
-        values = self.values / divisor
-        if len(values) > 1:
-            values = ratio + (self.values - ratio * other.values) / divisor
-        influences = (self.influences - ratio * other.influences) / divisor
-        num_drawn = min(self.num_drawn, other.num_drawn)
-        return Estimate(values, influences, num_drawn, is_ratio=True)
 
 
 def exp_or_inf(power: float) -> float:

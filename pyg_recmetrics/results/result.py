@@ -50,13 +50,10 @@ from pyg_recmetrics.results.cohorts import (
     CohortMean,
     Cohorts,
     Intervals,
-    PartialRecall,
     beyond_degree,
     by_groups,
-    by_popularity,
     group_by_degree,
     note_on_degrees,
-    note_on_same_degree,
 )
 from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
@@ -249,7 +246,7 @@ class Measured(Tabular):
                 recommender that serves all users alike. Most metrics depend on the number of
                 relevant items, so groups that differ in it differ in their means whatever the
                 recommender does. The fewer numbers groups have in common, the less is seen of how
-                they differ, and the table says how much. (default: `False`)
+                they differ. (default: `False`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
         Returns:
@@ -319,45 +316,6 @@ class Measured(Tabular):
         group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
         return self._by_groups(group, labels, "training degree", level, same_degree)
 
-    def recall_by_popularity(self, k: int = 20, bins: int = 5, *, level: float = 0.95) -> Cohorts:
-        r"""Measures the recall of popular and of other items separately.
-
-        The popularity of an item is the number of users who have seen it. Quantiles of it cut the
-        catalogue into buckets. Items of the same popularity are always in the same bucket, so
-        buckets may differ in size, and there may be fewer than `bins`. The recall of a user in a
-        bucket is that of the convention, as if only the relevant items in that bucket were
-        relevant: with the standard convention, the fraction of them that are among the top `k` of
-        the whole catalogue. The mean is over users who have such items, whatever
-        `empty_target_action` is.
-
-        Args:
-            k (int, optional): The cut-off. (default: `20`)
-            bins (int, optional): The number of buckets. (default: `5`)
-            level (float, optional): See :meth:`by`. (default: `0.95`)
-
-        Returns:
-            The buckets from the least to the most popular, labelled by their range of popularity.
-
-        Raises:
-            ValueError: If seen edges are not known, the convention has no recall, `k` is deeper
-                than was ranked, `bins` is not a positive integer, `level` is not between 0 and 1.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
-            >>> seen = torch.tensor([[1, 2, 2], [1, 1, 0]])
-            >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
-            >>> most_popular = torch.bincount(seen[1], minlength=3).float()
-            >>> result = evaluate(most_popular, task, "recall@1")
-            >>> buckets = result.recall_by_popularity(k=1, bins=3)
-            >>> {label: means["recall@1"].value for label, means in buckets.items()}
-            {'0': 0.0, '1': nan, '2': 1.0}
-        """
-        common_popularity(self.runs, "recall_by_popularity")
-        recalls = [run._partial_recall(check_positive_integer(k, "k")) for run in self.runs]
-        return by_popularity(recalls, self.runs[0]._candidates, bins, self._intervals(level))
-
     @property
     @abstractmethod
     def num_tied(self) -> float | None:
@@ -399,7 +357,10 @@ class Measured(Tabular):
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
             values = {metric: beyond_degree(x, degree) for metric, x in values.items()}
-            remark = note_on_same_degree(group.to(device), degree, len(labels), self.nouns)
+            remark = (
+                f"each value less the mean of {self.nouns.users} with as many relevant items: "
+                f"groups that share few such numbers look more alike than they are"
+            )
             remarks = (*intervals.remarks, remark)
             intervals = replace(intervals, remarks=remarks, are_differences=True)
         elif first.average_over == "user":
@@ -1110,24 +1071,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             return evaluated_mask(self.ranked) & (self.ranked.degree > 0)
         return evaluated_mask(self.ranked)
 
-    @property
-    def _candidates(self) -> Tensor | None:
-        """The items that can be recommended; `None` for all, or if they differ between users."""
-        candidates = None if self.task is None else self.task.candidates
-        return None if candidates is None or candidates.dim() > 1 else candidates
-
     def _sample(self, metric: str | Metric) -> Sample:
         """Returns the values of the users who count, of which the metric is the mean."""
         return Sample.of(self._contributions(metric), self._person)
-
-    def _partial_recall(self, k: int) -> PartialRecall:
-        """Returns the recall of some of the relevant items, as the convention defines it."""
-        check_has_rows(self.average_over, "recall of groups")
-        asked = Metric("recall", check_positive_integer(k, "k"))
-        recall = self._resolve(asked)
-        is_defined = self.convention.population.is_defined(recall, self.ranked)
-        is_counted = evaluated_mask(self.ranked) & is_defined
-        return PartialRecall(self.ranked, str(asked), recall, is_counted)
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""

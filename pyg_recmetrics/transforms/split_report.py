@@ -1,4 +1,4 @@
-"""A report on a split: its leaks, sizes, degrees, repeated edges and cold nodes."""
+"""A report on a split: its leaks, sizes, degrees and cold nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -48,9 +48,7 @@ class StageReport:
 
     Attributes:
         num_edges: The number of message-passing edges.
-        num_repeated_edges: The number of message-passing edges that repeat another.
         num_truth: The number of ground-truth edges.
-        num_repeated_truth: The number of further ground-truth edges, which repeat one.
         num_leaks: The number of truth edges that are also message-passing edges. `None` for
             training, which may learn from these.
         num_reverse_leaks: The number of truth edges whose reverse edge is among the edges of an
@@ -82,13 +80,11 @@ class StageReport:
     """
 
     num_edges: int = field(metadata={"label": "message-passing edges"})
-    num_repeated_edges: int = field(metadata={"label": "  repeated"})
     user_degree: Distribution | None = field(
         metadata={"label": "  per user: min / median / mean / max"}
     )
     item_degree: Distribution | None = field(metadata={"label": "  per item"})
     num_truth: int = field(metadata={"label": "truth edges"})
-    num_repeated_truth: int = field(metadata={"label": "  repeated"})
     user_truth: Distribution | None = field(metadata={"label": "  per user"})
     item_truth: Distribution | None = field(metadata={"label": "  per item"})
     num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
@@ -195,7 +191,7 @@ def check_split(
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
 ) -> SplitReport:
-    r"""Reports the leaks of a split, and its sizes, degrees, repeated edges and cold nodes.
+    r"""Reports the leaks of a split, and its sizes, degrees and cold nodes.
 
     It works on any split in PyG's convention, such as one of
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own
@@ -233,11 +229,9 @@ def check_split(
                                                           train               val              test
         -------------------------------------------------------------------------------------------
         message-passing edges                               150               150               200
-          repeated                                            0                 0                 0
           per user: min / median / mean / max  1 / 2 / 3.0 / 18  1 / 2 / 3.0 / 18  2 / 3 / 4.0 / 19
           per item                             1 / 3 / 3.8 / 15  1 / 3 / 3.8 / 15  1 / 4 / 5.0 / 18
         truth edges                                         150                50                50
-          repeated                                            0                 0                 0
           per user                             1 / 2 / 3.0 / 18   1 / 1 / 1.0 / 1   1 / 1 / 1.0 / 1
           per item                             1 / 3 / 3.8 / 15   1 / 1 / 1.9 / 6   1 / 1 / 1.7 / 6
         leaks: truth in message-passing edges                 -                 0                 0
@@ -309,9 +303,7 @@ def _report(
         num_later = _count_later(store, edges, of_users > 0)
     return StageReport(
         num_edges=seen.size(1),
-        num_repeated_edges=_num_repeated(edges, seen),
         num_truth=truth.size(1),
-        num_repeated_truth=edges.truth.size(1) - truth.size(1),
         num_leaks=num_leaks,
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
@@ -331,16 +323,6 @@ def _count_later(store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor) ->
     (of_seen, (user, _)), (of_truth, (truth_user, _)) = times
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
     return _count(has_truth[user] & (of_seen > first[user]))
-
-
-def _num_repeated(edges: UserItemEdges, seen: Tensor) -> int:
-    # An edge and its reverse are not a repetition, so each direction is counted by itself.
-    num_edges = edges.seen.size(1)
-    is_forward = edges.edge_index[0, :num_edges] < edges.num_users
-    if bool(is_forward.all()):
-        return num_edges - seen.size(1)
-    directions = (edges.seen[:, is_forward], edges.seen[:, ~is_forward])
-    return max(rows.size(1) - _coalesce(edges, rows).size(1) for rows in directions)
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:

@@ -169,37 +169,3 @@ def ranks_within_rows(row: Tensor, score: Tensor) -> Ranks:
     start_of_run, num_equal = find_runs(row, score)
     in_order = (1 + position - start_of_row, start_of_run - start_of_row, num_equal - 1)
     return Ranks(*(torch.empty_like(found).scatter_(0, order, found) for found in in_order))
-
-
-def ranks_in_top_scores(
-    rank: Tensor, row: Tensor, own: Tensor, scores: Tensor
-) -> tuple[Ranks, Tensor]:
-    """Finds the ties of items among the best scores of each row.
-
-    An item behind the end of a list may tie with the last item in it.
-
-    Args:
-        rank (torch.Tensor): The rank of every item in its list, of shape `[num_ranked]`; larger
-            than `K` if the item is not in it.
-        row (torch.Tensor): Their rows, of shape `[num_ranked]`.
-        own (torch.Tensor): Their scores, of shape `[num_ranked]`.
-        scores (torch.Tensor): The best scores of each row, of shape `[num_rows, K]`, in descending
-            order.
-
-    Returns:
-        The ranks, and which items tie with the end of the list, of shape `[num_ranked]`. If the
-        list is not complete, then more items may tie with these.
-    """
-    last = scores.size(1) - 1
-    position = torch.arange(last + 1, device=scores.device)
-    is_new = torch.ones_like(scores, dtype=torch.bool)
-    is_new[:, 1:] = scores[:, 1:] != scores[:, :-1]
-    first_of_run = torch.where(is_new, position, 0).cummax(dim=1).values
-    is_last = is_new.roll(-1, dims=1)
-    is_last[:, -1] = True
-    last_of_run = torch.where(is_last, position, last).flip(1).cummin(dim=1).values.flip(1)
-    place = row, (rank - 1).clamp(max=last)
-    is_in_run = scores[place] == own
-    num_above = torch.where(is_in_run, first_of_run[place], NOT_RETRIEVED)
-    num_tied = torch.where(is_in_run, last_of_run[place] - first_of_run[place], 0)
-    return Ranks(rank, num_above, num_tied), is_in_run & (last_of_run[place] == last)

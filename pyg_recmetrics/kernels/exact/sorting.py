@@ -21,12 +21,10 @@ class TopK(NamedTuple):
         column: Columns of shape `[num_rows, k]`; `-1` where no column is left.
         key: Numbers in the order of the scores of these columns, of shape `[num_rows, k]`. Equal
             scores have equal keys.
-        keys: The keys of all columns, of shape `[num_rows, num_columns]`, where the scores were.
     """
 
     column: Tensor
     key: Tensor
-    keys: Tensor
 
 
 def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
@@ -40,13 +38,13 @@ def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
     """
     if scores.dtype == torch.float64:
         values, columns = (x[:, :k] for x in scores.sort(dim=1, descending=True, stable=True))
-        return TopK(columns.masked_fill(values.isneginf(), -1), values, scores)
+        return TopK(columns.masked_fill(values.isneginf(), -1), values)
     last = scores.size(1) - 1
     columns_from_last = torch.arange(last, -1, -1, device=scores.device)
     keys = _sortable_keys(scores, columns_from_last, scratch).topk(k, dim=1).values
     key = keys >> 32
     column = (last - (keys & LOW_HALF)).masked_fill_(key == _NEG_INF, -1)
-    return TopK(column, key, scores.view(torch.int32))
+    return TopK(column, key)
 
 
 def key_of(scores: Tensor) -> Tensor:

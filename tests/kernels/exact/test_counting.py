@@ -45,34 +45,21 @@ def rank_of(scores, column):
     data=st.data(),
     dtype=st.sampled_from([torch.float32, torch.float64]),
     num_comparisons=st.sampled_from([1, 5, 17, 2**19]),
-    strip=st.sampled_from([1, 2, 256]),
-    strips_at_once=st.sampled_from([1, 3]),
     width=st.integers(1, 9),
-    max_places=st.sampled_from([0, 4]),
 )
-def test_ranks_are_those_of_plain_python(
-    matrix, data, dtype, num_comparisons, strip, strips_at_once, width, max_places
-):
+def test_ranks_are_those_of_plain_python(matrix, data, dtype, num_comparisons, width):
     entries = finite_entries(matrix)
     ranked = sorted(data.draw(st.lists(st.sampled_from(entries)))) if entries else []
     row, column = torch.tensor(ranked, dtype=torch.long).view(-1, 2).t()
     scores = torch.tensor(matrix, dtype=dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "NUM_COMPARISONS", num_comparisons)
-        patch.setattr(counting, "STRIP", strip)
-        patch.setattr(counting, "STRIPS_AT_ONCE", strips_at_once)
-        patch.setattr(counting, "MAX_PLACES", max_places)
         starts = range(0, scores.size(1), width)
         tiles = [(start, scores[:, start : start + width]) for start in starts]
         own = scores[row, column]
         ranks = count_ranks(tiles, Entries(row, column, len(matrix)), own, Scratch(CPU))
-        # A GPU does not put the thresholds of a row side by side.
-        strip = torch.zeros(len(ranked), 1, dtype=torch.long)
-        apart = counting._count_in_strips(scores, row, own.unsqueeze(1), strip, Scratch(CPU))
     others = [(matrix[row][column], [*matrix[row]]) for row, column in ranked]
     assert ranks.rank.tolist() == [rank_of(matrix[row], column) for row, column in ranked]
     assert ranks.num_above.tolist() == [sum(x > own for x in scores) for own, scores in others]
     assert ranks.num_tied.tolist() == [scores.count(own) - 1 for own, scores in others]
-    assert torch.equal(apart[0, :, 0], ranks.num_above)
-    assert torch.equal(apart[1, :, 0], ranks.num_tied + 1)
     assert torch.equal(scores, torch.tensor(matrix, dtype=dtype))  # which is only read

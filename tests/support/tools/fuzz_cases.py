@@ -669,8 +669,6 @@ def draw_patches(draw, task):
     if draw.chance(0.3):
         patches += [
             (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
-            (counting, "STRIP", draw.choice([1, 5])),
-            (counting, "STRIPS_AT_ONCE", draw.choice([1, 3])),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
             (scores_module, "_NUM_NUMBERS", draw.choice([1, 50])),
             (scores_module, "_MAX_BYTES", draw.choice([0, 2**28])),
