@@ -12,7 +12,6 @@ from pyg_recmetrics import (
     Evaluator,
     Runs,
     compare,
-    conventions,
     datasets,
     evaluate,
     transforms,
@@ -108,13 +107,12 @@ def tables():
     data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
     return {
         "result": result,
+        "table": result.table(),
         "comparison": compare({"a": result, "b": other_result}),
         "groups": result.by(["<b>", "a & b"] * 20),
         "degrees": result.by_degree(2),
-        "popularity": result.recall_by_popularity(3, 2),
         "history": evaluator.history,
         "split": transforms.check_split(*split(data)),
-        "conventions": conventions.table(),
         "gaps": result.by(["<b>", "a & b"] * 20).gaps(),
         "runs": Runs([result, other_result]),
         "runs of two": compare({"a": [result, other_result], "b": other_result}),

@@ -259,7 +259,7 @@ RANKED = "user,item,rank\nann,9,1\n"
         ),
         (ITEM_IDS, RANKED, "9\n10\n\n11\n", "items.txt, line 3: an id is needed (got nothing)"),
         (ITEM_IDS, RANKED, "9\n10\n9\n", "'items.txt' needs to hold every id once (got '9' more"),
-        (f"{VECTORS} --item-ids items.txt", "", "9\n", "--item-ids needs --lists"),
+        (f"{VECTORS} --item-ids items.txt", "", "9\n", "needs --lists (and --item-ids)"),
         ("--users l.csv --items i.csv", "id,x\nann,1\nann,2\n", "", "'l.csv' needs to hold every"),
         (
             "--users l.csv --items i.csv",

@@ -55,7 +55,6 @@ class TestCheckSplit:
             label = {(user, item - shift) for user, item in label}
             assert found.num_edges == len(pairs)
             assert found.num_truth == len(label)
-            assert found.num_repeated_truth == forward.edge_label_index.size(1) - len(label)
             assert found.num_users_without_truth == graph.num_users - len({u for u, _ in label})
             assert found.num_empty_items == graph.num_items - len({i for _, i in label | pairs})
             assert found.num_empty_users == graph.num_users - len({u for u, _ in label | pairs})
@@ -111,14 +110,6 @@ class TestCheckSplit:
         for part in parts:
             part.time = torch.arange(part.num_nodes)
         assert check_split(*parts).test.num_later is None
-
-    def test_repeated_edges_are_counted_but_not_reverse_ones(self):
-        graph = Graph(2, 3, [(0, 0), (0, 0), (0, 1), (0, 2), (1, 1)], [1, 2, 3, 4, 5])
-        for form in FORMS:
-            report = check_split(*LeaveLastOut()(graph.data(form)))
-            assert report.train.num_repeated_edges == report.train.num_repeated_truth == 1
-            assert report.test.num_repeated_edges == 1
-            assert report.test.num_repeated_truth == 0
 
     def test_parts_on_different_devices_are_refused(self, device):
         if device.type == "cpu":
