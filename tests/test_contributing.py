@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+import house
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,3 +75,9 @@ def test_the_layers_of_contributing_are_those_of_the_contract():
         for row in rows
     ]
     assert shown == [{"__init__"}, *layers]
+
+
+def test_the_picture_of_the_house_has_all_rooms_and_lines():
+    drawn = (ROOT / "docs" / "_static" / "house.svg").read_text()
+    # Rooms grow. Their names, and what leads where, are to be drawn anew.
+    assert re.sub(r"[\d.]+", "", drawn) == re.sub(r"[\d.]+", "", house.picture())
