@@ -25,7 +25,6 @@
 
 - `emulated_device`: a device that is not the CPU, on machines that have none
 - `processes`: one of several processes that evaluate together
-- `jobs`: a long job that may be killed
 - `browser`: the headless Chromium of the system
 - `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
 
