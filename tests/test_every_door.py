@@ -5,7 +5,7 @@ import torch
 
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric
-from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges, sources
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, sources
 from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import queries, task
@@ -37,17 +37,9 @@ DEFECTS = {
         *("score_triples", task, "contains"),
         lambda contains: lambda *given: torch.ones_like(contains(*given)),
     ),
-    "other truth ranks above an edge": (
-        *("score_matrix", ranked_edges, "positions"),
-        lambda positions: lambda ranked: torch.ones_like(positions(ranked)),
-    ),
     "candidates of queries are those of all": (
         *("score_queries", queries.Queries, "candidates"),
         lambda candidates: lambda self, given: None,
-    ),
-    "lists of edges have the length of those of users": (
-        *("list_matrix", ranked_edges, "without_others"),
-        lambda without: lambda num, user, is_counted: num[user],
     ),
     "a list begins at place two": (
         *("list_topk", RankedEdges, "hits"),
@@ -71,25 +63,9 @@ DEFECTS = {
         *("score_array", accuracy, "_relative_gain"),
         lambda gain: lambda ranked, _, *available: gain(ranked, "binary", *available),
     ),
-    "the DCG ignores weights": (
-        *("score_file", accuracy, "_gain"),
-        lambda gain: lambda ranked, _: gain(ranked, "binary"),
-    ),
-    "the weighted recall ignores weights": (
-        *("list_parts", accuracy, "_largest_of_user"),
-        lambda largest: lambda ranked, weight: weight,
-    ),
-    "users who are satisfied go on": (
-        *("score_function", accuracy, "_product_of_earlier"),
-        lambda product: lambda ranked, values: torch.ones_like(values),
-    ),
     "relevant items count as irrelevant": (
         *("score_embeddings", full_ranking, "count_irrelevant"),
         lambda count: candidates_of,
-    ),
-    "an ideal looks at no weights": (
-        *("score_pairs_of_others", accuracy, "_largest_first"),
-        lambda largest: lambda ranked, gains: gains,
     ),
 }
 

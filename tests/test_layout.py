@@ -23,6 +23,7 @@ TESTED_ELSEWHERE = {
     "results/frames": "results/test_result.py",
     "results/tie_range": "results/test_result.py",
     "results/verdicts": "results/test_comparison.py",
+    "task/preparation": "task/test_task.py, test_every_door.py",
     "version": "test_documentation.py",
 }
 
@@ -43,9 +44,7 @@ OF_SEVERAL_MODULES = {
     "engines": "examples/engines/",
     "examples": "examples/",
     "fuzz": "random cases of everything",
-    "large": "jobs of many parts that are killed",
     "layout": "this list",
-    "lightning": "an `Evaluator` and metric classes in a LightningModule",
     "lines": "the table of lines of code",
     "notebooks": "notebooks/",
     "options": "what `evaluate` and `Evaluator` take",
