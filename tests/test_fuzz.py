@@ -17,7 +17,7 @@ from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     ties,
 )
-from pyg_recmetrics.ranking import algorithms, recommenders
+from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.schedule import Schedule
 from pyg_recmetrics.task import preparation
