@@ -141,6 +141,16 @@ def test_a_margin_whose_square_is_zero_takes_all_users(margin):
     assert needed_users(0.25, margin, 0.05, 1000) == pytest.approx(1000)
 
 
+def test_a_limit_on_stakes_counts_from_where_it_binds():
+    variance, margin = 0.01, 0.002  # a stake of 0.2
+    free = needed_users(variance, margin, 0.05, 1e5)
+    assert needed_users(variance, margin, 0.05, 1e5, largest_stake=0.2) == free
+    just = needed_users(variance, margin, 0.05, 1e5, largest_stake=0.2 * (1 - 1e-6))
+    assert just == pytest.approx(free)
+    assert needed_users(variance, margin, 0.05, 1e5, largest_stake=0.1) > 1.2 * free
+    assert needed_users(0.0, margin, 0.05, 1e5) == 0
+
+
 @pytest.mark.parametrize(
     ("num_ranked", "num_needed", "num_users", "wanted"),
     [

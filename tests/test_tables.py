@@ -53,6 +53,7 @@ class TestTable:
         ]
         assert 'colspan="2" style="text-align: left"><span>a - b</span></th>' in table._repr_html_()
         assert "<b>1 &amp; 2</b>" in table._repr_html_()
+        assert table.to_latex().startswith(r"\begin{tabular}{@{}lr@{}}")
         assert r"\multicolumn{2}{@{}l@{}}{a - b} \\" in table.to_latex()
         assert r"recall & \textbf{1 \& 2} \\" in table.to_latex()
 
