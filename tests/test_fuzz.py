@@ -17,7 +17,7 @@ from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     ties,
 )
-from pyg_recmetrics.ranking import algorithms, recommenders
+from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.schedule import Schedule
 from pyg_recmetrics.task import preparation
@@ -88,7 +88,7 @@ def higher_id_first(top_k):
         found = top_k(values.flip(1), k, scratch)
         last = values.size(1) - 1
         column = torch.where(found.column < 0, -1, last - found.column)
-        return found._replace(column=column, keys=found.keys.flip(1))
+        return found._replace(column=column)
 
     return reversed_top_k
 
@@ -126,11 +126,6 @@ DEFECTS = {
         Ranks,
         "forget_beyond",
         lambda forget: lambda self, depth: forget(self, depth.sort().values[:1].expand_as(depth)),
-    ),
-    "ties at the end of a list are cut off": wrapped(
-        algorithms,
-        "ranks_in_top_scores",
-        lambda find: lambda *lists: (find(*lists)[0], find(*lists)[1] & False),
     ),
     "all users are evaluated": lambda patch: patch.setattr(
         RankedEdges, "_is_evaluated", property(lambda self: self.degree >= 0)

@@ -44,6 +44,7 @@ OF_SEVERAL_MODULES = {
     "engines": "examples/engines/",
     "examples": "examples/",
     "fuzz": "random cases of everything",
+    "kernels/contract": "what every kernel fulfils",
     "layout": "this list",
     "lines": "the table of lines of code",
     "notebooks": "notebooks/",
