@@ -4,8 +4,7 @@ from toy_ranking import toy_table
 
 from pyg_recmetrics import conventions, metrics
 
-_LEGEND = """\\* The library uses this name for a different metric.\\
-\\- The library does not offer the metric.
+_LEGEND = """\\- The library does not offer the metric.
 
 Each convention is tested against the real library: on this toy ranking, on thousands of random
 rankings, and on a trained LightGCN, to 1e-6. `pykeen`, `ogb`, `tgb`, `relbench` and `mind` are

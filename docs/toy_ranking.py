@@ -22,7 +22,7 @@ def toy_table() -> Table:
 
     The first user has five relevant items, at ranks 1, 3, 6, 8 and 9. The second has one, at rank
     2. The third has two, at ranks 5 and 6. The fourth has none. A dash marks a metric that the
-    library does not offer. A star marks a name that the library uses for a different metric.
+    library does not offer.
     """
     ranked = RankedEdges.from_topk(torch.arange(10).repeat(4, 1), torch.tensor(_TRUTH).t())
     head = [f"{name}@{_K}" if definition(name).has_cut_off else name for name in _COLUMNS]
@@ -34,10 +34,9 @@ def toy_table() -> Table:
 
 
 def _cell(convention: Convention, name: str, ranked: RankedEdges) -> str:
-    other = convention.other_names.get(name, name)
-    if convention.metrics is not None and other not in convention.metrics:
+    if convention.metrics is not None and name not in convention.metrics:
         return "-"
-    metric = Metric(other, _K if definition(other).has_cut_off else None)
+    metric = Metric(name, _K if definition(name).has_cut_off else None)
     value = convention.resolve(metric, deepest=_K)(ranked)
     counted = fill_without_truth(value, ranked.degree, convention.empty_target_action)
-    return f"{float(counted.nanmean()):.4f}{'' if other == name else '*'}".removeprefix("0")
+    return f"{float(counted.nanmean()):.4f}".removeprefix("0")

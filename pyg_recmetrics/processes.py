@@ -60,20 +60,12 @@ def fail_together() -> Iterator[None]:
     except BaseException as error:  # the others wait for this process, whatever happens to it
         with suppress(RuntimeError):  # of a group that has ended: its own error says more
             name = f"process {process_index()} of {num_processes()} on {socket.gethostname()}"
-            collect(f"{name} could not rank: {_describe(error)}")
+            notes: list[str] = getattr(error, "__notes__", [])
+            said = " ".join([f"{type(error).__name__}: {error}", *notes])
+            collect(f"{name} could not rank: {said}")
         raise
     if told := next(filter(None, collect("")), None):
         raise RuntimeError(told)
-
-
-def _describe(error: BaseException) -> str:
-    """The type, the message and the notes of an error, in one line."""
-    notes: list[str] = getattr(error, "__notes__", [])
-    try:
-        message = str(error)
-    except Exception:  # the processes need to end, whatever the error says
-        message = "(without a message that can be read)"
-    return " ".join([f"{type(error).__name__}: {message}", *map(str, notes)])
 
 
 #: How many bytes of a tensor are hashed at once.

@@ -20,20 +20,20 @@ from pyg_recmetrics.task.data_frames import find_column, number_texts
 
 def evaluate(options: Namespace) -> int:
     """Evaluates lists or embeddings on interactions, and prints the means."""
-    if (options.users is None) != (options.items is None):
-        raise ValueError("--users and --items need each other")
-    if (options.lists is None) == (options.users is None):
-        raise ValueError("evaluate needs --lists, or --users and --items")
-    if options.item_ids is not None and options.lists is None:
-        raise ValueError("--item-ids needs --lists")
+    forms = ("lists", "item_ids", "users", "items")
+    given = {form for form in forms if getattr(options, form) is not None}
+    if given not in ({"lists"}, {"lists", "item_ids"}, {"users", "items"}):
+        raise ValueError("evaluate needs --lists (and --item-ids), or --users and --items")
     notes.check_output(options)
     truth = _read_interactions(options.test, options, is_truth=True)
     seen = [_read_interactions(path, options) for path in options.train or ()]
     lists: pd.DataFrame | None = None
+    items: Iterable[str] | None = None
     vectors: list[dict[str, NDArray[np.float32]]] = []
     if options.lists is not None:
         lists = _read_lists(options.lists, options)
-        items = None if options.item_ids is None else _ids_in(options.item_ids)
+        if options.item_ids is not None:
+            items = _ids_in(options.item_ids)
         notes.files.update(items=options.item_ids or options.lists, recommender=options.lists)
         users: Iterable[str] = lists["user"].unique()
     else:
@@ -47,9 +47,9 @@ def evaluate(options: Namespace) -> int:
         file = notes.files["recommender"]
         note(f"{file}: users without interactions that are left out: {num_others:,}")
     by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
-    given: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
+    recommender: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
     passed_on = notes.same_options(measure, options)
-    result = measure(given, task, progress=notes.is_terminal(), **passed_on)
+    result = measure(recommender, task, progress=notes.is_terminal(), **passed_on)
     if options.output is not None:
         result.save(options.output)
     notes.print_result(result, _to_json(result), options)

@@ -1,6 +1,7 @@
 """Reads tables from files, by pandas and pyarrow."""
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from pyg_recmetrics.command.notes import note
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.ranked_edges import trec
-from pyg_recmetrics.task.data_frames import find_column, find_vectors
+from pyg_recmetrics.task.data_frames import find_column
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
@@ -63,7 +64,10 @@ class TableFile:
 
     def vectors(self, id_column: str) -> NDArray[np.float32]:
         """Returns vectors, of shape `[num_rows, dim]`: a column of them, or columns of numbers."""
-        names = find_vectors(self.data.column_names, id_column)
+        columns, vector = self.data.column_names, find_column(self.data.column_names, "vector")
+        # Row numbers, which pandas writes unasked, are no numbers of a vector.
+        is_other = re.compile(rf"__index_level_\d+__|Unnamed: \d+||{re.escape(id_column)}")
+        names = [vector] if vector else [name for name in columns if not is_other.fullmatch(name)]
         if not names:
             raise ValueError(f"{self.path}: numbers are needed beside the column {id_column!r}")
         note(f"{self.path}: vectors from {' to '.join(dict.fromkeys((names[0], names[-1])))!r}")

@@ -161,8 +161,6 @@ class Convention:
             for all metrics with their defaults. An argument `ties` holds where scores are known.
         without_cut_off (tuple, optional): The metrics that the library does not cut off at k.
             (default: `()`)
-        other_names (mapping, optional): The names of ours that the library uses for another of
-            our metrics. (default: `{}`)
         empty_target_action (str, optional): What users without ground truth count as.
             (default: `"skip"`)
         population (Population, optional): Who is evaluated. (default: everybody)
@@ -171,8 +169,8 @@ class Convention:
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
-        TypeError: If `population` is not a `Population`, `metrics` or `other_names` is not a
-            mapping, or `without_cut_off` is not a tuple or a list.
+        TypeError: If `population` is not a `Population`, `metrics` is not a mapping, or
+            `without_cut_off` is not a tuple or a list.
         ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
 
     Example:
@@ -186,7 +184,6 @@ class Convention:
     source: str
     metrics: Mapping[str, Mapping[str, Value]] | None
     without_cut_off: tuple[str, ...] = ()
-    other_names: Mapping[str, str] = field(default_factory=FrozenDict)
     empty_target_action: EmptyTargetAction = "skip"
     population: Population = field(default_factory=Population)
     ties: Ties = "index"
@@ -211,12 +208,8 @@ class Convention:
             raise TypeError(
                 f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
             )
-        other_names = {
-            definition(name).name: definition(other).name
-            for name, other in check_mapping(self.other_names, "other_names").items()
-        }
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
-        settle(self, without_cut_off=without_cut_off, other_names=FrozenDict(other_names))
+        settle(self, without_cut_off=without_cut_off)
 
     def with_population(self, population: Population) -> "Convention":
         """Returns the same definitions for other users.
@@ -265,11 +258,9 @@ class Convention:
         if self.metrics is None:
             return asked
         if asked.name not in self.metrics:
-            other = self.other_names.get(asked.name)
-            hint = f"; what it calls '{asked.name}' is '{other}'" if other else ""
             raise ValueError(
                 f"'metrics' needs to name metrics of the convention '{self.name}', "
-                f"{list(self.metrics)} (got '{asked}'{hint})"
+                f"{list(self.metrics)} (got '{asked}')"
             )
         arguments = {
             name: max(deepest or 1, asked.k or 1) if value == DEEPEST else value
@@ -295,7 +286,6 @@ class Convention:
         return arguments_of(self) | {
             "metrics": metrics,
             "without_cut_off": list(self.without_cut_off),
-            "other_names": dict(self.other_names),
             "population": arguments_of(self.population),
         }
 

@@ -72,7 +72,6 @@ _LIBRARIES = (
             map=_DIVIDED_BY_R,
             ndcg={"gain": "binary", "ideal": "k"},
         ),
-        other_names={"r_precision": "truncated_precision"},
         note="What it calls r_precision is truncated_precision. Its options divide_by_k and "
         "divide_by_achievable are map(normalizer=k) and ndcg(ideal=relevant).",
     ),

@@ -243,10 +243,10 @@ def _forest(
     grid = figure.subplots(len(panels), squeeze=False)[:, 0]
     for axes, (title, rows) in zip(grid, panels.items(), strict=True):
         axes.set_title(label(title), fontsize="medium")
-        axes.set_yticks(range(len(names)), map(label, names), fontsize="small")
+        axes.set_yticks(range(len(names)), map(label, names))
         axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.tick_params(axis="y", length=0)
-        axes.locator_params(axis="x", nbins=4)  # as many labels as narrow axes have room for
+        axes.tick_params(left=False, labelsize="small")
+        axes.locator_params(axis="x", nbins=3)  # as many labels as narrow axes have room for
         axes.axvline(0, color="black", linewidth=0.8)
         for place, name in enumerate(names):
             row = rows.get(name, _MISSING)

@@ -389,7 +389,7 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
-            f"scores or lists of items"
+            f"scores or positions of items; {IDS_ARE_IN_DICTS}"
         )
     labels = ((task.user_ids, "user"), (task.item_ids, "item"), (task.item_ids, "item"))
     given = tuple(_by_id(part, *label) for part, label in zip(given, labels, strict=False))
@@ -415,8 +415,8 @@ def _are_embeddings(value: object) -> bool:
 
 
 def _is_row(part: object) -> bool:
-    """Returns whether a part holds numbers, as a row of a matrix in nested lists does."""
-    return isinstance(part, tuple | list) and all(isinstance(each, int | float) for each in part)
+    """Returns whether a part holds numbers or ids, as a row of a matrix in nested lists does."""
+    return isinstance(part, tuple | list) and all(isinstance(x, int | float | str) for x in part)
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:

@@ -1,7 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -92,11 +92,6 @@ class Request:
     depth: int
     is_full: bool
     list_width: int
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether all ranks are wanted of a recommender with scores, which are counted then."""
-        return self.is_full and isinstance(self.recommender, ScoreRecommender)
 
 
 class Findings(NamedTuple):
@@ -277,7 +272,7 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
-        return [RankByFinding(pairs, request.task, request.list_width or 1)]
+        return _exact(replace(request, recommender=pairs))
     if _is_shallow(request) and _obstacle_to("search", request) is None:
         in_bfloat16 = has_fast_bfloat16(request.task.device)
         return [*_quick("search", request, in_bfloat16), *_exact(request)]
@@ -287,13 +282,13 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
-    arguments = request.recommender, request.task, request.depth
+    if isinstance(request.recommender, ScoreRecommender):
+        return [RankByScores(request)]
+    depth = request.depth
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
-        return [RankByFinding(request.recommender, request.task, request.list_width or 1)]
-    if not isinstance(request.recommender, ScoreRecommender):
-        return [RankByFinding(*arguments)]
-    return [RankByScores(request)]
+        depth = request.list_width or 1
+    return [RankByFinding(request.recommender, request.task, depth)]
 
 
 def _few_pairs(request: Request) -> PairRecommender | None:

@@ -26,7 +26,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import Recommender
+from pyg_recmetrics.ranking.recommenders import Recommender, ScoreRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
@@ -97,9 +97,9 @@ def rank(
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
-              `(user_id, item_id, score)`, where equal scores rank the lower item first. A rank in
-              a list is the place in that list: items that the task does not have keep their
-              places. Users without a list get nothing;
+              `(user_id, item_id, score)`, where equal scores rank the lower item first, and items
+              that the task does not have last. A rank in a list is the place in that list: items
+              that the task does not have keep their places. Users without a list get nothing;
             - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
               collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
               faiss. Cornac, Surprise and LensKit are asked by the original ids of the task, the
@@ -238,7 +238,7 @@ class OpenRanking:
         self._progress = progress and processes.process_index() == 0
         self._looked_at = (None if full else k or 1), needs_degree
         request = Request(ranker, present, min(depth, deepest), full, num_kept)
-        if request.is_counted and num_kept > 0:
+        if full and num_kept > 0 and isinstance(ranker, ScoreRecommender):
             # Counting makes no lists.
             self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
             only_lists = replace(request, depth=num_kept, is_full=False)

@@ -162,7 +162,7 @@ def _means(contents: Contents) -> Iterator[Part]:
         yield _drawing_of_means(contents)
     for name, runs in results.items():
         if isinstance(runs, Runs):
-            caption = f"How much {len(runs)} runs vary, and what more runs would change."
+            caption = f"How much {len(runs)} runs vary."
             yield Grid(caption, runs.table(), fold=f"Runs of {name}" if name else "Runs")
 
 

@@ -39,9 +39,8 @@ _NUM_ESTIMATES = 128
 #: How many users a class of equal numbers of relevant items has, where there are as many.
 _FEWEST_OF_DEGREE = 20
 
-#: By which share of the mean number of relevant items groups may differ without a note, and which
-#: share of their differences may be hidden.
-_ALIKE, _LITTLE = 0.1, 0.1
+#: By which share of the mean number of relevant items groups may differ without a note.
+_ALIKE = 0.1
 
 
 class Gap(NamedTuple):
@@ -424,40 +423,14 @@ def beyond_degree(values: Tensor, degree: Tensor) -> Tensor:
         degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
     """
     is_counted = ~values.isnan().any(dim=0)
-    group, labels = _classes_of_degree(degree, is_counted)
+    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
+    group, labels = group_by_degree(degree, is_counted, num_classes)
     group, counted = group[is_counted], values[:, is_counted]
     total = counted.new_zeros(len(values), len(labels)).index_add_(1, group, counted)
     mean = total / torch.bincount(group, minlength=len(labels))
     beyond = values.clone()
     beyond[:, is_counted] = counted - mean[:, group]
     return beyond
-
-
-def _classes_of_degree(degree: Tensor, is_counted: Tensor) -> tuple[Tensor, list[Hashable]]:
-    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
-    return group_by_degree(degree, is_counted, num_classes)
-
-
-def note_on_same_degree(group: Tensor, degree: Tensor, num_groups: int, nouns: Nouns) -> str:
-    """Says what values are compared with, and how much of differences that hides.
-
-    Groups that share no number of relevant items are compared with nobody but themselves. The part
-    of their differences that is lost is the square of Cramér's V of groups and classes.
-    """
-    note = f"each value less the mean of {nouns.users} with as many relevant items"
-    is_in = (group >= 0) & (degree > 0)
-    of_class, labels = _classes_of_degree(degree, is_in)
-    cell = of_class[is_in] * num_groups + group[is_in]
-    counts = torch.bincount(cell, minlength=len(labels) * num_groups).double()
-    counts = counts.view(len(labels), num_groups)
-    counts = counts[:, counts.sum(dim=0) > 0]
-    if counts.size(1) < 2:
-        return note
-    own = counts.square() / counts.sum(dim=1, keepdim=True) / counts.sum(dim=0)
-    hidden = (float(own.sum()) - 1) / (counts.size(1) - 1)
-    if hidden < _LITTLE:
-        return note
-    return f"{note}, which hides about {hidden:.0%} of the differences of these groups"
 
 
 def note_on_degrees(

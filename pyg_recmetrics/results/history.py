@@ -65,11 +65,6 @@ class History(Rows[dict[str, float]]):
         if self.best is not None:
             self.best = self.best._with(num_calls=len(self))
 
-    def clear(self) -> None:
-        """Forgets all evaluations."""
-        self.best = self.best_index = None
-        self._rows.clear()
-
     @property
     def is_best(self) -> bool:
         """Whether the last evaluation is the best so far."""

@@ -468,10 +468,9 @@ def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
     elif first.verdict is None:
         yield f"{a} has the best mean: {means} of {b}, which were not tested"
     else:
-        p = format_p(first.p_adjusted)
-        yield f"it is open whether {a} or {b} is best: {means} ({_between(first)}, p = {p})"
-    beaten = [row for row in others if row.verdict == "better"]
-    if beaten:
+        how = f"{_between(first)}, p = {format_p(first.p_adjusted)}"
+        yield f"it is open whether {a} or {b} is best: {means} ({how})"
+    if beaten := [row for row in others if row.verdict == "better"]:
         also = " also" if first.verdict == "better" else ""
         sizes = (f"{row.b} ({lift_in_words(row, f'{row.difference:+.3g}')})" for row in beaten)
         yield f"{a} is{also} better than {_listed(sizes)}"
@@ -485,7 +484,8 @@ def _ahead(row: PairedDifference) -> str:
         low, high = sorted((abs(row.low), abs(row.high)))
         return f"{abs(row.difference):.3g} ({low:.3g} to {high:.3g}) {side}"
     if row.lift >= _LARGEST_LIFT:
-        return f"{lift_in_words(row)} that of"
+        low, high = (1 + end / 100 for end in (row.lift_low, row.lift_high))
+        return f"{lift_in_words(row)} ({low:.1f} to {high:.1f}) that of"
     low, high = sorted((abs(row.lift_low), abs(row.lift_high)))
     return f"{abs(row.lift):.1f}% ({low:.1f} to {high:.1f}) {side}"
 

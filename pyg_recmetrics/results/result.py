@@ -54,7 +54,6 @@ from pyg_recmetrics.results.cohorts import (
     by_groups,
     group_by_degree,
     note_on_degrees,
-    note_on_same_degree,
 )
 from pyg_recmetrics.results.counts import Nouns, UserCounts
 from pyg_recmetrics.results.estimates import (
@@ -247,7 +246,7 @@ class Measured(Tabular):
                 recommender that serves all users alike. Most metrics depend on the number of
                 relevant items, so groups that differ in it differ in their means whatever the
                 recommender does. The fewer numbers groups have in common, the less is seen of how
-                they differ, and the table says how much. (default: `False`)
+                they differ. (default: `False`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
         Returns:
@@ -358,7 +357,10 @@ class Measured(Tabular):
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
             values = {metric: beyond_degree(x, degree) for metric, x in values.items()}
-            remark = note_on_same_degree(group.to(device), degree, len(labels), self.nouns)
+            remark = (
+                f"each value less the mean of {self.nouns.users} with as many relevant items: "
+                f"groups that share few such numbers look more alike than they are"
+            )
             remarks = (*intervals.remarks, remark)
             intervals = replace(intervals, remarks=remarks, are_differences=True)
         elif first.average_over == "user":
@@ -959,7 +961,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
             items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
-            0.3.0, convention 'standard' (torch_geometric.metrics 2.8).
+            0.4.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
         return write_recipe(
             self.ranked,

@@ -110,7 +110,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         ±: 95% confidence interval of the mean for other users and other runs
         intervals may be too narrow: there are few users (50)
         3 runs; sd: standard deviation of their means; se: standard error
-        se runs -: not told from zero by 3 runs
+        -: 3 runs do not tell it from zero
     """
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:
@@ -292,7 +292,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         number = counted(num_runs, "runs")
         yield f"{number}; sd: standard deviation of their means; se: standard error"
         if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
-            yield f"se runs -: not told from zero by {num_runs} runs"
+            yield f"-: {num_runs} runs do not tell it from zero"
         yield ON_TWO_RUNS if num_runs == FEW_RUNS else None
         if of_all := [name for name, each in estimates.items() if not each.num_drawn]:
             yield f"{', '.join(of_all)}: for other runs alone"

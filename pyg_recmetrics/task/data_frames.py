@@ -53,16 +53,6 @@ def find_column(columns: Iterable[object], *what: str) -> str | None:
     return next((by_name[name] for name in names if name in by_name), None)
 
 
-def find_vectors(columns: Sequence[str], id_column: str) -> list[str]:
-    """Returns the column of vectors, or else all columns of numbers beside the ids.
-
-    Those of row numbers, which pandas writes unasked, are none of them.
-    """
-    vector = find_column(columns, "vector")
-    is_other = re.compile(rf"__index_level_\d+__|Unnamed: \d+||{re.escape(id_column)}")
-    return [vector] if vector else [name for name in columns if not is_other.fullmatch(str(name))]
-
-
 def number_texts(columns: "Sequence[pd.Series[str]]") -> tuple[list[Any], list[Tensor]]:
     """Returns all ids in their order, and the numbers of the ids of each column.
 
