@@ -150,6 +150,7 @@ class TestShortAnswers:
             (lambda u, i, k: i[:k].expand(len(u), -1).to_sparse(), r"dense tensor \(got torch.sp"),
             (lambda u, i, k: i[:k].expand(1, len(u), -1), r"\(got \[1, 10, 30\]\)"),
             (lambda u, i, k: i[:k].expand(len(u), -1).double(), "hold integers .got torch.float64"),
+            (lambda u, i, k: i[-1:].expand(len(u), -1) + 1, "got 10 ids outside"),
             (
                 lambda u, i, k: i[:k].expand(len(u), -1) - 10,
                 r"\[10, 50\), .* or -1 \(got 100 ids outside\)",
