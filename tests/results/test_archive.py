@@ -77,6 +77,7 @@ def saved_and_loaded(result):
 
 class TestFiles:
     @pytest.mark.usefixtures("expect_lost_truth", "expect_ties")
+    @pytest.mark.filterwarnings("ignore:.*scores that fall")
     @given(
         case=cases(),
         keep_items=st.booleans(),

@@ -32,6 +32,7 @@ stats = pytest.importorskip("scipy.stats")
 pytestmark = [
     pytest.mark.usefixtures("expect_lost_truth"),
     pytest.mark.filterwarnings("ignore:.*the order of ties", "ignore:.*may be too narrow"),
+    pytest.mark.filterwarnings("ignore:.*scores that fall"),
 ]
 
 METRICS = ["recall@2", "ndcg@3"]

@@ -142,6 +142,7 @@ def test_pictures_name_what_they_count():
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
+@pytest.mark.filterwarnings("ignore:.*scores that fall")
 @given(case=cases(), max_k=st.none() | st.integers(1, 10), data=st.data())
 def test_counts_are_those_of_a_loop(case, max_k, data):
     is_evaluated = data.draw(
