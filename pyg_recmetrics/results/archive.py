@@ -90,7 +90,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     """Returns the nested dictionaries of a file of any format that can be read."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: np.asarray(file[name]) for name in file.files}
         text = str(arrays.pop("header"))
         header = json.loads(text)
         number = header["format"]

@@ -15,4 +15,4 @@ def test_groups_beyond_their_number_of_relevant_items(results):
         assert drawn[name] == pytest.approx([of["recall@5"].value for of in groups.values()])
     assert axes.get_ylim()[0] < 0 < axes.get_ylim()[1]
     title = axes.get_title().replace("\n", " ")
-    assert title.endswith("each value less the mean of users with as many relevant items")
+    assert "each value less the mean of users with as many relevant items" in title

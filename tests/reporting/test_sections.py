@@ -19,7 +19,7 @@ from pyg_recmetrics.results.result import exposure_of
 from pyg_recmetrics.tables import format_interval
 from tests.support.machines.missing_packages import hide_package
 
-SECTIONS_OF_NUMBERS = ["Curves", "Users", "Items", "Long tail", "Ties"]
+SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail", "Ties"]
 
 
 def remarks(results, kind, split=None, comparison=None):
@@ -40,7 +40,6 @@ def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeyp
     for section, results, reason in (
         ("Long tail", plain, "keep_items=True"),
         ("Users", unseen, seen),
-        ("Items", unseen, seen),
         ("Long tail", unseen, seen),
         ("Curves", full, "a metric with a cut-off is needed, such as 'ndcg@20'"),
         ("Users", of_lists, "no metric of single users in common"),
@@ -65,20 +64,15 @@ def test_only_metrics_that_ties_can_move_have_a_range(parts, task):
 
 def test_groups_are_those_of_every_recommender(parts, runs, popular):
     results = {"Random": Runs(runs), "Popular": popular}
-    (found,) = parts("Items", results)
-    of_users = parts("Users", results)[-1]
-    for table, metric, groups, head in (
-        (of_users, "ndcg@10", lambda x: x.by_degree(), ("training degree", "users")),
-        (found, "recall@10", lambda x: x.recall_by_popularity(10), ("popularity", "users")),
+    table = parts("Users", results)[-1].table
+    assert table.head == ("training degree", "users", "Random", "Popular")
+    of_each = [result.by_degree() for result in results.values()]
+    assert [row[0] for row in table.rows] == list(map(str, of_each[0]))
+    for (_, num_users, *cells), *means in zip(
+        table.rows, *(x.values() for x in of_each), strict=True
     ):
-        assert table.table.head == (*head, "Random", "Popular")
-        of_each = [groups(result) for result in results.values()]
-        assert [row[0] for row in table.table.rows] == list(map(str, of_each[0]))
-        for (_, num_users, *cells), *means in zip(
-            table.table.rows, *(x.values() for x in of_each), strict=True
-        ):
-            assert cells == [format_interval(*mean[metric][:3]) for mean in means]
-            assert num_users == f"{means[0][metric].num_users:,}"
+        assert cells == [format_interval(*mean["ndcg@10"][:3]) for mean in means]
+        assert num_users == f"{means[0]['ndcg@10'].num_users:,}"
 
 
 def test_items_are_listed_by_all_runs(parts, runs, popular, task):

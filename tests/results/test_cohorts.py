@@ -10,11 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
@@ -23,7 +20,6 @@ from pyg_recmetrics import (
     evaluate,
     transforms,
 )
-from pyg_recmetrics.results.cohorts import quantile_bins
 from tests.support.cases.random_tasks import random_scores
 
 stats = pytest.importorskip("scipy.stats")
@@ -161,108 +157,8 @@ class TestDegree:
         result = EvaluationResult(ranked, ["recall@1"])
         with pytest.raises(ValueError, match="'by_degree' needs the seen edges of a task"):
             result.by_degree()
-        with pytest.raises(ValueError, match="'recall_by_popularity' needs what users have seen"):
-            result.recall_by_popularity(k=1)
         with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
             make().by_degree(0)
-
-
-class TestPopularity:
-    @pytest.mark.parametrize("bins", [1, 3, 50])
-    def test_it_is_that_of_a_loop(self, result, bins):
-        popularity = torch.bincount(result.task.seen[1], minlength=NUM_ITEMS).tolist()
-        buckets = result.recall_by_popularity(k=3, bins=bins)
-        values = defaultdict(list)
-        num_items = 0
-        for label in buckets:
-            low, high = map(int, (label.split("-") * 2)[:2])
-            items = {item for item in range(NUM_ITEMS) if low <= popularity[item] <= high}
-            num_items += len(items)
-            found, relevant = defaultdict(int), defaultdict(int)
-            for user, item, found_at in zip(
-                *result.ranked.edge_label_index.tolist(), result.ranked.rank.tolist(), strict=True
-            ):
-                if item in items:
-                    relevant[user] += 1
-                    found[user] += found_at <= 3
-            values[label] = [found[user] / relevant[user] for user in relevant]
-        assert num_items == NUM_ITEMS
-        for label, shares in values.items():
-            assert buckets[label]["recall@3"].num_users == len(shares)
-            assert buckets[label]["recall@3"].value == pytest.approx(np.mean(shares))
-
-    def test_what_was_seen_counts_also_where_it_is_not_left_out(self):
-        task = make().task
-        whole = RankingTask(**{**task.to_dict(), "exclude_seen": False})
-        left_out, left_in = (evaluate(random_scores(task, 1), x, METRICS) for x in (task, whole))
-        assert list(left_in.recall_by_popularity(k=3)) == list(left_out.recall_by_popularity(k=3))
-        assert len(left_in.recall_by_popularity(k=3)) == 5
-        assert list(left_in.by_degree()) == list(left_out.by_degree())
-        assert left_in["recall@3"] < left_out["recall@3"]
-
-    def test_lists_from_elsewhere_and_the_seen_edges_of_a_catalogue(self):
-        lists, truth = torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0, 1], [0, 0]])
-        ranked = RankedEdges.from_topk(lists, truth)
-        catalogue = Catalogue(3, seen=torch.tensor([[0, 1], [0, 1]]))
-        result = EvaluationResult(ranked.with_catalogue(catalogue), "recall@2")
-        (unseen, seen) = result.recall_by_popularity(k=2, bins=3).items()
-        assert (unseen[0], unseen[1]["recall@2"].num_users) == ("0", 0)
-        assert (seen[0], seen[1]["recall@2"].value) == ("1", 0.5)
-
-    def test_a_task_knows_the_popularity_for_lists_that_do_not(self):
-        seen = torch.tensor([[0, 1], [1, 1]])
-        task = RankingTask(torch.tensor([[0, 1], [0, 0]]), seen=seen, num_users=2, num_items=3)
-        ranked = RankedEdges.from_topk(torch.tensor([[0, 2], [2, 0]]), task.truth)
-        result = EvaluationResult(ranked, "popularity@2", task=task)
-        assert result["popularity@2"] == 0
-        assert list(result.recall_by_popularity(k=1, bins=2)) == ["0", "2"]
-
-    def test_it_is_the_recall_of_the_convention(self):
-        # Three relevant items that nobody has seen, of which the first is retrieved.
-        truth, seen = torch.tensor([[0, 0, 0], [0, 1, 2]]), torch.tensor([[1], [3]])
-        task = RankingTask(truth, seen=seen, num_users=2, num_items=4)
-        scores = torch.tensor([0.9, 0.1, 0.2, 0.8])
-        for convention, recall in (("standard", 1 / 3), ("lenskit", 1.0)):
-            result = evaluate(scores, task, "recall@1", convention=convention)
-            buckets = result.recall_by_popularity(k=1, bins=2)
-            assert result["recall@1"] == buckets["0"]["recall@1"].value == recall
-
-    def test_a_convention_without_recall_has_none_by_popularity(self):
-        task = make().task
-        result = evaluate(random_scores(task, 0), task, "ndcg@3", convention="ngcf")
-        assert len(result.recall_by_popularity(k=3)) == 5
-        result = evaluate(random_scores(task, 0), task, "ndcg@3", convention="implicit")
-        with pytest.raises(ValueError, match=r"metrics of the convention 'implicit'.*'recall@3'"):
-            result.recall_by_popularity(k=3)
-
-    def test_the_catalogue_is_what_can_be_recommended(self):
-        truth, seen = torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0, 1, 1], [3, 3, 2]])
-        task = RankingTask(
-            truth, seen=seen, num_users=2, num_items=4, candidates=torch.tensor([0, 1])
-        )
-        result = evaluate(torch.rand(4), task, "recall@1")
-        assert list(result.recall_by_popularity(k=1, bins=4)) == ["0"]
-
-
-class TestBins:
-    @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 12))
-    def test_laws(self, values, bins):
-        group = quantile_bins(torch.tensor(values), bins).tolist()
-        assert sorted(set(group)) == list(range(max(group) + 1))  # no holes
-        assert max(group) < bins
-        in_order = sorted(zip(values, group, strict=True))
-        for (value, number), (next_value, next_number) in itertools.pairwise(in_order):
-            assert number <= next_number
-            if value == next_value:
-                assert number == next_number
-
-    @given(st.integers(1, 40), st.integers(1, 12), st.randoms())
-    def test_without_ties_bins_differ_by_one_at_most(self, num_values, bins, random):
-        values = list(range(num_values))
-        random.shuffle(values)
-        sizes = torch.bincount(quantile_bins(torch.tensor(values), bins)).tolist()
-        assert len(sizes) == min(bins, num_values)
-        assert max(sizes) - min(sizes) <= 1
 
 
 class TestTable:
@@ -321,46 +217,10 @@ class TestGaps:
             quantile = stats.t.ppf(0.975, min(map(len, parts)) - 1)
             margin = quantile * math.sqrt(sum(errors))
             assert gap.high - gap.difference == pytest.approx(margin)
-            assert gap.ratio == pytest.approx(means[0] / means[1])
-            relative = math.sqrt(errors[0] / means[0] ** 2 + errors[1] / means[1] ** 2)
-            factor = math.exp(quantile * relative)
-            assert gap.ratio / gap.ratio_low == pytest.approx(factor)
-            assert gap.ratio_high / gap.ratio == pytest.approx(factor)
-
-    def test_of_items_that_share_their_users(self, result):
-        """The errors of both are those of leaving out one user at a time."""
-        found = result.recall_by_popularity(3, 2)
-        (gap,) = found.gaps()
-        ranked, popularity = result.ranked, result.task.seen[1].bincount(minlength=NUM_ITEMS)
-        user, item = ranked.edge_label_index
-        is_popular = popularity[item] >= int(gap.b.split("-")[0])
-        recalls = torch.stack(
-            [
-                user[edges].bincount(ranked.rank[edges] <= 3, NUM_USERS)
-                / user[edges].bincount(minlength=NUM_USERS)
-                for edges in (~is_popular, is_popular)
-            ]
-        )
-        others = [torch.arange(NUM_USERS) != one for one in range(NUM_USERS)]
-        first, second = torch.stack([recalls[:, rest].nanmean(dim=1) for rest in others], dim=1)
-        error = (NUM_USERS - 1) * (first - second).std(correction=0)
-        error /= math.sqrt(NUM_USERS - 1)
-        num_users = min(mean["recall@3"].num_users for mean in found.values())
-        margin = stats.t.ppf(0.975, num_users - 1) * float(error)
-        assert gap.difference == pytest.approx(float(recalls.nanmean(dim=1).diff()) * -1)
-        assert gap.high - gap.difference == pytest.approx(margin, rel=0.05)
 
     def test_another_reference_is_named(self, result):
         with pytest.raises(ValueError, match=r"'reference' needs to be one of \[0, 1\] \(got 2\)"):
             result.by([user % 2 for user in range(NUM_USERS)]).gaps(2)
-
-    def test_there_is_no_ratio_to_zero(self):
-        truth = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 1]])
-        task = RankingTask(truth, num_users=4, num_items=2)
-        result = evaluate(torch.tensor([1.0, 0.0]), task, "recall@1")
-        (gap,) = result.by([0, 0, 1, 1]).gaps()
-        assert gap.difference == 1
-        assert math.isnan(gap.ratio)
 
 
 def fair_scores(task, seed, skill):
@@ -414,23 +274,6 @@ class TestSameDegree:
             assert "ndcg@20, r_precision depend" in str(plain)
             assert "on which" not in str(same)
         assert num_outside / num_cells <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / num_cells)
-
-    def test_what_groups_do_not_share_is_hidden_and_said(self, split):
-        result = evaluate(torch.arange(1000.0), split, "recall@20")
-        degree = split.degree
-        for groups, least in (
-            ((degree > 3).long(), 100),
-            ((degree > 3) | (torch.arange(3000) % 3 == 0), 20),
-            ((degree > 3) + (torch.arange(3000) % 3), 10),
-            (torch.arange(3000) % 3, 0),
-        ):
-            (remark,) = result.by(groups, same_degree=True).remarks
-            found = re.search(r"hides about (\d+)% of the differences of these groups", remark)
-            hidden = 0 if found is None else int(found[1])
-            cells = pd.crosstab(groups.numpy(), degree.clamp(max=8).numpy())
-            expected = 100 * stats.contingency.association(cells) ** 2  # Cramér's V
-            assert hidden == pytest.approx(expected, abs=2)
-            assert hidden >= least
 
     def test_what_does_not_depend_on_it_has_no_remark(self, split):
         result = evaluate(torch.rand(3000, 1000), split, ["roc_auc", "mean_rank"])

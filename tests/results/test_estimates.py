@@ -228,13 +228,6 @@ def test_margins_are_those_of_plain_sums(seed):
     difference = first.minus(second)
     assert difference.value == pytest.approx(a.mean() - b.mean())
     assert difference.margin(0.9) == pytest.approx(margin_over_runs([(1, a), (-1, b)], 0.9))
-    ratio = first.over(second)
-    wanted = a.mean() / b.mean()
-    assert ratio.value == pytest.approx(wanted)
-    weights = 1 / b.mean(), -wanted / b.mean()
-    margin = margin_over_runs(list(zip(weights, (a, b), strict=True)), 0.9)
-    ends = wanted * np.exp([-margin / wanted, margin / wanted])
-    assert ratio.interval(0.9) == pytest.approx(tuple(ends))
 
 
 @pytest.mark.parametrize("persons", [False, True])
@@ -248,7 +241,6 @@ def test_equal_runs_are_one_run(persons):
         (first, a),
         (second, b),
         (first.minus(second), a.minus(b)),
-        (first.over(second), a.over(b)),
     ):
         assert several.interval(0.8) == pytest.approx(single.interval(0.8))
         assert several.num_drawn == single.num_drawn
@@ -269,22 +261,16 @@ def test_what_has_no_runs_is_the_same_in_each():
     known = mean_of_users(values[:1], None)
     several = mean_of_users(values, None)
     repeated = mean_of_users(values[:1].repeat(NUM_RUNS, 1), None)
-    for found, wanted in (
-        (several.minus(known), several.minus(repeated)),
-        (several.over(known), several.over(repeated)),
-    ):
-        assert found.interval(0.95) == pytest.approx(wanted.interval(0.95))
+    found, wanted = several.minus(known), several.minus(repeated)
+    assert found.interval(0.95) == pytest.approx(wanted.interval(0.95))
 
 
-def test_too_few_users_and_no_divisor():
+def test_too_few_users():
     values = torch.full((2, 3), math.nan, dtype=torch.double)
     values[:, 0] = torch.tensor([1.0, 2.0])
     one = mean_of_users(values, None)
     assert one.value == 1.5
     assert math.isnan(one.margin(0.95))
-    zero = mean_of_users(torch.zeros(2, 3, dtype=torch.double), None)
-    assert math.isnan(one.over(zero).value)
-    assert all(map(math.isnan, one.over(zero).interval(0.95)))
 
 
 METRICS_OF_INFERENCE = ["recall@2", "ndcg@3", "r_precision"]
@@ -437,8 +423,7 @@ class TestComponents:
 
 
 class TestEstimates:
-    @pytest.mark.parametrize("kind", ["ratio of sums", "ratio of means"])
-    def test_intervals_hold_what_is_estimated(self, kind):
+    def test_intervals_hold_what_is_estimated(self):
         """Of users with values of mean 2 and 3, which have a part in common."""
         generator = torch.Generator().manual_seed(0)
         held = 0
@@ -448,11 +433,6 @@ class TestEstimates:
                 mean - 1 + common + torch.rand(200, generator=generator, dtype=torch.double)
                 for mean in (2, 3)
             )
-            if kind == "ratio of sums":
-                estimate = ratio_of_sums(x, y, None)
-            else:
-                first, second = (mean_of_users(each.unsqueeze(0), None) for each in (x, y))
-                estimate = first.over(second)
-            low, high = estimate.interval(0.95)
+            low, high = ratio_of_sums(x, y, None).interval(0.95)
             held += low <= 2 / 3 <= high
         assert 0.93 <= held / 1000 <= 0.97

@@ -220,7 +220,10 @@ def difference(b, verdict, mean_b):
 @pytest.mark.parametrize(
     ("first", "claim"),
     [
-        (difference("x", "better", 0.05), "best is best: ndcg@20 0.3, 6.0 x that of x"),
+        (
+            difference("x", "better", 0.05),
+            "best is best: ndcg@20 0.3, 6.0 x (6.0 to 6.0) that of x",
+        ),
         (
             difference("x", "better", 0.2)._replace(lift_low=math.nan),
             "best is best: ndcg@20 0.3, 0.1 (0.05 to 0.15) above x",

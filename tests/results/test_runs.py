@@ -19,7 +19,7 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.results.estimates import Sample, mean_of_users
-from pyg_recmetrics.results.result import exposure_of
+from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import recommenders_by_name
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import components, margin_over_runs
@@ -156,7 +156,6 @@ class TestGroups:
         for single, several in (
             (one.by(labels), same.by(labels)),
             (one.by_degree(3), same.by_degree(3)),
-            (one.recall_by_popularity(3), same.recall_by_popularity(3)),
         ):
             assert several.table().rows == single.table().rows
             assert several.gaps().table().rows == single.gaps().table().rows
@@ -171,7 +170,6 @@ class TestGroups:
         assert first.difference == pytest.approx(a.mean() - b.mean())
         margin = margin_over_runs([(1, a), (-1, b)])
         assert (first.high - first.low) / 2 == pytest.approx(margin)
-        assert first.ratio == pytest.approx(a.mean() / b.mean())
 
     def test_users_count_who_count_in_every_run(self, task, results):
         ranked = results[0].ranked
@@ -190,7 +188,7 @@ class TestGroups:
             for each, edges in ((ranked, seen[0]), (other, torch.cat(seen, dim=1)))
         ]
         with pytest.raises(ValueError, match="of tasks with the same seen edges"):
-            Runs(of_others).recall_by_popularity(1)
+            common_popularity(of_others, "long_tail")
 
 
 class TestLists:
