@@ -348,11 +348,11 @@ def test_num_pairs(num_users, num_items, is_accepted):
         (torch.tensor([True, False]), None),
         (
             torch.ones(3),
-            ValueError("'x' needs to have shape [2], a number for every edge (got [3])"),
+            ValueError("'x' needs to hold a number for every edge of shape [2] (got [3])"),
         ),
         (
             torch.ones(2, 1),
-            ValueError("'x' needs to have shape [2], a number for every edge (got [2, 1])"),
+            ValueError("'x' needs to hold a number for every edge of shape [2] (got [2, 1])"),
         ),
         (
             torch.tensor([1, torch.inf]),
@@ -541,7 +541,10 @@ def test_scores(scores, error):
     ("shape", "error"),
     [
         ((2, 3), None),
-        ((3, 2), ValueError("'x' needs to hold item biases of shape [3, 2] (got [2, 3])")),
+        (
+            (3, 2),
+            ValueError("'x' needs to hold item biases of shape [3, 2] (got [2, 3]); transpose it"),
+        ),
         ((6,), ValueError("'x' needs to hold item biases of shape [6] (got [2, 3])")),
         ((), ValueError("'x' needs to hold item biases of shape [] (got [2, 3])")),
     ],

@@ -450,7 +450,7 @@ class TestRefusals:
             ({"margin": 0}, r"'margin' needs to be a positive number \(got 0\)"),
             ({"margin": -0.1}, r"'margin' needs to be a positive number \(got -0.1\)"),
             ({"margin": math.inf}, r"'margin' needs to be a finite number \(got inf\)"),
-            ({"margin": {"mrr": 0.1}}, r"a margin needs to name metrics .* \(got \['mrr'\]\)"),
+            ({"margin": {"mrr": 0.1}}, r"'margin' needs to name metrics .* \(got \['mrr'\]\)"),
             ({"margin": {}}, r"'margin' needs to name each metric once \(got \[\]\)"),
         ],
     )

@@ -137,7 +137,7 @@ def test_rankings_without_a_task_know_their_persons():
 @pytest.mark.usefixtures("expect_lost_truth")
 @OF_AVERAGES_1
 def test_what_has_no_mean_over_persons_is_named():
-    with pytest.raises(ValueError, match=r"means over persons need a task with the 'person'"):
+    with pytest.raises(ValueError, match=r"means over persons need a task"):
         evaluate(
             torch.rand(4),
             RankingTask([[0], [1]], num_users=1, num_items=4),
