@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from traceback import format_exception_only
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -60,8 +61,7 @@ def fail_together() -> Iterator[None]:
     except BaseException as error:  # the others wait for this process, whatever happens to it
         with suppress(RuntimeError):  # of a group that has ended: its own error says more
             name = f"process {process_index()} of {num_processes()} on {socket.gethostname()}"
-            notes: list[str] = getattr(error, "__notes__", [])
-            said = " ".join([f"{type(error).__name__}: {error}", *notes])
+            said = " ".join("".join(format_exception_only(error)).split())  # with its notes
             collect(f"{name} could not rank: {said}")
         raise
     if told := next(filter(None, collect("")), None):

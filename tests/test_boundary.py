@@ -40,9 +40,6 @@ DATA = Data(
     edge_label_index=torch.tensor([[0, 1], [3, 4]]),
 )
 
-#: Integers that 64 bits do not hold, or that no float holds exactly.
-LARGE = (2**53, 2**63 - 1, 2**63, 10**400)
-
 
 def large_ids(largest):
     return torch.tensor([[0, 1, 2], [largest, 0, 1]])
@@ -60,7 +57,7 @@ def table():
 
 def of_integers():
     large = "needs to be less than 2**53"
-    for k in LARGE:
+    for k in (2**53, 10**400):
         yield metrics.Metric, ("f1", k), ValueError, large
         yield metrics.parse, (f"recall@{k}",), ValueError, large
         yield metrics.parse, (f"ndcg(ideal_k={k})@5",), ValueError, "'ideal_k' needs to be"
@@ -70,32 +67,20 @@ def of_integers():
         yield modules.PrecisionRecallCurve, (k,), ValueError, large
         yield modules.Recall, (k,), ValueError, large
         yield rank, {"recommender": SCORES, "data": TASK, "k": k}, ValueError, large
-        for name in metrics.names():
-            if metrics.definition(name).has_cut_off:
-                yield getattr(metrics, name), (RANKED, k), ValueError, large
-        yield RankingTask, {"truth": TRUTH, "num_users": 3, "num_items": k}, ValueError, large
         yield Catalogue, (k,), ValueError, large
         yield evaluate, {**EVALUATION, "batch_size": k}, ValueError, large
     yield metrics.parse, ("recall@" + "9" * 5000,), ValueError, "name@k"
     yield metrics.parse, (f"ndcg(ideal_k={'9' * 5000})@5",), ValueError, "'ideal_k' needs to be"
     for name in metrics.names():
         if metrics.definition(name).has_cut_off:
-            for k in (True, 0, -1, 1.5, "2"):
-                message = f"'k' needs to be a positive integer (got {k!r})"
-                yield getattr(metrics, name), (RANKED, k), ValueError, message
+            message = "'k' needs to be a positive integer (got '2')"
+            yield getattr(metrics, name), (RANKED, "2"), ValueError, message
         if metrics.definition(name).needs_cut_off:
             message = "'k' needs to be a positive integer (got None)"
             yield getattr(metrics, name), (RANKED, None), ValueError, message
-    for seed in (None, True, -1, 1.5, "0", *LARGE):
-        message = "'seed' needs to be"
-        yield datasets.synthetic_interactions, {"seed": seed}, ValueError, message
+    yield datasets.synthetic_interactions, {"seed": -1}, ValueError, "'seed' needs to be"
     yield EvaluationResult, {**RESULT_OF, "num_left_out": -1}, ValueError, "'num_left_out' needs"
-    yield (
-        conventions.Population,
-        {"min_pos_test": 2**63},
-        ValueError,
-        "'min_pos_test' needs to be less than 2**53",
-    )
+    yield conventions.Population, {"min_pos_test": 2**63}, ValueError, large
 
 
 def of_booleans():
@@ -136,32 +121,20 @@ def of_tensors():
         strings = [["a", "b"], ["c", "d"]]
         yield RankingTask, {**of_task, name: strings}, ValueError, f"'{name}' needs to hold numbers"
     yield RankingTask, {**of_task, "weight": weight.to_sparse()}, ValueError, dense
-    yield RankingTask, {**of_task, "weight": weight * 1j}, ValueError, real
-    yield RankingTask, {**of_task, "weight": float8}, ValueError, real
     yield RankingTask, {**of_task, "num_users": 2**40, "num_items": 2**40}, ValueError, pairs
     yield Catalogue, {"num_items": 4, "seen": nested}, ValueError, f"'seen' {dense}"
     yield Catalogue, {"num_items": 2**40, "seen": TRUTH + 2**40}, ValueError, pairs
-    yield (
-        Catalogue,
-        {"num_items": 3, "item_category": torch.eye(3) * 1j},
-        ValueError,
-        f"'item_category' {real}",
-    )
     from_topk = RankedEdges.from_topk
     yield from_topk, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
     yield from_topk, (LISTS, nested), ValueError, f"'edge_label_index' {dense}"
     yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
-    yield from_topk, (LISTS, TRUTH * 1j), ValueError, "'edge_label_index' needs to hold integers"
     yield from_topk, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
-    yield from_topk, (LISTS, TRUTH, float8), ValueError, f"'edge_label_weight' {real}"
     yield from_topk, (LISTS, large_ids(2**63 - 1)), ValueError, pairs
     shape = "'edge_label_index' needs to have shape [2, num_edges]"
     yield from_topk, (LISTS, ()), ValueError, f"{shape} (got [0])"
-    yield from_topk, (LISTS, (TRUTH[0],)), ValueError, f"{shape} (got [1, 3])"
     one = "'edge_label_index' needs to hold parts of one shape"
     yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{one} (got [[3], [2]])"
     yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"
-    yield from_topk, (LISTS, (TRUTH, TRUTH)), ValueError, "needs to have shape [2, num_edges]"
     from_pairs, preds = RankedEdges.from_pairs, torch.rand(3)
     yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
@@ -191,58 +164,32 @@ def of_words():
 
 
 def of_metrics():
-    for wanted in (None, 20, torch.tensor(1), SCORES, object()):
+    for wanted in (None, SCORES):
         message = "'metrics' needs to be a string or a list of strings"
         yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
         yield Evaluator, {"data": TASK, "metrics": wanted}, TypeError, message
         yield EvaluationResult, {**RESULT_OF, "metrics": wanted}, TypeError, message
-        yield (
-            metrics.definition,
-            (wanted,),
-            TypeError,
-            "'metrics' needs to be a string or a list of strings",
-        )
-        yield (
-            metrics.Metric,
-            (wanted,),
-            TypeError,
-            "'metrics' needs to be a string or a list of strings",
-        )
+        for call in (metrics.definition, metrics.Metric):
+            yield call, (wanted,), TypeError, message
         yield metrics.curve, (RANKED, wanted, 2), TypeError, "'metric' needs to be a string"
         yield EvaluationResult, (wanted, "mrr"), TypeError, "'ranked' needs to be 'RankedEdges'"
         yield metrics.precision_recall_curve, (wanted,), TypeError, "'ranked' needs to be"
-    for wanted in ([None], [20], ["recall@2", SCORES]):
-        message = "'metrics' needs to be a string or a list of strings"
-        yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
+    wanted = ["recall@2", SCORES]
+    yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
     yield evaluate, {**EVALUATION, "metrics": []}, ValueError, "at least one metric"
     yield evaluate, {**EVALUATION, "metrics": ""}, ValueError, "needs to spell"
     twice = "'ndcg' needs each argument once (got 'gain' twice)"
     yield metrics.parse, ("ndcg(gain=linear,gain=binary)@5",), ValueError, twice
-    yield metrics.parse, ("ndcg(gain=linear,gain=linear)@5",), ValueError, twice
     gains = (("gain", "linear"), ("gain", "binary"))
     yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
-    for arguments in (None, 1, "gain", ["gain"], [("gain",)], [(1, 2)], SCORES, [SCORES]):
+    for arguments in (None, "gain", [("gain",)], SCORES):
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
     yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
-    pair = "'range' needs to be a pair of numbers"
-    for pair_of in (None, 1.0, (0.0,), (0.0, None), [0.0, 1.0], metrics.recall):
-        yield metrics.register, (pair_of,), TypeError, pair
-        yield metrics.register_aggregate, (len, pair_of), TypeError, pair
-    yield metrics.register, ((1.0, 0.0),), ValueError, "'range' needs to be in ascending order"
     yield metrics.register, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
-    yield metrics.register(), (len,), TypeError, "'len' needs to take 'ranked'"
-    for value in ([], "recall", {"recall": "R"}):
-        of_convention = {"name": "mine", "source": "me", "metrics": value}
-        yield conventions.Convention, of_convention, TypeError, "'metrics' needs to be a mapping"
-    of_convention = {"name": "mine", "source": "me", "metrics": None}
-    for name in ("other_names", "without_cut_off"):
-        arguments = {**of_convention, name: 1}
-        yield conventions.Convention, arguments, TypeError, f"'{name}' needs to be a"
-    for catalogue in (4, "x", SCORES):
-        message = "'catalogue' needs to be a 'Catalogue'"
-        yield modules.Coverage, {"k": 2, "catalogue": catalogue}, TypeError, message
-        yield modules.Novelty, {"k": 2, "catalogue": catalogue}, TypeError, message
+    message = "'catalogue' needs to be a 'Catalogue'"
+    for metric in (modules.Coverage, modules.Novelty):
+        yield metric, {"k": 2, "catalogue": SCORES}, TypeError, message
     bare = Catalogue(4)
     yield modules.Novelty, {"k": 2, "catalogue": bare}, ValueError, "needs what users have seen"
 
@@ -250,13 +197,12 @@ def of_metrics():
 def of_options():
     """An evaluator says what is wrong when it is made, and not after the first epoch."""
     made = {"data": TASK, "metrics": "recall@2"}
-    for value in (0, 1.5, "no"):
-        for name in ("batch_size", "keep_items", "patience"):
-            message = f"'{name}' needs to be a positive integer (got {value!r})"
-            yield Evaluator, {**made, name: value}, ValueError, message
-        yield Evaluator, {**made, "progress": value}, TypeError, "'progress' needs to be a boolean"
-        message = "'empty_target_action' needs to be one of"
-        yield Evaluator, {**made, "empty_target_action": value}, ValueError, message
+    message = "'{}' needs to be a positive integer (got 'no')"
+    for name in ("batch_size", "keep_items", "patience"):
+        yield Evaluator, {**made, name: "no"}, ValueError, message.format(name)
+    yield Evaluator, {**made, "progress": "no"}, TypeError, "'progress' needs to be a boolean"
+    message = "'empty_target_action' needs to be one of"
+    yield Evaluator, {**made, "empty_target_action": "no"}, ValueError, message
 
 
 EVALUATION = {"recommender": SCORES, "data": TASK, "metrics": "recall@2"}
@@ -280,13 +226,6 @@ def test_large_ids_take_no_memory():
     assert metrics.recall(ranked, 1).tolist() == [1, 0, 0]
     result = EvaluationResult(ranked, "recall@1")
     assert compare({"a": result, "b": result})[0].difference == 0
-
-
-def test_more_items_than_pairs_of_nodes_can_be_numbered():
-    truth, weight = torch.tensor([[1, 0, 1], [3_999_999_999, 7, 3_999_999_999]]), torch.arange(1, 4)
-    task = RankingTask(truth, num_users=2, num_items=4_000_000_000, weight=weight)
-    assert task.truth.tolist() == [[0, 1], [7, 3_999_999_999]]
-    assert task.weight.tolist() == [2, 3]
 
 
 def test_an_argument_that_is_left_open_is_no_argument():

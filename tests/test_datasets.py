@@ -76,10 +76,6 @@ class TestLightGCNFormat:
         with pytest.raises(ValueError, match="'folder' needs to hold interactions"):
             datasets.read_lightgcn(write("0\n", "0\n"))
 
-    def test_a_missing_file_is_named(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"train\.txt"):
-            datasets.read_lightgcn(tmp_path)
-
     def test_lastfm(self, lastfm):
         edges, truth = lastfm[USER_ITEM].edge_index, lastfm[USER_ITEM].edge_label_index
         assert (lastfm["user"].num_nodes, lastfm["item"].num_nodes) == (1892, 4489)

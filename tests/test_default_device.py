@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pyg_recmetrics import RankingTask, compare, datasets, evaluate, transforms
+from pyg_recmetrics import Catalogue, RankingTask, compare, datasets, evaluate, transforms
 
 SPLITS = [
     transforms.PerUserSplit(num_val=0.1, num_test=0.2),
@@ -40,6 +40,26 @@ def test_results_and_their_intervals_are_the_same():
         comparison = compare({"a": one, "b": other})
         interval = one.confidence_interval("recall@5")
         return one.to_dict(), interval, str(comparison)
+
+    wanted = numbers()
+    with torch.device("meta"):
+        assert numbers() == wanted
+
+
+@pytest.mark.parametrize("candidates", [[0, 2, 3], [[1, 0, 0], [0, 3, 2]]])
+def test_tasks_and_catalogues_are_the_same(candidates):
+    seen, truth = torch.tensor([[0, 1, 2], [0, 1, 1]]), torch.tensor([[0, 0, 1], [2, 3, 0]])
+    given = torch.tensor(candidates)
+    category = torch.tensor([0, 5, 5, 1])
+
+    def numbers():
+        task = RankingTask(truth, num_users=3, num_items=4, seen=seen, candidates=given)
+        task = task.select_users(torch.tensor([0, 1], device="cpu"))
+        catalogue = Catalogue(
+            4, seen=seen, item_category=category, item_embedding=category[:, None] / 2
+        )
+        fields = (task.truth, task.users, task.num_candidates, task.excluded)
+        return [x.tolist() for x in (*fields, catalogue.popularity, catalogue.item_category)]
 
     wanted = numbers()
     with torch.device("meta"):

@@ -1,6 +1,5 @@
 """What editors and type checkers show of the package: jedi and pyright, which read it unrun."""
 
-import dataclasses
 import inspect
 import json
 import re
@@ -97,9 +96,3 @@ def mistakes(tmp_path_factory):
 
 def test_pyright_accepts_right_calls_and_finds_mistakes(mistakes):
     assert mistakes == set(WRONG)
-
-
-def test_a_ranking_shows_few_members():
-    fields = {field.name for field in dataclasses.fields(pyg_recmetrics.RankedEdges)}
-    shown = fields | {name for name in dir(pyg_recmetrics.RankedEdges) if not name.startswith("_")}
-    assert len(shown) <= 30

@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import accuracy, full_ranking
 from pyg_recmetrics.modules.streaming_metric import StreamingMetric
-from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, ranked_edges
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, sources
+from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result
 from pyg_recmetrics.task import queries, task
-from tests.support.cases import worlds
 from tests.support.tools import doors
 
 #: Within how many calls of a door each defect has to be found.
@@ -20,13 +19,6 @@ MAX_CALLS = 400
 @pytest.mark.parametrize("door", doors.DOORS)
 def test_every_door_leads_to_the_same_numbers(door, tmp_path):
     assert sum(doors.check(seed, tmp_path, door) for seed in range(40)) > 3
-
-
-def test_all_metrics_of_ranks_are_drawn_with_all_of_their_arguments():
-    drawn = {name: {*arguments} for name, arguments in worlds.METRICS.items()}
-    definitions = map(metrics.definition, metrics.names())
-    wanted = {x.name: {*x.parameters} - {"k", "ideal_k"} for x in definitions if not x.needs}
-    assert drawn == wanted
 
 
 @pytest.mark.slow
@@ -45,21 +37,23 @@ DEFECTS = {
         *("score_triples", task, "contains"),
         lambda contains: lambda *given: torch.ones_like(contains(*given)),
     ),
-    "other truth ranks above an edge": (
-        *("score_matrix", ranked_edges, "positions"),
-        lambda positions: lambda ranked: torch.ones_like(positions(ranked)),
-    ),
     "candidates of queries are those of all": (
         *("score_queries", queries.Queries, "candidates"),
         lambda candidates: lambda self, given: None,
     ),
-    "lists of edges have the length of those of users": (
-        *("list_matrix", ranked_edges, "without_others"),
-        lambda without: lambda num, user, is_counted: num[user],
-    ),
     "a list begins at place two": (
         *("list_topk", RankedEdges, "hits"),
         lambda hits: lambda self, k: hits(self, k - 1),
+    ),
+    "repeated items stay in lists": (
+        *("list_matrix", recommenders, "without_repeats"),
+        lambda _: lambda lists: lists,
+    ),
+    "ties of pairs are those of their neighbours": (
+        *("score_pairs_of_others", sources, "ranks_within_rows"),
+        lambda ranks: (
+            lambda *pairs: ranks(*pairs)._replace(num_tied=ranks(*pairs).num_tied.roll(1))
+        ),
     ),
     "users without truth do not count": (
         *("score_margin", result, "fill_without_truth"),
@@ -69,25 +63,9 @@ DEFECTS = {
         *("score_array", accuracy, "_relative_gain"),
         lambda gain: lambda ranked, _, *available: gain(ranked, "binary", *available),
     ),
-    "the DCG ignores weights": (
-        *("score_file", accuracy, "_gain"),
-        lambda gain: lambda ranked, _: gain(ranked, "binary"),
-    ),
-    "the weighted recall ignores weights": (
-        *("list_parts", accuracy, "_largest_of_user"),
-        lambda largest: lambda ranked, weight: weight,
-    ),
-    "users who are satisfied go on": (
-        *("score_function", accuracy, "_product_of_earlier"),
-        lambda product: lambda ranked, values: torch.ones_like(values),
-    ),
     "relevant items count as irrelevant": (
         *("score_embeddings", full_ranking, "count_irrelevant"),
         lambda count: candidates_of,
-    ),
-    "an ideal looks at no weights": (
-        *("score_pairs_of_others", accuracy, "_largest_first"),
-        lambda largest: lambda ranked, gains: gains,
     ),
 }
 

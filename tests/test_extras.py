@@ -50,30 +50,6 @@ def test_a_failed_import_says_what_to_install(error):
     assert raised.value.__cause__ is error
 
 
-def test_several_packages_are_installed_together():
-    with (
-        pytest.raises(ImportError, match=r" needs pandas and pyarrow: pip install pandas pyarrow$"),
-        requires_package("pandas and pyarrow", "to_pandas"),
-    ):
-        import pyg_recmetrics.no_such_module  # noqa: F401
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), AttributeError("no"), KeyboardInterrupt()])
-def test_other_errors_pass_through(error):
-    with (
-        pytest.raises(type(error)) as raised,
-        requires_package("scipy", "compare"),
-    ):
-        raise error
-    assert raised.value is error
-
-
-def test_nothing_happens_if_the_import_succeeds():
-    with requires_package("scipy", "compare"):
-        imported = re
-    assert imported is re
-
-
 def test_an_import_of_the_package_loads_no_other_that_pyg_does_without():
     code = (
         "import sys, torch_geometric, tqdm; before = set(sys.modules); import pyg_recmetrics; "

@@ -54,16 +54,6 @@ except OSError as error:
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-def test_an_error_names_the_file(kind, tmp_path):
-    (tmp_path / "folder").mkdir()
-    for path in (tmp_path / "folder", tmp_path / "missing" / "file"):
-        if kind == "report":
-            pytest.importorskip("matplotlib")
-        with pytest.raises(OSError, match=r"folder|missing"):
-            WRITERS[kind](path)
-
-
 def write(path, content=b"new"):
     with replacing(path) as file:
         file.write(content)
@@ -82,23 +72,6 @@ def test_what_is_interrupted_leaves_the_old_file_and_no_other(tmp_path):
         interrupted()
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
-
-
-def test_a_process_that_is_killed_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    script = f"""
-import os, signal, sys
-sys.path[:0] = {sys.path!r}
-from pyg_recmetrics.files import replacing
-with replacing({str(path)!r}) as file:
-    file.write(b"half of it")
-    file.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    subprocess.run([sys.executable, "-c", script], check=False)
-    assert len(os.listdir(tmp_path)) == 2  # it could not clean up
-    assert path.read_bytes() == b"old"
 
 
 def test_the_mode_of_a_file_is_kept(tmp_path):

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTED_ELSEWHERE = {
     "__main__": "command/test_main.py",
     "command/notes": "command/test_main.py, test_evaluating.py",
+    "metrics/empty_target_action": "test_every_door.py, metrics/test_curves.py",
     "modules/classes": "modules/test_modules.py",
     "modules/precision_recall": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",
@@ -22,6 +23,7 @@ TESTED_ELSEWHERE = {
     "results/frames": "results/test_result.py",
     "results/tie_range": "results/test_result.py",
     "results/verdicts": "results/test_comparison.py",
+    "task/preparation": "task/test_task.py, test_every_door.py",
     "version": "test_documentation.py",
 }
 
@@ -42,9 +44,8 @@ OF_SEVERAL_MODULES = {
     "engines": "examples/engines/",
     "examples": "examples/",
     "fuzz": "random cases of everything",
-    "large": "jobs of many parts that are killed",
+    "kernels/contract": "what every kernel fulfils",
     "layout": "this list",
-    "lightning": "an `Evaluator` and metric classes in a LightningModule",
     "lines": "the table of lines of code",
     "notebooks": "notebooks/",
     "options": "what `evaluate` and `Evaluator` take",

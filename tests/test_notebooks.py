@@ -65,15 +65,6 @@ def test_is_committed_with_its_outputs(name):
         assert not re.search(r"\bat 0x|/(tmp|home|root|Users)/", notebooks.text_of(cell))
 
 
-@pytest.mark.parametrize("function", ["calc_reco_metrics", "split_reco_train_test"])
-def test_what_recometrics_computes_is_promised_where_it_is_installed(function):
-    cells = [
-        cell for cell in notebooks.code_cells(read("migrate")) if f"= {function}(" in cell.source
-    ]
-    assert len(cells) > 3
-    assert all(cell.metadata["promises_with"]["recometrics"] for cell in cells)
-
-
 LASTFM = "RankingTask(num_users=1892, num_items=4489, truth=[2, 10533]"
 
 
@@ -104,35 +95,3 @@ def test_other_data_is_one_changed_line(tmp_path, monkeypatch, capsys):
     imports = re.sub("%(config|pip)", "pass  # ", imports)
     exec("\n".join([imports, 'DATASET = "MovieLens100K"', *others, split]), {})
     assert "RankingTask(num_users=5, num_items=30, truth=[2, " in capsys.readouterr().out
-
-
-def test_a_cell_that_raises_fails(tmp_path):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
-    with pytest.raises(nbclient.exceptions.CellExecutionError, match="ZeroDivisionError"):
-        notebooks.execute(notebook, tmp_path)
-
-
-def test_a_promise_that_is_not_kept_fails():
-    cell = nbformat.v4.new_code_cell("", metadata={"promises": ["recall@20", "ndcg@20"]})
-    cell.execution_count = 1
-    cell.outputs = [nbformat.v4.new_output("stream", text="recall@20  0.1234\n")]
-    assert notebooks.missing_promises(cell, bool) == ["ndcg@20"]
-    with pytest.raises(AssertionError, match="ndcg@20"):
-        check(nbformat.v4.new_notebook(cells=[cell]))
-
-
-@pytest.mark.parametrize("is_installed", [True, False])
-def test_a_promise_of_a_package_holds_where_it_is_installed(is_installed):
-    metadata = {"promises": ["ours"], "promises_with": {"recometrics": ["theirs"]}}
-    cell = nbformat.v4.new_code_cell("", metadata=metadata)
-    cell.outputs = [nbformat.v4.new_output("stream", text="ours\n")]
-    missing = notebooks.missing_promises(cell, lambda package: is_installed)
-    assert missing == (["theirs"] if is_installed else [])
-
-
-def test_numbers_that_do_not_agree_fail():
-    cell = nbformat.v4.new_code_cell("")
-    cell.execution_count = 1
-    cell.outputs = [nbformat.v4.new_output("stream", text="all 3 agree to 1e-6: False\n")]
-    with pytest.raises(AssertionError, match="agree to 1e-6"):
-        check(nbformat.v4.new_notebook(cells=[cell]))

@@ -51,22 +51,6 @@ def read_mlflow(folder):
         return in_order(database.execute("SELECT key, value FROM metrics ORDER BY step"))
 
 
-def read_tensorboard(folder):
-    """The values of every metric in the order of the steps, from all event files of a folder."""
-    events = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator", reason="needs TensorBoard"
-    )
-    read = {}
-    for file in sorted(folder.rglob("events.out.*")):
-        accumulator = events.EventAccumulator(str(file))
-        accumulator.Reload()
-        for tag in accumulator.Tags()["scalars"]:
-            # `add_scalars` gives each name a folder of its own.
-            name = tag if file.parent == folder else file.parent.name
-            read[name] = [event.value for event in accumulator.Scalars(tag)]
-    return read
-
-
 def in_order(rows):
     values = {}
     for name, value in rows:
@@ -81,34 +65,6 @@ class TestMLflow:
             for epoch, scores in enumerate(EPOCHS):
                 mlflow.log_metrics(evaluate(scores, TASK, METRICS).to_dict("_"), epoch)
         assert read_mlflow(tmp_path) == wanted
-
-    def test_it_refuses_the_signs(self, mlflow, tmp_path):
-        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-        with mlflow.start_run(), pytest.raises(mlflow.MlflowException, match="recall@1"):
-            mlflow.log_metrics(evaluate(GOOD_SCORES, TASK, METRICS).to_dict())
-
-
-class TestTensorBoard:
-    @pytest.fixture
-    def writer(self, tmp_path):
-        pytest.importorskip("tensorboard", reason="needs TensorBoard")
-        from torch.utils.tensorboard import SummaryWriter
-
-        with SummaryWriter(tmp_path) as writer:
-            yield writer
-
-    def test_a_curve_for_each_name(self, writer, tmp_path, wanted):
-        for epoch, scores in enumerate(EPOCHS):
-            for name, mean in evaluate(scores, TASK, METRICS).to_dict("_").items():
-                writer.add_scalar(f"test/{name}", mean, epoch)
-        writer.close()
-        assert read_tensorboard(tmp_path) == {f"test/{name}": mean for name, mean in wanted.items()}
-
-    def test_all_curves_in_one_chart(self, writer, tmp_path, wanted):
-        for epoch, scores in enumerate(EPOCHS):
-            writer.add_scalars("test", evaluate(scores, TASK, METRICS).to_dict("_"), epoch)
-        writer.close()
-        assert read_tensorboard(tmp_path) == {f"test_{name}": mean for name, mean in wanted.items()}
 
 
 class TestLightning:
@@ -150,17 +106,3 @@ class TestLightning:
         read = in_order((name, row[name]) for row in rows for name in row)
         assert {name: read[name] for name in NAMES} == wanted
         assert set(read) - {"epoch", "step"} == set(NAMES)
-
-    def test_its_tensorboard_logger(self, pl, tmp_path, wanted):
-        pytest.importorskip("tensorboard", reason="needs TensorBoard")
-        self.fit(pl, pl.loggers.TensorBoardLogger(tmp_path, name="", version=""), tmp_path)
-        read = read_tensorboard(tmp_path)
-        assert {name: read[name] for name in NAMES} == wanted
-        assert set(read) - {"epoch", "hp_metric"} == set(NAMES)
-
-    def test_its_mlflow_logger(self, pl, mlflow, tmp_path, wanted):
-        uri = f"sqlite:///{tmp_path}/mlflow.db"
-        self.fit(pl, pl.loggers.MLFlowLogger(tracking_uri=uri), tmp_path)
-        read = read_mlflow(tmp_path)
-        assert {name: read[name] for name in NAMES} == wanted
-        assert set(read) - {"epoch"} == set(NAMES)

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from pyg_recmetrics.benchmark.means import best_first, by_data_set, notes_of_all, with_best
-from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.benchmark.means import by_data_set, notes_of_all, with_best
 from pyg_recmetrics.tables import Best
 from tests.support.cases.small_benchmark import all_results
 
@@ -31,10 +30,3 @@ def test_the_best_are_those_whose_means_differ_by_rounding(metric, wanted):
     found = dict(zip("nxyzw", with_best(cells, "nxyzw", metric), strict=True))
     assert found == {name: text for name, (_, text) in cells.items()} | {"w": "-"}
     assert {name for name, cell in found.items() if isinstance(cell, Best)} == set(wanted)
-
-
-def test_the_best_first(benchmark):
-    for of_one in benchmark.values():
-        for metric in ("ndcg@3", "recall@2"):
-            order = best_first(of_one, parse(metric))
-            assert order == [name for name in ("Good", "Fair", "None") if name in of_one]

@@ -21,10 +21,11 @@ def files(tmp_path, monkeypatch):
     is_test = whole.groupby("userId").cumcount() >= 7
     whole[is_test].to_csv("test.csv", index=False)
     whole[~is_test].to_csv("train.csv", index=False)
-    np.save("u.npy", users.astype(np.float32))
-    np.save("i.npy", items.astype(np.float32))
-    np.save("s.npy", (users @ items.T).astype(np.float32))
-    np.save("popular.npy", np.bincount(whole.movieId[~is_test], minlength=25))
+    popularity = np.bincount(whole.movieId[~is_test], minlength=25)
+    vectors = {"u": users, "i": items, "ones": np.ones((40, 1)), "popular": popularity[:, None]}
+    for name, values in vectors.items():
+        frame = pd.DataFrame(values).add_prefix("x").rename_axis("id")
+        frame.sample(frac=1, random_state=0).to_csv(f"{name}.csv")
     return tmp_path
 
 

@@ -51,7 +51,6 @@ def test_the_table_is_that_of_the_function(results, run):
         ("--metrics recall@10", {"metrics": ["recall@10"]}),
         ("--baseline good0", {"baseline": "good0"}),
         ("--equivalence 2%", {"equivalence": "2%"}),
-        ("--equivalence 0.01", {"equivalence": 0.01}),
         ("--deterministic bad good0", {"deterministic": ["bad", "good0"]}),
         ("--level 0.9", {"level": 0.9}),
     ],
@@ -107,12 +106,9 @@ def test_the_gate_has_a_status_and_a_sentence(results, run, new, old, status, pa
 @pytest.mark.parametrize(
     ("new", "old", "margin", "status", "part"),
     [
-        ("good0", "bad", "2%", 0, "good0 is not worse than bad in ndcg@10 by more than 2% ("),
         ("same", "good0", "0.1%", 0, "same is not worse than good0 in ndcg@10 by more than 0.1%"),
         ("bad", "good0", "2%", 1, "bad is worse than good0 in ndcg@10 ("),
-        ("bad", "good0", "0.01", 1, "bad is worse than good0 in ndcg@10 ("),
         ("good0", "good1", "0.1%", 2, "good0 may be worse than good1 in ndcg@10 by more than 0.1%"),
-        ("good0", "good1", "20%", 0, "good0 is not worse than good1"),
     ],
 )
 def test_the_gate_asks_whether_it_is_worse_by_more_than_a_margin(
@@ -129,9 +125,7 @@ def test_the_gate_asks_whether_it_is_worse_by_more_than_a_margin(
     [
         ("none", "all", "ndcg@10", 1, "none is worse than all in ndcg@10 (-1 to -1, each limit"),
         ("all", "none", "ndcg@10", 0, "all is not worse than none in ndcg@10 by more than 2% (+1"),
-        ("none", "zero", "ndcg@10", 0, "none is not worse than zero in ndcg@10"),
         ("none", "all", "mean_rank", 1, "none is worse than all in mean_rank (+1.9e+03% to +1.9"),
-        ("all", "none", "mean_rank", 0, "by more than 2% (-95% to -95%, each limit at 0.95, where"),
         ("one", "other", "ndcg@10", 2, "ndcg@10 has too few users for a test.\n"),
     ],
 )
@@ -188,13 +182,6 @@ def test_the_gate_takes_runs_levels_and_those_without_a_seed(results, run):
     )
 
 
-def test_the_gate_says_so_if_its_files_are_of_one_name(results, run, tmp_path):
-    (tmp_path / "old").mkdir()
-    (tmp_path / "bad.npz").rename(tmp_path / "old" / "good0.npz")
-    line = "gate good0.npz --baseline old/good0.npz --metric ndcg@10 --equivalence 1%"
-    assert "good0.npz is better than old/good0.npz" in run(line)[1]
-
-
 def test_a_page_is_written(results, run, tmp_path):
     status, out, err = run("report good0.npz bad.npz -o page.html --title Models --equivalence 2%")
     assert (status, out) == (0, "")
@@ -213,22 +200,17 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
     ("line", "part"),
     [
         ("compare good0.npz", "needs to hold at least two results"),
-        ("compare good0.npz none.npz", "none.npz: No such file or directory"),
         ("compare good0.npz text.npz", "needs to be a saved result (got text.npz: "),
         (
             "gate bad.npz --baseline good0.npz --metric mrr@3 --equivalence 1% --deterministic bat",
             "'deterministic' needs to be one of ['bad', 'good0'] (got 'bat')",
         ),
         ("report good0.npz bad.npz -o bad.npz", "bad.npz: --output needs to be another file"),
-        ("compare good0.npz good0.npz", "every file needs to be given once"),
         ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "(got '1%x')"),
         ("gate bad.npz --baseline bad.npz --metric mrr@3 --equivalence 1%", "bad.npz twice)"),
         (f"{GATE} ndcg@10 --margin 2", "'--margin' needs to be less than 1, the largest diff"),
-        (f"{GATE} ndcg@10 --equivalence 2", "in ndcg@10 (got 2); write 2% for a share of the"),
         (f"{GATE} coverage@5 --margin 2%", "to be a metric of all results (got 'coverage@5')"),
         (f"{GATE} ndcg@10 --margin 2% --level 0.4", "than 0.5 with --margin (got 0.4)"),
-        (f"{GATE} ndcg@10 --margin 2% --level 1.5", "'--level' needs to be a number between 0 and"),
-        (f"{GATE} ndcg@10 --margin 0", "'--margin' needs to be a positive number or"),
     ],
 )
 def test_mistakes_are_told(results, run, tmp_path, line, part):

@@ -3,7 +3,6 @@
 import json
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -11,6 +10,8 @@ import torch
 from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
 
 DATA = "evaluate -q --test test.csv --train train.csv"
+VECTORS = "--users u.csv --items i.csv"
+POPULAR = "--users ones.csv --items popular.csv"
 
 
 def naive_recall(ranked, truth, k):
@@ -21,9 +22,14 @@ def naive_recall(ranked, truth, k):
     return sum(recalls) / len(recalls)
 
 
+def array(name):
+    return pd.read_csv(f"{name}.csv", index_col="id").sort_index().to_numpy()
+
+
 def held():
     """The test items of every user, and lists by the scores without what the user has seen."""
-    test, train, scores = pd.read_csv("test.csv"), pd.read_csv("train.csv"), np.load("s.npy")
+    test, train = pd.read_csv("test.csv"), pd.read_csv("train.csv")
+    scores = array("u") @ array("i").T
     truth = test.groupby("userId").movieId.apply(set).to_dict()
     seen = train.groupby("userId").movieId.apply(set).to_dict()
     ranked = {
@@ -39,33 +45,27 @@ def means(run, line):
     return {name: each["mean"] for name, each in json.loads(out)["metrics"].items()}
 
 
-def write_by_id(name, folder_of_forms):
-    folder_of_forms.mkdir(exist_ok=True)
-    array = np.load(f"{name}.npy")
-    frame = pd.DataFrame({"id": range(len(array)), "features": array.tolist()})
-    shuffled = frame.sample(frac=1, random_state=1)
-    shuffled.to_parquet(folder_of_forms / f"{name}.parquet")
-    shuffled.to_json(folder_of_forms / f"{name}.jsonl", orient="records", lines=True)
-    columns = {f"x{place}": column for place, column in enumerate(array.T)}
-    wide = pd.DataFrame({"id": range(len(array)), **columns}).sample(frac=1, random_state=2)
-    wide.to_csv(folder_of_forms / f"{name}.tsv", sep="\t", index=False)
-    wide.to_parquet(folder_of_forms / f"{name}.pq")
+def write_vectors(name, form):
+    """Vectors in another form: one column of them, or a column for each number."""
+    frame = pd.read_csv(f"{name}.csv")
+    values = frame.drop(columns="id").to_numpy()
+    packed = pd.DataFrame({"id": frame["id"], "features": values.tolist()})
+    if form == "jsonl":
+        packed.to_json(f"{name}.jsonl", orient="records", lines=True)
+    elif form == "tsv":
+        frame.to_csv(f"{name}.tsv", sep="\t", index=False)
+    else:
+        (packed if form == "parquet" else frame).to_parquet(f"{name}.{form}")
 
 
-@pytest.mark.parametrize("form", ["parquet", "jsonl", "tsv", "pq"])
-def test_embeddings_by_id_are_those_by_position(files, run, form):
-    write_by_id("u", files / "forms")
-    write_by_id("i", files / "forms")
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "tsv", "pq"])
+def test_embeddings_are_ranked_in_any_form(files, run, form):
+    if form != "csv":
+        write_vectors("u", form)
+        write_vectors("i", form)
     truth, ranked = held()
-    line = f"{DATA} --users forms/u.{form} --items forms/i.{form} --metrics recall@5"
+    line = f"{DATA} --users u.{form} --items i.{form} --metrics recall@5"
     assert means(run, line) == {"recall@5": pytest.approx(naive_recall(ranked, truth, 5))}
-
-
-@pytest.mark.parametrize("recommender", ["--users u.npy --items i.npy", "--scores s.npy"])
-def test_arrays_by_position_are_ranked(files, run, recommender):
-    truth, ranked = held()
-    found = means(run, f"{DATA} {recommender} --metrics recall@5")
-    assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
 
 
 def write_lists(ranked):
@@ -97,40 +97,21 @@ def test_lists_are_ranked_in_any_form(files, run, file):
 
 def test_ids_may_be_any_text_and_files_of_different_formats_share_them(files, run):
     truth, ranked = held()
-    for name in ("test", "train"):
+    for name, column in (("test", "userId"), ("train", "userId"), ("u", "id")):
         frame = pd.read_csv(f"{name}.csv")
-        frame["userId"] = "ann-" + frame["userId"].astype(str)
+        frame[column] = "ann-" + frame[column].astype(str)
         frame.to_csv(f"{name}.csv", index=False)
     pd.read_csv("test.csv").to_json("test.jsonl", orient="records", lines=True)
-    (files / "ids.txt").write_text("".join(f"ann-{user}\n" for user in range(40)))
-    line = "evaluate -q --test test.jsonl --train train.csv --users u.npy --items i.npy"
-    found = means(run, f"{line} --user-ids ids.txt --metrics recall@5")
-    assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
-
-
-def test_ids_of_rows_may_come_in_any_order(files, run):
-    order = np.random.default_rng(1).permutation(25)
-    np.save("shuffled.npy", np.load("i.npy")[order])
-    np.save("order.npy", order)
-    truth, ranked = held()
-    line = f"{DATA} --users u.npy --items shuffled.npy --item-ids order.npy"
+    line = f"evaluate -q --test test.jsonl --train train.csv {VECTORS}"
     found = means(run, f"{line} --metrics recall@5")
     assert found["recall@5"] == pytest.approx(naive_recall(ranked, truth, 5))
-
-
-def test_items_that_only_embeddings_have_are_candidates(files, run):
-    write_by_id("i", files / "forms")
-    (files / "test.csv").write_text("user,item\n0,1\n1,2\n")
-    line = "evaluate --test test.csv --users u.npy --items forms/i.parquet -o result.npz"
-    assert run(line)[0] == 0
-    assert EvaluationResult.load("result.npz").task.num_items == 25
 
 
 def test_lists_share_the_items_of_embeddings_if_an_option_names_them(files, run):
     (files / "test.csv").write_text("user,item\n0,1\n1,2\n")
     (files / "lists.csv").write_text("user,item,rank\n0,1,1\n1,9,1\n")
     (files / "items.txt").write_text("".join(f"{item}\n" for item in range(25)))
-    run("evaluate --test test.csv --users u.npy --items i.npy -o a.npz")
+    run(f"evaluate --test test.csv {VECTORS} -o a.npz")
     run("evaluate --test test.csv --lists lists.csv --item-ids items.txt -o b.npz")
     tasks = [EvaluationResult.load(name).task for name in ("a.npz", "b.npz")]
     assert tasks[0].item_ids == tasks[1].item_ids == (*range(25),)
@@ -148,7 +129,7 @@ def api(**options):
         exclude_seen=exclude_seen,
         **given,
     )
-    popular = torch.from_numpy(np.load("popular.npy")).double()
+    popular = torch.from_numpy(array("popular")[:, 0]).double()
     return evaluate(popular[torch.tensor(task.item_ids)], task, **options).to_dict()
 
 
@@ -158,31 +139,31 @@ def api(**options):
         ("--metrics ndcg@5 coverage@3", {"metrics": ["ndcg@5", "coverage@3"]}),
         ("", {}),
         ("--convention recbole --metrics ndcg@5", {"convention": "recbole", "metrics": "ndcg@5"}),
-        ("--ties worst", {"ties": "worst"}),
-        ("--ties random --seed 3", {"ties": "random", "seed": 3}),
+        
+        ("--ties random --seed 3 --batch-size 7", {"ties": "random", "seed": 3, "batch_size": 7}),
         ("--rating-column rating --metrics ndcg@5", {"rating": "rating", "metrics": "ndcg@5"}),
         ("--threshold 4", {"rating": "rating", "threshold": 4.0}),
         ("--threshold 4 --empty-target-action neg", {
             "rating": "rating", "threshold": 4.0, "empty_target_action": "neg",
         }),
         ("--include-seen", {"exclude_seen": False}),
-        ("--batch-size 7", {"batch_size": 7}),
+        
         ("--margin 0.3 --metrics ndcg@5", {"margin": 0.3, "metrics": "ndcg@5"}),
         ("--user-column userId --item-column movieId", {}),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_options_are_those_of_the_function(files, run, line, options):
-    assert means(run, f"{DATA} --scores popular.npy {line}") == pytest.approx(api(**options))
+    assert means(run, f"{DATA} {POPULAR} {line}") == pytest.approx(api(**options))
 
 
 def test_files_without_a_header_have_their_columns_named(files, run):
-    expected = means(run, f"{DATA} --scores popular.npy")
+    expected = means(run, f"{DATA} {POPULAR}")
     for name in ("test", "train"):
         pd.read_csv(f"{name}.csv").to_csv(f"{name}.data", sep="\t", index=False, header=False)
     (files / "lists.data").write_text("0\t1\t1\n1\t2\t1\n")
     line = "evaluate -q --test test.data --train train.data --columns user item rating time"
-    assert means(run, f"{line} --scores popular.npy") == expected
+    assert means(run, f"{line} {POPULAR}") == expected
     found = means(run, f"{line} --lists lists.data --list-columns user item rank --metrics mrr@1")
     assert math.isfinite(found["mrr@1"])
 
@@ -192,7 +173,7 @@ def test_files_without_a_header_have_their_columns_named(files, run):
     [("", "metric"), ("--markdown", "| metric"), ("--latex", r"\begin{tabular}")],
 )
 def test_the_table_is_that_of_the_result(files, run, option, start):
-    status, out, err = run(f"{DATA} --users u.npy --items i.npy {option} --output result.npz")
+    status, out, err = run(f"{DATA} {VECTORS} {option} --output result.npz")
     assert (status, err) == (0, "")
     result = EvaluationResult.load("result.npz")
     form = {"": str(result), "--markdown": result.to_markdown(), "--latex": result.to_latex()}
@@ -201,7 +182,7 @@ def test_the_table_is_that_of_the_result(files, run, option, start):
 
 
 def test_json_has_intervals_and_nothing_that_json_lacks(files, run):
-    _, out, _ = run(f"{DATA} --users u.npy --items i.npy --metrics recall@5 gini@5 --json")
+    _, out, _ = run(f"{DATA} {VECTORS} --metrics recall@5 gini@5 --json")
     found = json.loads(out, parse_constant=pytest.fail)
     assert set(found["metrics"]["recall@5"]) == {"mean", "low", "high"}
     assert set(found["metrics"]["gini@5"]) == {"mean"}
@@ -209,8 +190,8 @@ def test_json_has_intervals_and_nothing_that_json_lacks(files, run):
 
 
 def test_recommended_items_are_kept_if_asked_for(files, run):
-    run(f"{DATA} --users u.npy --items i.npy -o without.npz")
-    run(f"{DATA} --users u.npy --items i.npy --keep-items -o with.npz")
+    run(f"{DATA} {VECTORS} -o without.npz")
+    run(f"{DATA} {VECTORS} --keep-items -o with.npz")
     kept = [EvaluationResult.load(f"{name}.npz").ranked.lists for name in ("without", "with")]
     assert kept[0] is None
     assert kept[1] is not None
@@ -249,7 +230,6 @@ def ann(files):
     [
         # Of equal scores, the lower id comes first, in the order of numbers.
         ("lists.csv", "user,item,score\nann,30,0.5\nann,10,0.5\n", 1),
-        ("lists.csv", "user,item,score\nann,5,0.5\nann,10,0.5\n", 2),
         ("lists.run", "ann Q0 30 1 0.5 me\nann Q0 10 2 0.5 me\n", 1),
         # Ranks before scores, but for a run.
         ("lists.csv", "user,item,score,rank\nann,30,0.9,2\nann,10,0.1,1\n", 1),
@@ -270,7 +250,6 @@ RANKED = "user,item,rank\nann,9,1\n"
     ("line", "lists", "ids", "message"),
     [
         ("--lists l.csv", f"{RANKED}ann,10,3\n", "", "rank the items of every user as 1, 2, 3"),
-        ("--lists l.csv", "user,item\nann,9\n", "", "needs to have a usual name for scores"),
         ("--lists l.csv", f"{RANKED}ann,9,2\n", "", "'l.csv' needs to list every item once"),
         (
             "--lists l.csv",
@@ -280,17 +259,10 @@ RANKED = "user,item,rank\nann,9,1\n"
         ),
         (ITEM_IDS, RANKED, "9\n10\n\n11\n", "items.txt, line 3: an id is needed (got nothing)"),
         (ITEM_IDS, RANKED, "9\n10\n9\n", "'items.txt' needs to hold every id once (got '9' more"),
-        (ITEM_IDS, RANKED, "9\n", "'items.txt' needs to hold all items of the frames (got none of"),
-        ("--scores popular.npy --item-ids items.txt", "", "9\n", "needs 25 ids, one a row (got 1)"),
+        (f"{VECTORS} --item-ids items.txt", "", "9\n", "needs --lists (and --item-ids)"),
+        ("--users l.csv --items i.csv", "id,x\nann,1\nann,2\n", "", "'l.csv' needs to hold every"),
         (
-            "--users u.npy --items i.npy",
-            "",
-            "",
-            "u.npy: users of the interactions without a row: 1 (ann); --user-ids names the user of",
-        ),
-        ("--users l.csv --items i.npy", "id,x\nann,1\nann,2\n", "", "'l.csv' needs to hold every"),
-        (
-            "--users l.csv --items i.npy",
+            "--users l.csv --items i.csv",
             "id\nann\n",
             "",
             "l.csv: numbers are needed beside the col",
@@ -305,11 +277,11 @@ def test_what_does_not_fit_is_told(ann, run, line, lists, ids, message):
     assert message in err
 
 
-@pytest.mark.parametrize("taken", ["test.csv", "train.csv", "u.npy", "i.npy", "link.npy"])
+@pytest.mark.parametrize("taken", ["test.csv", "train.csv", "u.csv", "i.csv", "link.csv"])
 def test_an_input_is_no_output(files, run, taken):
-    (files / "link.npy").symlink_to("i.npy")
+    (files / "link.csv").symlink_to("i.csv")
     before = (files / taken).read_bytes()
-    status, out, err = run(f"{DATA} --users u.npy --items i.npy -o {taken}")
+    status, out, err = run(f"{DATA} {VECTORS} -o {taken}")
     assert (status, out) == (3, "")
     assert f"{taken}: --output needs to be another file than" in err
     assert (files / taken).read_bytes() == before

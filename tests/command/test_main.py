@@ -50,13 +50,6 @@ def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():
     assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_subcommand_has_help_on_standard_output(run, name):
-    status, out, err = run(f"{name} --help")
-    assert (status, err) == (0, "")
-    assert out.startswith(f"usage: pyg-recmetrics {name}")
-
-
 def test_the_help_names_all_subcommands_and_statuses(run):
     status, out, _ = run("--help")
     assert status == 0
@@ -72,13 +65,10 @@ def test_the_version_is_that_of_the_package(run):
     ("line", "part"),
     [
         ("", "the following arguments are required: COMMAND"),
-        ("evaluat", "invalid choice: 'evaluat'"),
         ("evaluate", "the following arguments are required: --test"),
-        ("evaluate --test a", "one of --lists, --scores, or --users and --items"),
-        ("evaluate --test a --lists b --scores c", "one of --lists, --scores, or"),
-        ("evaluate --test a --users b", "--users and --items need each other"),
+        ("evaluate --test a", "needs --lists (and --item-ids), or --users and --items"),
+        ("evaluate --test a --users b --lists c", "needs --lists (and --item-ids), or"),
         ("gate a --baseline b --metric ndcg@2", "either --margin or --equivalence"),
-        ("split a", "invalid choice: 'split'"),
     ],
 )
 def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
@@ -88,7 +78,7 @@ def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
 
 
 def test_a_process_evaluates_and_says_nothing_but_the_result(files):
-    line = "evaluate --test test.csv --train train.csv --users u.npy --items i.npy"
+    line = "evaluate --test test.csv --train train.csv --users u.csv --items i.csv"
     done = start(f"{line} --metrics recall@5")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("metric")
@@ -97,14 +87,14 @@ def test_a_process_evaluates_and_says_nothing_but_the_result(files):
 
 
 def test_a_process_that_fails_has_no_traceback(files):
-    done = start("evaluate --test none.csv --users u.npy --items i.npy")
+    done = start("evaluate --test none.csv --users u.csv --items i.csv")
     assert (done.returncode, done.stdout) == (notes.WRONG, "")
     assert done.stderr == "pyg-recmetrics: error: none.csv: No such file or directory\n"
 
 
 def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
     monkeypatch.setattr("pyg_recmetrics.command.notes.is_terminal", lambda: True)
-    _, out, err = run("evaluate -q --test test.csv --users u.npy --items i.npy --json")
+    _, out, err = run("evaluate -q --test test.csv --users u.csv --items i.csv --json")
     assert "%|" in err
     assert out.startswith("{")
 
@@ -114,7 +104,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
         "import os, sys; from pyg_recmetrics.command import main; "
         "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
     )
-    done = start("evaluate -q --test test.csv --users u.npy --items i.npy", code)
+    done = start("evaluate -q --test test.csv --users u.csv --items i.csv", code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -151,7 +141,7 @@ def test_without_pandas_the_error_says_what_to_install(files):
         "import sys; sys.modules['pandas'] = None; "
         "from pyg_recmetrics.command import main; sys.exit(main())"
     )
-    done = start("evaluate --test test.csv --scores s.npy", code)
+    done = start("evaluate --test test.csv --lists test.csv", code)
     assert (done.returncode, done.stdout) == (notes.WRONG, "")
     needs = "'evaluate' needs pandas and pyarrow: pip install pandas pyarrow"
     assert done.stderr == f"pyg-recmetrics: error: {needs}\n"

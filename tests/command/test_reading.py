@@ -3,13 +3,12 @@
 import gzip
 import io
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.command.reading import read_array, read_table
+from pyg_recmetrics.command.reading import read_table
 from pyg_recmetrics.task.data_frames import find_column, number_texts
 
 pa = pytest.importorskip("pyarrow")
@@ -94,7 +93,6 @@ def test_a_quote_in_tabs_is_a_letter_and_no_row_is_lost(folder, run, name, conte
 
 #: A compressed file without its end, and one whose middle is damaged.
 WHOLE = gzip.compress(b"user,item\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(999)))
-CUT_SHORT = WHOLE[:-4]
 DAMAGED = WHOLE[:200] + bytes(byte ^ 255 for byte in WHOLE[200:210]) + WHOLE[210:]
 
 BUFFER = io.BytesIO()
@@ -110,59 +108,23 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
             for name in ("t.csv", "t.qrels", "t.jsonl", "t.parquet")
         ),
         ("t.csv", "user,item\n", "the file needs to hold rows (got none)"),
-        ("t.csv", "user,item,item\na,b,c\n", "one column needs to have a usual name for items"),
         ("t.csv", "who,item\nann,tea\n", "one column needs to have a usual name for users"),
-        (
-            "t.csv",
-            "user,what\nann,tea\n",
-            "a usual name for items; options name others, and all if there is no header",
-        ),
-        ("t.csv", "user,item\nann,tea\nbob\n", "column 'item' needs to hold ids"),
-        ("t.csv", "user,item\nann,tea,1\n", "Expected 2 fields in line 2, saw 3"),
-        (
-            "t.csv",
-            "user,item\nann,tea\nbob,jam,1\n",
-            "Expected 2 fields in line 3, saw 3",
-        ),
+        ("t.csv", "user,item\nann,tea\nbob,jam,1\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", "user,item\nann,tea\n\nbob,\n", "integers or texts of one line (got '' in row 2"),
-        ("t.csv", 'user,item\nann,"tea\nbob,jam\n', "EOF inside string starting at row"),
-        (
-            "t.csv",
-            'user,item\nann,"tea\nbob",jam\n',
-            "Expected 2 fields in line 2, saw 3",
-        ),
         ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
-        ("t.dat", "1::2\n", "(got ['1::2'])"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
         ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "EOF inside string starting at row"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
-        ("t.jsonl", '{"user": 1, "item": 2, "user": 3}\n', "was specified twice in row 0"),
         *(("t.jsonl", x, "changed from object to array") for x in ("[1]\n", "[" * 99_999)),
         ("t.jsonl", '{"user": 12345678901234567890, "item": 2}\n', "integers or texts of one line"),
-        ("t.jsonl", '{"user": 1, "item": 2}\n{"user": 1}\n', "column 'item' needs to hold ids"),
         ("t.jsonl", '{"user": 1, "item": {"id": 2}}\n', "(got {'id': 2} in row 1)"),
-        (
-            "t.jsonl",
-            '{"user": true, "item": 2}\n{"user": "a", "item": 2}',
-            "boolean to string in row 1",
-        ),
         ("t.qrels", "a 0 b 1\na 0 c\n", "line 2 needs to be 'user 0 item relevance'"),
-        (
-            "t.qrels",
-            "a 0 b one\n",
-            "column 'relevance' needs to hold finite numbers (got 'one' in row 1)",
-        ),
-        ("t.csv.gz", CUT_SHORT, "Compressed file ended before the end-of-stream marker"),
         ("t.csv.gz", DAMAGED, "Error -3 while decompressing data"),
-        ("t.parquet", "user,item\n", "not a parquet file"),
         ("t.parquet", BROKEN, "t.parquet: "),
         ("t.parquet", {"user": [], "item": []}, "the file needs to hold rows (got none)"),
         ("t.parquet", {"user": [1, None], "item": [1, 2]}, "(got None in row 2)"),
-        ("t.parquet", {"user": [1.5], "item": [1]}, "column 'user' needs to hold ids"),
         ("t.parquet", {"user": [True], "item": [1]}, "column 'user' needs to hold ids"),
-        ("t.parquet", {"user": [""], "item": [1]}, "column 'user' needs to hold ids"),
-        ("t.parquet", {"who": [1], "item": [1]}, "a usual name for users"),
         *(
             (
                 "t.csv --rating-column x",
@@ -176,12 +138,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
             ("t.parquet --rating-column x", {"user": [1], "item": [5], "x": x}, "finite numbers")
             for x in (["a"], [float("nan")], [None])
         ),
-        (
-            "t.csv --columns user item",
-            "user_id,item_id\n1,2\n",
-            "of a file that has a header",
-        ),
-        ("t.csv --columns user odd", "user,odd\n1,2\n", "a row repeats the names of the columns"),
+        ("t.csv --columns user item", "user_id,item_id\n1,2\n", "of a file that has a header"),
         ("t.csv --columns user item time", "1,2\n", "3 columns are needed"),
         ("t.csv --user-column who", "user,item\n1,2\n", "one column needs to have 'who' for users"),
     ],
@@ -189,10 +146,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
 def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content, message):
     name, *options = name.split()
     write(folder / name, content)
-    columns = (
-        "--user-column who --item-column what" if "who" in options and "what" in options else ""
-    )
-    status, out, err = run(f"{EVALUATE} {name} -o out.npz {' '.join(options)} {columns}")
+    status, out, err = run(f"{EVALUATE} {name} -o out.npz {' '.join(options)}")
     assert (status, out) == (3, "")
     assert err.startswith(f"pyg-recmetrics: error: {name}: ")
     assert message in err
@@ -211,9 +165,7 @@ def test_a_wrong_file_is_named_and_nothing_is_written(folder, run, name, content
                 ([None], "[None] in row 2"),
             )
         ),
-        ({"id": [1, 2], "vector": [[], []]}, "[] in row 1"),
         ({"id": [1, 2], "vector": [{"a": 1.0}, {"a": 2.0}]}, "{'a': 1.0} in row 1"),
-        ({"id": [1, 2], "vector": [["1", "2"], ["3", "a"]]}, "['3', 'a'] in row 2"),
     ],
 )
 def test_a_vector_of_another_form_is_told(folder, run, content, got):
@@ -297,30 +249,3 @@ def test_ids_are_integers_if_all_are_written_so(written, ids):
     found, (numbers,) = number_texts([pd.Series(written, dtype=object)])
     assert found == ids
     assert [str(found[number]) for number in numbers] == written
-
-
-USERS = np.arange(6.0).reshape(3, 2)
-
-
-def test_an_array_stays_in_its_file(folder):
-    np.save("users.npy", USERS)
-    found = read_array("users.npy")
-    assert np.array_equal(found, USERS)
-    assert isinstance(found, np.memmap)
-
-
-@pytest.mark.parametrize(
-    ("saved", "message"),
-    [
-        (np.array([{}], dtype=object), "Array can't be memory-mapped"),
-        (np.array([1j]), r"needs to hold numbers \(got complex128\)"),
-        (b"user,item", "contains pickled"),
-    ],
-)
-def test_what_is_no_array_is_told(folder, saved, message):
-    if isinstance(saved, bytes):
-        (folder / "bad.npy").write_bytes(saved)
-    else:
-        np.save("bad.npy", saved)
-    with pytest.raises(ValueError, match=f"^bad.npy: .*{message}"):
-        read_array("bad.npy")

@@ -25,42 +25,11 @@ class TestEvaluate:
             ("standard", None, 1),
             ("ranx", None, 4 / 5),
             ("ranx", "skip", 1),
-            ("standard", "neg", 4 / 5),
         ):
-            result = evaluate(
-                score,
-                task_of_mixed_users(),
-                "recall@2",
-                convention=convention,
-                empty_target_action=action,
-            )
+            options = {"convention": convention, "empty_target_action": action}
+            result = evaluate(score, task_of_mixed_users(), "recall@2", **options)
             expected = evaluate(score, task_of_mixed_users(), "recall@2")["recall@2"] * factor
             assert result["recall@2"] == pytest.approx(expected)
-
-    def test_the_ngcf_ndcg_depends_on_the_largest_cut_off(self):
-        scores = torch.arange(40, 0, -1).float()
-        truth = torch.tensor([[0, 0, 0], [0, 2, 8]])
-        task = RankingTask(truth, num_users=1, num_items=40)
-        alone = evaluate(scores, task, "ndcg@3", convention="ngcf")
-        among = evaluate(scores, task, ["ndcg@3", "ndcg@10"], convention="ngcf")
-        assert alone["ndcg@3"] > among["ndcg@3"]
-        assert str(among.definitions["ndcg@3"]) == (
-            "ndcg(gain=binary,ideal=retrieved,ideal_k=10)@3"
-        )
-
-    @pytest.mark.usefixtures("expect_ties")
-    @pytest.mark.parametrize("convention", ["torchmetrics", "ngcf"])
-    def test_pairs_of_equal_score_count_one_half_in_an_auc(self, convention):
-        task = RankingTask(torch.tensor([[0, 0], [0, 2]]), num_users=1, num_items=4)
-        # Of four pairs, one is in order and two tie.
-        scores = torch.tensor([[0.5, 0.5, 0.3, 0.3]])
-        result = evaluate(scores, task, ["roc_auc", "recall@1"], convention=convention)
-        assert result["roc_auc"] == 0.5
-        assert str(result.definitions["roc_auc"]) == "roc_auc(ties=half)"
-        assert evaluate(scores, task, ["roc_auc", "recall@1"])["roc_auc"] == 0.75
-        assert result["recall@1"] == 0.5
-        spelled_out = evaluate(scores, task, "roc_auc(ties=ranked)", convention=convention)
-        assert spelled_out["roc_auc(ties=ranked)"] == 0.75
 
     @pytest.mark.parametrize("convention", ["torchmetrics", "ngcf", "recometrics"])
     def test_lists_are_taken_as_they_are(self, convention, tmp_path):
@@ -78,13 +47,11 @@ class TestEvaluate:
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=40)
         scores = torch.ones(40)
         scores[39] = 0.0
-        results = [
-            evaluate(scores, task, "mrr@40", convention="recometrics", seed=seed)
-            for seed in (1, 2, 1)
-        ]
+        options = {"metrics": "mrr@40", "convention": "recometrics"}
+        results = [evaluate(scores, task, seed=seed, **options) for seed in (1, 2, 1)]
         assert results[0]["mrr@40"] == results[2]["mrr@40"] != results[1]["mrr@40"]
         assert "equal scores rank in random order" in results[0].recipe()
-        by_id = evaluate(scores, task, "mrr@40", convention="recometrics", ties="worst")
+        by_id = evaluate(scores, task, ties="worst", **options)
         assert by_id["mrr@40"] == 1 / 39
 
     @pytest.mark.parametrize(
@@ -92,7 +59,6 @@ class TestEvaluate:
         [
             ("trec", "recall@5", r"one of \['standard', .*\] \(got 'trec'\)"),
             ("implicit", "recall@5", r"metrics of the convention 'implicit', .*got 'recall@5'"),
-            ("rectools", "r_precision", "what it calls 'r_precision' is 'truncated_precision'"),
         ],
     )
     def test_what_is_not_offered_is_named(self, convention, metric, message):
@@ -107,25 +73,18 @@ class TestEvaluate:
             known=torch.tensor([[0, 2, 5], [1, 0, 1], [1, 3, 4]]),
             num_entities=30,
         )
-        names = ["mean_rank", "amr", "amri", "mrr", "hit_rate@10"]
+        names = ["mean_rank", "amr", "amri"]
         result = evaluate(torch.zeros(30), task, names, per="edge", convention="pykeen")
         # Of 30 entities, other answers that are known or tested are no candidates.
-        num_candidates = [28, 28, 30, 29, 29, 30, 30, 29]
-        ranks = [(n + 1) / 2 for n in num_candidates]
-        assert sorted(result.ranked.num_candidates.tolist()) == sorted(num_candidates)
-        assert result["mean_rank"] == pytest.approx(sum(ranks) / 8)
-        assert (result["amr"], result["amri"]) == pytest.approx((1, 0))
-        assert result["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / 8)
-        assert result["hit_rate@10"] == 0
+        chance = sum((n + 1) / 2 for n in (28, 28, 30, 29, 29, 30, 30, 29)) / 8
+        assert tuple(result.values()) == pytest.approx((chance, 1, 0))
         negatives = RankedEdges.from_negatives(torch.zeros(5), torch.zeros(5, 99))
         for convention in ("ogb", "tgb"):
             result = EvaluationResult(negatives, ["mrr", "hit_rate@50"], convention=convention)
             assert result.to_dict() == {"mrr": 1 / 50.5, "hit_rate@50": 0}
-        assert EvaluationResult(negatives, "roc_auc", convention="ogb")["roc_auc"] == 0.5
         task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100)
         result = evaluate(torch.zeros(100), task, ["hit_rate@99", "ndcg@100"], convention="ncf")
-        assert result["hit_rate@99"] == 0
-        assert result["ndcg@100"] == pytest.approx(1 / math.log2(101))
+        assert tuple(result.values()) == pytest.approx((0, 1 / math.log2(101)))
 
     def test_every_convention_evaluates_what_it_offers(self):
         score = torch.rand(4, generator=torch.Generator().manual_seed(0))

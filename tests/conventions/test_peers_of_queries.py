@@ -1,27 +1,20 @@
 """Conventions for queries that are no users, against the real libraries on the same scores.
 
 Most scores are tied. Where a library has single precision, its own ranks are compared, and means
-of them in double precision, to 1e-9. What cannot be installed is written out from its formula.
+of them in double precision, to 1e-9.
 """
-
-import heapq
-import math
 
 import numpy as np
 import pytest
 import torch
 from torch_geometric.nn.kge import DistMult
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, conventions, evaluate, rank
+from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers, and of ties
 
 NUM_ENTITIES, NUM_RELATIONS = 300, 7
 RANKS_OF_PYKEEN = {"best": "optimistic", "mean": "realistic", "worst": "pessimistic"}
-
-
-def note(convention):
-    return conventions.get(convention).note
 
 
 def draw(*size, seed=0):
@@ -32,7 +25,7 @@ def draw(*size, seed=0):
 class Graph:
     """Skewed triples, and a model of integers, so that every score is exact and tied."""
 
-    def __init__(self, constant=False):
+    def __init__(self):
         generator = torch.Generator().manual_seed(0)
         sizes = torch.tensor([NUM_ENTITIES, NUM_RELATIONS, NUM_ENTITIES])
         uniform = torch.rand(6000, 3, generator=generator)
@@ -48,7 +41,7 @@ class Graph:
         self.model = DistMult(NUM_ENTITIES, NUM_RELATIONS, 4)
         for table in (self.model.node_emb, self.model.rel_emb):
             values = torch.randint(-1, 2, table.weight.shape, generator=generator)
-            table.weight.data = torch.ones_like(table.weight) if constant else values.float()
+            table.weight.data = values.float()
 
     def evaluate(self, metrics, **options):
         return evaluate(self.model, self.task, metrics, per="edge", convention="pykeen", **options)
@@ -65,9 +58,9 @@ class Graph:
         }
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["integers", "constant"])
-def graph(request):
-    return Graph(constant=request.param)
+@pytest.fixture(scope="module")
+def graph():
+    return Graph()
 
 
 @pytest.fixture(scope="module")
@@ -109,13 +102,6 @@ class TestPyKEEN:
             assert ranked[side] == theirs.tolist()
             assert num_candidates[side] == np.concatenate(of_pykeen.num_candidates[side]).tolist()
 
-    def test_edges_of_a_ranking_in_any_order_of_calls(self, graph):
-        ranked = rank(graph.model, graph.task, full=True)
-        for ties in ("best", "mean", "worst"):
-            after = ranked.each_edge().with_ties(ties)
-            assert torch.equal(after.rank, ranked.with_ties(ties).each_edge().rank)
-            assert torch.equal(after.rank, graph.evaluate("mrr", ties=ties).ranked.rank)
-
     def test_the_means_of_its_ranks(self, graph, of_pykeen):
         ranking = pytest.importorskip("pykeen.metrics.ranking")
         ranks, num_candidates = (
@@ -137,16 +123,6 @@ class TestPyKEEN:
             for name, kind in kinds.items()
         }
         assert dict(graph.evaluate(list(kinds))) == pytest.approx(theirs, rel=1e-9, abs=1e-9)
-
-    def test_it_differs_as_its_note_says(self, graph, of_pykeen):
-        assert "Its ranks and means are in single precision" in note("pykeen")
-        assert of_pykeen.ranks["tail", "realistic"][0].dtype == np.float32
-        assert "Its median is that of all ranks" in note("pykeen")
-        theirs = of_pykeen.finalize().get_metric("both.realistic.median_rank")
-        ranks = graph.evaluate("mrr").ranked.rank
-        assert theirs == np.median(ranks)
-        with pytest.raises(ValueError, match=r"convention 'pykeen'.*got 'median_rank'"):
-            graph.evaluate("median_rank")
 
 
 class OneAgainstMany:
@@ -192,10 +168,9 @@ class TestOGB(OneAgainstMany):
         for k in (1, 3, 10):
             assert ours.per_user[f"hit_rate@{k}"].tolist() == theirs[f"hits@{k}_list"].tolist()
 
-    @pytest.mark.parametrize("num_negatives", [30, 49, 50, 5000])
+    @pytest.mark.parametrize("num_negatives", [30, 50, 5000])
     @pytest.mark.parametrize(("name", "k"), [("ogbl-collab", 50), ("ogbl-ppa", 100)])
     def test_negatives_that_all_share(self, name, k, num_negatives):
-        assert 'write ties="worst" for that' in note("ogb")
         negative = draw(num_negatives, seed=3)
         ranked = RankedEdges.from_negatives(self.positive, negative, ties="worst")
         ours = EvaluationResult(ranked, f"hit_rate@{k}", convention="ogb")[f"hit_rate@{k}"]
@@ -211,13 +186,6 @@ class TestOGB(OneAgainstMany):
         ours = EvaluationResult(ranked, "roc_auc", convention="ogb")["roc_auc"]
         theirs = self.evaluate("ogbl-vessel", negative)["rocauc"]
         assert ours == pytest.approx(theirs, rel=1e-9)
-
-    def test_arrays_raise_an_error_as_its_note_says(self):
-        assert "arrays of NumPy raise an error" in note("ogb")
-        evaluate_links = pytest.importorskip("ogb.linkproppred").Evaluator("ogbl-citation2").eval
-        given = {"y_pred_pos": self.positive.numpy(), "y_pred_neg": self.negative.numpy()}
-        with pytest.raises(TypeError, match="dim"):
-            evaluate_links(given)
 
 
 class TestTGB(OneAgainstMany):
@@ -238,49 +206,20 @@ class TestTGB(OneAgainstMany):
             assert hits.tolist() == [values[f"hits@{k}"] for values in theirs]
         check_means(ours, ranks_of([values["mrr"] for values in theirs]))
 
-    def test_its_means_are_as_its_note_says(self):
-        assert "Its values and means are in single precision" in note("tgb")
-        mean = self.evaluate(self.positive, self.negative)["mrr"]
-        assert mean.dtype == np.float32
-        assert mean == np.float32(self.measure("tgb")["mrr"])
 
-
-class TestRelBench:
+def test_lists_of_relbench():
     """Lists of ten items, of which most users like some."""
-
-    K, num_users, num_items = 10, 500, 60
-
-    @pytest.fixture
-    def case(self):
-        generator = torch.Generator().manual_seed(0)
-        lists = torch.rand(self.num_users, self.num_items, generator=generator)
-        is_truth = torch.rand(self.num_users, self.num_items, generator=generator) < 0.2
-        is_truth[::7] = False
-        is_truth[1::7, 2:] = False
-        return lists.argsort(dim=1)[:, : self.K], is_truth
-
-    def map_of(self, lists, is_truth):
-        metrics = pytest.importorskip("relbench.metrics")
-        hits = is_truth.gather(1, lists).numpy()
-        return float(metrics.map(hits, is_truth.sum(dim=1).numpy()))
-
-    def ours(self, lists, is_truth):
-        task = RankingTask(
-            is_truth.nonzero().t(), num_users=self.num_users, num_items=self.num_items
-        )
-        return evaluate(lists, task, f"map@{self.K}", convention="relbench")[f"map@{self.K}"]
-
-    def test_lists(self, case):
-        assert self.ours(*case) == pytest.approx(self.map_of(*case), rel=1e-9)
-
-    def test_an_item_that_repeats_counts_twice_as_its_note_says(self, case):
-        assert "An item that a list repeats counts twice" in note("relbench")
-        lists, is_truth = case
-        lists[:, 1] = lists[:, 0]
-        assert self.ours(lists, is_truth) < self.map_of(lists, is_truth) - 0.01
-        only = is_truth.new_zeros(1, 3)
-        only[0, 2] = True
-        assert self.map_of(torch.tensor([[2, 2, 0]]), only) == 2
+    metrics = pytest.importorskip("relbench.metrics")
+    generator = torch.Generator().manual_seed(0)
+    lists = torch.rand(500, 60, generator=generator).argsort(dim=1)[:, :10]
+    is_truth = torch.rand(500, 60, generator=generator) < 0.2
+    is_truth[::7] = False
+    is_truth[1::7, 2:] = False
+    hits = is_truth.gather(1, lists).numpy()
+    theirs = float(metrics.map(hits, is_truth.sum(dim=1).numpy()))
+    task = RankingTask(is_truth.nonzero().t(), num_users=500, num_items=60)
+    ours = evaluate(lists, task, "map@10", convention="relbench")["map@10"]
+    assert ours == pytest.approx(theirs, rel=1e-9)
 
 
 @pytest.fixture
@@ -326,11 +265,6 @@ class TestMIND:
         for name, values in self.theirs(mind, case).items():
             assert ours.per_user[name].tolist() == pytest.approx(values, rel=1e-9, abs=1e-9)
             assert ours[name] == pytest.approx(np.mean(values), rel=1e-9)
-        labels, scores = [clicks for _, clicks in case], [scores for scores, _ in case]
-        assert "It rounds means to four digits" in note("mind")
-        asked = ["group_auc", "mean_mrr", "ndcg@5;10", "hit@5"]
-        rounded = mind.cal_metric([x.astype(int) for x in labels], scores, asked)
-        assert list(rounded.values()) == [round(value, 4) for value in ours.values()]
 
     def test_any_order_of_equal_scores_is_within_the_range_that_is_told(self, mind):
         case = self.impressions(levels=6)
@@ -340,91 +274,3 @@ class TestMIND:
         for name in self.names[1:]:
             low, high = ours.tie_range(name)
             assert low < np.mean(theirs[name]) < high
-
-    def test_impressions_of_one_kind_differ_as_its_note_says(self, mind):
-        assert "its metrics are NaN, an error, or zero for the hit rate" in note("mind")
-        assert "and so is the AUC where all is clicked" in note("mind")
-        scores = np.array([3.0, 2.0, 1.0], dtype=np.float32)
-        case = [(scores, np.zeros(3, bool)), (scores, np.ones(3, bool))]
-        theirs = self.theirs(mind, case)
-        assert all(math.isnan(theirs[name][0]) for name in ("roc_auc", "mrr", "ndcg@5"))
-        assert theirs["hit_rate@5"] == [0, 1]
-        assert math.isnan(theirs["roc_auc"][1])
-        ours = EvaluationResult(self.ranked(case), self.names, convention="mind")
-        assert all(math.isnan(values[0]) for values in ours.per_user.values())
-        assert math.isnan(ours.per_user["roc_auc"][1])
-        assert ours["mrr"] == pytest.approx(theirs["mrr"][1], rel=1e-9)
-
-
-class TestNCF:
-    """From its formula: a dictionary of scores, in which the relevant item comes last."""
-
-    K, num_users, num_items = 10, 400, 500
-
-    @pytest.fixture
-    def case(self):
-        generator = torch.Generator().manual_seed(0)
-        liked = torch.randint(self.num_items, (self.num_users,), generator=generator)
-        drawn = torch.randint(self.num_items - 1, (self.num_users, 99), generator=generator)
-        drawn += drawn >= liked[:, None]
-        return liked, drawn.tolist(), draw(self.num_users, self.num_items)
-
-    def formula(self, liked, drawn, scores):
-        hits, gains = [], []
-        for user, item in enumerate(liked.tolist()):
-            score = {other: float(scores[user, other]) for other in drawn[user]}
-            score[item] = float(scores[user, item])
-            top = heapq.nlargest(self.K, score, key=score.get)
-            hits.append(float(item in top))
-            gains.append(math.log(2) / math.log(top.index(item) + 2) if item in top else 0.0)
-        return {f"hit_rate@{self.K}": hits, f"ndcg@{self.K}": gains}
-
-    def task(self, liked, drawn):
-        user = torch.arange(self.num_users)
-        truth = torch.stack([user, liked])
-        others = torch.stack([user.repeat_interleave(99), torch.tensor(drawn).flatten()])
-        return RankingTask(
-            truth,
-            num_users=self.num_users,
-            num_items=self.num_items,
-            candidates=torch.cat([truth, others], dim=1),
-        )
-
-    def test_every_user(self, case):
-        liked, drawn, scores = case
-        theirs = self.formula(*case)
-        task = self.task(liked, drawn)
-        assert int(task.num_candidates.min()) < 100
-        ours = evaluate(scores, task, list(theirs), convention="ncf")
-        best = evaluate(scores, task, "hit_rate@10", convention="ncf", ties="best")
-        assert best["hit_rate@10"] > ours["hit_rate@10"]
-        for name, values in theirs.items():
-            assert ours.per_user[name].tolist() == pytest.approx(values, rel=1e-9)
-            assert ours[name] == pytest.approx(np.mean(values), rel=1e-9)
-
-    def test_repeated_items_count_as_its_note_says(self, case):
-        assert "but twice in RankedEdges.from_negatives" in note("ncf")
-        liked, drawn, scores = case
-        own = scores.gather(1, liked[:, None]).squeeze(1)
-        theirs = self.formula(*case)
-        negative = scores.gather(1, torch.tensor(drawn))
-        ranked = RankedEdges.from_negatives(own, negative, ties="worst")
-        twice = EvaluationResult(ranked, list(theirs), convention="ncf")
-        assert twice["ndcg@10"] < np.mean(theirs["ndcg@10"])
-        has_repeats = torch.tensor([len(set(row)) < 99 for row in drawn])
-        once = [value for value, has in zip(theirs["ndcg@10"], has_repeats, strict=True) if not has]
-        assert twice.per_user["ndcg@10"][~has_repeats].tolist() == pytest.approx(once, rel=1e-9)
-
-    def test_several_relevant_items_are_rows_of_their_own(self, case):
-        assert 'with several relevant items, write evaluate(..., per="edge")' in note("ncf")
-        liked, drawn, scores = case
-        task = self.task(liked, drawn)
-        also = torch.tensor([row[0] for row in drawn])
-        truth = torch.cat([task.truth, torch.stack([task.truth[0], also])], dim=1)
-        sizes = {"num_users": self.num_users, "num_items": self.num_items}
-        both = RankingTask(truth, candidates=task.candidates, **sizes)
-        ours = evaluate(scores, both, ["hit_rate@10", "ndcg@10"], convention="ncf", per="edge")
-        others = [[item for item in row if item != row[0]] for row in drawn]
-        first, second = (self.formula(item, others, scores) for item in (liked, also))
-        for name in ours:
-            assert ours[name] == pytest.approx(np.mean(first[name] + second[name]), rel=1e-9)

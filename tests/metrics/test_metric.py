@@ -1,6 +1,5 @@
 """Metric: the value that stands for a metric with its arguments."""
 
-import dataclasses
 import pickle
 
 import pytest
@@ -16,14 +15,8 @@ def test_it_is_a_value():
     assert metric == metrics.Metric("hit_rate", k=10) == metrics.parse("hit-rate@10")
     assert len({metric, metrics.parse("hr@10"), metrics.parse("hr@11")}) == 2
     assert pickle.loads(pickle.dumps(metric)) == metric
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        metric.k = 20
-
-
-def test_arguments_come_in_any_order_as_pairs_or_by_name():
     by_name = metrics.Metric("ndcg", 5, {"ideal": "retrieved", "gain": "binary"})
     assert by_name == metrics.Metric("ndcg", 5, (("gain", "binary"), ("ideal", "retrieved")))
-    assert by_name.arguments == (("gain", "binary"), ("ideal", "retrieved"))
 
 
 def test_depth_is_what_must_be_ranked():
@@ -57,9 +50,12 @@ def any_metric(draw):
 
 
 @given(metric=any_metric())
-def test_printing_and_parsing_are_inverses(metric):
+def test_printing_and_parsing_are_inverses_and_words_say_every_choice(metric):
     assert metrics.parse(str(metric)) == metric
     assert str(metrics.parse(str(metric))) == str(metric)
+    for name, value in metric.all_arguments.items():
+        words = metric.definition.parameters[name].describe(value) if value is not None else ""
+        assert words in metric.describe()
 
 
 @pytest.mark.parametrize(
@@ -70,6 +66,7 @@ def test_printing_and_parsing_are_inverses(metric):
             "ndcg(gain=binary,ideal=retrieved,ideal_k=7)@5",
         ),
         ("r-prec(Users=Hit)", "r_precision(users=hit)"),
+        ("RECALL(WEIGHTED=TRUE)@3", "recall(weighted=True)@3"),
         ("AP(normalizer=r) @ 10", "map(normalizer=R)@10"),
         ("Hit Rate@4", "hit_rate@4"),
         ("nDCG_at_20", "ndcg@20"),
@@ -80,20 +77,6 @@ def test_other_spellings_print_as_ours(spelling, ours):
     metric = metrics.parse(spelling)
     assert (str(metric), hash(metric)) == (ours, hash(metrics.parse(ours)))
     assert metrics.parse_all([spelling, ours]) == metrics.parse_all(ours) == (metric,)
-
-
-@given(metric=any_metric(), data=st.data())
-def test_any_spelling_in_another_case_is_the_same_metric(metric, data):
-    def change(text):
-        return data.draw(st.sampled_from([text.upper(), text.title(), text.swapcase()]))
-
-    if "." not in str(metric) and "e-" not in str(metric):
-        assert metrics.parse(change(str(metric))) == metric
-    aliases = metric.definition.aliases
-    if aliases:
-        alias = data.draw(st.sampled_from(aliases))
-        assert metrics.Metric(change(alias), metric.k, metric.arguments) == metric
-        assert metrics.parse(str(metric).replace(metric.name, change(alias), 1)) == metric
 
 
 def test_results_are_known_by_any_spelling():
@@ -107,13 +90,3 @@ def test_results_are_known_by_any_spelling():
     assert metrics.curve(result.ranked, "P", max_k=2).tolist() == [[0, 0.5], [1, 0.5]]
     evaluator = Evaluator(task, ["recall@1", "ndcg@2"], monitor="NDCG@2")
     assert str(evaluator.history.monitor) == "ndcg@2"
-
-
-@given(metric=any_metric())
-def test_words_say_every_choice(metric):
-    parameters = metrics.definition(metric.name).parameters
-    values = {name: parameter.default for name, parameter in parameters.items()}
-    values |= dict(metric.arguments)
-    for name, parameter in parameters.items():
-        words = "" if values[name] is None else parameter.describe(values[name])
-        assert words in metric.describe()

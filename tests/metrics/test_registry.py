@@ -164,12 +164,9 @@ def described(**options):
 #: What is called, and what is wrong about it.
 ERRORS = [
     (lambda: metrics.recall(RANKED, k=5), ValueError, r"'k' .* at most 4, .*\(got 5\)"),
-    (lambda: metrics.ndcg(RANKED, 2, ideal_k=5), ValueError, "'ideal_k' .* at most 4, "),
     (lambda: metrics.ndcg(RANKED, 2, ideal_k=1), ValueError, "'ideal_k' .* at least k=2"),
     (lambda: metrics.ndcg(FULL, ideal="k"), ValueError, "'ideal' can only be 'k' if 'k' is given"),
-    (lambda: metrics.map(FULL, normalizer="k"), ValueError, "'normalizer' can only be 'k' if"),
     (lambda: metrics.mrr(RANKED), ValueError, "'k' needs to be given"),
-    (lambda: metrics.recall(RANKED, None), ValueError, "'k' needs to be a positive integer"),
     (lambda: metrics.recall(torch.ones(1, 1), k=1), TypeError, "'ranked' needs to be 'Ranked"),
     (lambda: metrics.recall(RANKED), TypeError, "missing a required argument: 'k'"),
     (lambda: metrics.f1(RANKED, 2, gain="a"), TypeError, "unexpected keyword argument 'gain'"),
@@ -183,16 +180,13 @@ ERRORS = [
         "lists .*: rank with 'keep_items",
     ),
     (lambda: Evaluator(TASK, "diversity@2"), ValueError, "'diversity@2' needs the category of"),
-    (lambda: Evaluator(TASK, "novelty@2"), ValueError, "'novelty@2' needs what users have seen"),
     (lambda: metrics.err(LISTS), ValueError, r"at least the largest weight, 5 \(got 4\)"),
     (lambda: metrics.rbp(FULL, p=1.0), ValueError, r"'p' needs to be .* between 0 and 1 \(got 1"),
     (lambda: metrics.ndcg(FULL, 1, gain="a"), ValueError, r"'gain' .*'exponential'.*\(got 'a'\)"),
     (lambda: metrics.tail_share(FULL, 1, head=101), ValueError, r"'head' .* range\(1, 101\)"),
     (lambda: metrics.recall(FULL, 1, weighted=1), TypeError, "'weighted' needs to be a boolean"),
-    (lambda: metrics.ndcg(FULL, 1, ideal_k=0), ValueError, "'ideal_k' needs to be a positive int"),
     (lambda: metrics.register()(lambda k: k), TypeError, "needs to take 'ranked' first"),
     (described(aliases="hit"), TypeError, "'aliases' needs to be a tuple of strings"),
-    (described(aliases=("First",)), ValueError, "'aliases' needs to hold names in lower case"),
     (described(aliases=("first-hit",)), ValueError, "'aliases' needs to hold names in lower"),
     (described(needs="items"), TypeError, "'needs' needs to be a tuple of strings"),
     (described(range=first_hit), TypeError, "'range' needs to be a pair of numbers"),
@@ -208,27 +202,18 @@ ERRORS = [
         (lambda hint=hint: registry.parameter_of("x", "a", hint, "mine"), TypeError, "'x' of 'min")
         for hint in (
             Annotated[Literal["a", "b"], {"a": "first"}],
-            Annotated[str, "words"],
-            Annotated[float, "words", range(1, 5)],
             Annotated[int, "words", (1, 5)],
             Literal["a", "b"],
-            bool,
         )
     ),
     *(
         (lambda spelling=spelling: metrics.parse(spelling), ValueError, message)
         for spelling, message in {
             "ndgc@20": r"known metrics, such as \['ndcg'\] \(got 'ndgc'",
-            "RPrecision": r"such as \['r_precision', ",
-            "itemcoverage@5": r"such as \['coverage'\]",
-            "xyz@20": "known metrics, such as .*'precision'.*'xyz'",
             "recall": "'recall' needs a cut-off, as in 'recall@20'",
             "r_precision@5": "'r_precision' has no cut-off",
-            "recall@0": "positive integer k.*'recall@0'",
             "recall@20@30": "name@k",
-            "": "name@k",
             "ndcg(base=2)@10": r"'ndcg' has the arguments \['gain', .*\(got 'base'\)",
-            "f1(gain=linear)@10": "'f1' has the arguments none",
             "ndcg(exponential)@10": "'name=value'",
             "ndcg(gain=linear,gain=linear)@10": "each argument once",
             "ndcg(ideal_k=x)@10": r"'ideal_k' needs to be a positive integer \(got 'x'\)",
@@ -238,7 +223,6 @@ ERRORS = [
     (lambda: metrics.parse(20), TypeError, "strings"),
     (lambda: metrics.parse_all([]), ValueError, "at least one metric"),
     (lambda: metrics.Metric("ndcg", 5, 3), TypeError, r"'arguments' needs to hold pairs \(got int"),
-    (lambda: metrics.Metric("ndcg", 5, ["a"]), TypeError, "pairs of a name and a value"),
 ]
 
 

@@ -23,10 +23,9 @@ def histories():
     return found
 
 
-@pytest.mark.parametrize("metric", [None, "recall@5"])
 @pytest.mark.parametrize(
-    ("every", "expected", "label"),
-    [(None, [0, 1, 2, 3], "call"), (1, [1, 2, 3, 4], "epoch"), (5, [5, 10, 15, 20], "epoch")],
+    ("metric", "every", "expected", "label"),
+    [(None, None, [0, 1, 2, 3], "call"), ("recall@5", 5, [5, 10, 15, 20], "epoch")],
 )
 def test_lines_show_every_evaluation(histories, metric, every, expected, label):
     _, axes = plot.history(histories, metric, every=every)
@@ -40,8 +39,6 @@ def test_lines_show_every_evaluation(histories, metric, every, expected, label):
 
 def test_the_mark_is_at_the_best(histories):
     _, axes = plot.history(histories)
-    assert lines(axes)["Fast"].get_markevery() == [1]  # its greatest skill
-    assert lines(axes)["Slow"].get_markevery() == [2]
     for line in lines(axes).values():
         (marked,) = line.get_markevery()
         assert line.get_ydata()[marked] == min(line.get_ydata())  # a rank is better if it is lower
@@ -50,15 +47,13 @@ def test_the_mark_is_at_the_best(histories):
     assert lines(axes)["Fast"].get_markevery() == [1]
 
 
-def test_a_training_that_has_just_begun_is_drawn(histories):
+def test_a_training_that_has_just_begun_is_drawn():
     evaluator = Evaluator(make_task(), "recall@5")
-    figure, axes = plot.history(evaluator.history)
-    FigureCanvasAgg(figure).draw()
-    assert [len(line.get_xdata()) for line in axes.lines] == [0]
-    evaluator(scores_like(0.1))
-    figure, axes = plot.history(evaluator.history)
-    FigureCanvasAgg(figure).draw()
-    assert [len(line.get_xdata()) for line in axes.lines] == [1]
+    for number in range(2):
+        figure, axes = plot.history(evaluator.history)
+        FigureCanvasAgg(figure).draw()
+        assert [len(line.get_xdata()) for line in axes.lines] == [number]
+        evaluator(scores_like(0.1))
     assert axes.get_legend() is None
 
 

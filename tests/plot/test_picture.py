@@ -23,7 +23,6 @@ CELLS = {
     "last expression": ('plot.metric_at_k(result, "recall")', 1),
     "unpacked": ('figure, axes = plot.metric_at_k(result, "recall")', 0),
     "assigned": ('picture = plot.metric_at_k(result, "recall")', 0),
-    "not the last expression": ('plot.metric_at_k(result, "recall")\nprint("more")', 0),
     "what was assigned": ("picture", 1),
     "displayed": ('display(plot.metric_at_k(result, "recall"))\nprint("more")', 1),
     "own axes": (
@@ -31,10 +30,6 @@ CELLS = {
         "own, panels = plt.subplots(1, 2)\n"
         'plot.metric_at_k(result, "recall", ax=panels[0])\n'
         "plot.precision_recall_curve(result, ax=panels[1])",
-        1,
-    ),
-    "own axes, unpacked": (
-        'figure, axes = plot.metric_at_k(result, "recall", ax=plt.subplots()[1])',
         1,
     ),
     "own axes of an earlier cell": ('plot.metric_at_k(result, "recall", ax=panels[1])', 1),

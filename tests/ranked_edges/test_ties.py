@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections import Counter
-from typing import get_args
 
 import pytest
 import torch
@@ -11,9 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
-from pyg_recmetrics.ranked_edges import positions
-from pyg_recmetrics.ranked_edges.ties import Ties
-from tests.support.cases.strategies import cases, ranks
 from tests.support.references.world import Row, measure
 
 #: Metrics whose value is the better, the earlier relevant items come.
@@ -72,32 +68,6 @@ def test_best_and_worst_are_the_limits_over_all_orders(user):
 
 
 @given(user=users())
-def test_the_mean_is_that_of_the_best_and_the_worst_rank(user):
-    scores, weights = user
-    alike = dict.fromkeys(weights, 1)
-    by_ties = {ties: ranks(ranked_of(scores, alike, ties=ties)) for ties in ("best", "worst")}
-    means = [(by_ties["best"][edge] + by_ties["worst"][edge]) / 2 for edge in by_ties["best"]]
-    found = ranks(ranked_of(scores, alike, ties="mean"))
-    assert sorted(found.values()) == sorted(means)
-    assert sorted(ranks(ranked_of(scores, weights, ties="mean")).values()) == sorted(means)
-
-
-@pytest.mark.parametrize("weights", [{0: 9, 1: 1}, {0: 1, 1: 9}])
-def test_with_the_mean_the_lighter_of_two_relevant_items_comes_first(weights):
-    ranked = ranked_of([1, 1, 1, 1], weights, ties="mean")
-    light, heavy = sorted(weights, key=weights.get)
-    assert ranks(ranked) == {(0, light): 2, (0, heavy): 3}
-
-
-@given(scores=st.lists(st.integers(0, 2), min_size=2, max_size=6), data=st.data())
-def test_the_mean_of_a_single_relevant_item_is_that_over_all_orders(scores, data):
-    item = data.draw(st.integers(0, len(scores) - 1))
-    ranked = ranked_of(scores, {item: 1}, ties="mean")
-    places = [order.index(item) + 1 for order in orders(scores)]
-    assert ranked.rank.item() == sum(places) / len(places)
-
-
-@given(user=users())
 def test_with_the_mean_a_pair_of_equal_scores_counts_one_half(user):
     scores, weights = user
     others = [score for item, score in enumerate(scores) if item not in weights]
@@ -106,15 +76,6 @@ def test_with_the_mean_a_pair_of_equal_scores_counts_one_half(user):
     wanted = sum(half) / len(half) if half else math.nan
     value = metrics.roc_auc(ranked_of(scores, weights, ties="mean")).item()
     assert value == pytest.approx(wanted, nan_ok=True, abs=1e-12)
-
-
-@given(user=users(), ties=st.sampled_from(get_args(Ties)), seed=st.integers(0, 99))
-def test_relevant_items_never_share_a_rank(user, ties, seed):
-    scores, weights = user
-    ranked = ranked_of(scores, weights, ties=ties, seed=seed)
-    assert (ranked.rank.diff() >= 1).all()
-    assert (ranked.rank >= positions(ranked)).all()
-    assert ranked.rank.max() <= len(scores)
 
 
 def test_random_places_are_equally_likely():
@@ -147,74 +108,6 @@ def test_a_seed_gives_the_same_ranks_and_leaves_the_global_state_alone():
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.equal(one.rank, same.rank)
     assert not torch.equal(one.rank, other.rank)
-
-
-def test_the_default_device_may_be_another():
-    ranked = ranked_of([0.5] * 9, {1: 1, 3: 1, 4: 1})
-    wanted = ranked.with_ties("random", seed=1).rank
-    with torch.device("meta"):
-        assert torch.equal(ranked.with_ties("random", seed=1).rank, wanted)
-
-
-@given(
-    case=cases(),
-    ties=st.sampled_from(["index", "best", "worst", "mean"]),
-    k=st.integers(1, 9),
-)
-def test_ranks_are_forgotten_below_the_depth_and_nowhere_else(case, ties, k):
-    task = case.task()
-    full = ranks(rank(case.score_matrix, task, full=True, ties=ties))
-    depth = task.degree.clamp(min=k).tolist()
-    for (user, item), value in ranks(rank(case.score_matrix, task, k=k, ties=ties)).items():
-        wanted = full[user, item]
-        assert value == (wanted if wanted <= depth[user] else math.inf)
-
-
-@given(case=cases(), k=st.integers(1, 9), batch_size=st.sampled_from([None, 1, 2]))
-def test_ties_are_known_down_to_the_depth(case, k, batch_size):
-    task = case.task()
-    ranked = rank(case.score_matrix, task, k=k, batch_size=batch_size)
-    known = zip(ranked.num_above.tolist(), ranked.num_tied.tolist(), strict=True)
-    for (user, item), (num_above, num_tied) in zip(
-        ranked.edge_label_index.t().tolist(), known, strict=True
-    ):
-        others = [case.scores[user][other] for other in case.rankings[user]]
-        own = case.scores[user][item]
-        wanted = sum(score > own for score in others)
-        if wanted < max(k, task.degree[user]):
-            assert (num_above, num_tied) == (wanted, others.count(own) - 1)
-        else:
-            assert (num_above > 10**9, num_tied) == (True, 0)
-
-
-def test_edges_that_are_not_retrieved_are_sorted_by_item():
-    scores, truth = torch.tensor([0.1, 0.2, 0.2, 0.2]), torch.tensor([[0, 0], [0, 2]])
-    task = RankingTask(truth, num_users=1, num_items=4)
-    ranked = rank(scores, task, k=2, ties="worst")
-    assert ranked.edge_label_index.tolist() == [[0, 0], [0, 2]]
-    assert (ranked.rank > 2).all()
-
-
-class TestPairs:
-    preds = torch.tensor([0.5, 0.5, 0.9, 0.5, 0.1, 0.1])
-    target = torch.tensor([False, True, False, True, True, False])
-    indexes = torch.tensor([7, 7, 7, 7, 9, 9])
-
-    @pytest.mark.parametrize(
-        ("ties", "ranks"),
-        [
-            ("index", [3, 4, 1]),
-            ("best", [2, 3, 1]),
-            ("worst", [3, 4, 2]),
-            ("mean", [2.5, 3.5, 1.5]),
-        ],
-    )
-    def test_ties_are_within_a_query(self, ties, ranks):
-        ranked = RankedEdges.from_pairs(self.preds, self.target, self.indexes, ties=ties)
-        assert ranked.rank.tolist() == ranks
-        assert ranked.num_above.tolist() == [1, 1, 0]
-        assert ranked.num_tied.tolist() == [2, 2, 1]
-        assert ranked.ties == ties
 
 
 class TestWhatCannotBe:

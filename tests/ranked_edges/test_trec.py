@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics import EvaluationResult, RankedEdges, metrics, rank
+from pyg_recmetrics import EvaluationResult, RankedEdges, metrics
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from tests.support.cases.strategies import cases, ranks
+from tests.support.cases.strategies import ranks
 from tests.support.tools.damage import damage_lines
-from tests.support.tools.trec_files import write_trec
 
 
 @pytest.fixture
@@ -41,28 +40,6 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     yield
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-@pytest.mark.usefixtures("expect_lost_truth")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(case=cases())
-def test_what_pandas_writes_is_what_was_measured(case, tmp_path):
-    ranked = rank(case.score_matrix, case.task(), k=5, keep_items=True)
-    assume(ranked.edge_label_index.numel())
-    again = RankedEdges.from_trec(*write_trec(ranked, tmp_path))
-    shallow = RankedEdges.from_topk(
-        ranked.lists.to_matrix(), ranked.edge_label_index, ranked.weight
-    )
-    named = {
-        (int(again.user_ids[user]), int(again.item_ids[item])): rank_of_edge
-        for (user, item), rank_of_edge in ranks(again).items()
-    }
-    assert named == ranks(shallow)
-    rows = [int(user) for user in again.user_ids]
-    for metric in (metrics.ndcg, metrics.map, metrics.recall):
-        assert metric(again, k=3).tolist() == pytest.approx(
-            metric(shallow, k=3)[rows].tolist(), nan_ok=True
-        )
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
@@ -130,22 +107,12 @@ def test_means_are_over_judged_topics(write, level, action, mean):
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
-def test_relevance_is_weight(write):
-    ranked = RankedEdges.from_trec(*write("u Q0 a 1 1 t\n", "u 0 a 3\nu 0 b 1\n"))
-    assert ranked.weight.tolist() == [3, 1]
-
-
-@pytest.mark.usefixtures("expect_lost_truth")
-def test_users_of_either_file_are_numbered_by_value(write):
+def test_users_of_either_file_are_numbered_by_value_or_by_the_alphabet(write):
     ranked = RankedEdges.from_trec(*write("10 Q0 7 1 1 t\n9 Q0 7 1 1 t\n", "10 0 7 1\n200 0 7 1\n"))
     assert ranked.user_ids == ("9", "10", "200")
     assert metrics.recall(ranked, k=1).tolist() == pytest.approx([float("nan"), 1, 0], nan_ok=True)
-
-
-@pytest.mark.usefixtures("expect_lost_truth")
-def test_mixed_ids_are_numbered_by_the_alphabet_and_kept(write):
-    ranked = RankedEdges.from_trec(*write("x Q0 i9 1 1 t\n7 Q0 i10 1 1 t\n", "x 0 i9 1\n"))
-    assert (ranked.user_ids, ranked.item_ids) == (("7", "x"), ("i10", "i9"))
+    mixed = RankedEdges.from_trec(*write("x Q0 i9 1 1 t\n7 Q0 i10 1 1 t\n", "x 0 i9 1\n"))
+    assert (mixed.user_ids, mixed.item_ids) == (("7", "x"), ("i10", "i9"))
 
 
 RUN, QRELS = "u Q0 a 1 1 t\n", "u 0 a 1\n"
@@ -157,24 +124,19 @@ RUN, QRELS = "u Q0 a 1 1 t\n", "u 0 a 1\n"
         (RUN + "\nu Q0 b 2 t\n", QRELS, r"run: line 3 needs to be 'user Q0 item .*u Q0 b 2 t"),
         *(
             (RUN + f"# it\nu Q0 b 1 {x} t\n", QRELS, "run: line 3 needs .* a finite score")
-            for x in ("x", "nan", "inf", "1e999", "1_0", "\u0661", "1e", "0x10")
+            for x in ("x", "nan", "1e999", "1_0", "\u0661")
         ),
         (RUN + "u Q0 a 2 0 t\n", QRELS, "run: line 2 needs .* each item of a user once"),
-        (RUN, QRELS + "\nu a 1\n", r"qrels: line 3 needs to be 'user 0 item relevance'"),
         (RUN, QRELS + "u 0 b yes\n", r"qrels: line 2 needs .* a finite relevance"),
-        (RUN, QRELS * 2, "qrels: line 2 needs .* each item of a user once"),
         ("", QRELS, "run: lines .* are needed"),
         (RUN, "#\n", "qrels: Too many columns specified"),
         ("u Q0 café 1 1 t\n".encode("latin-1"), QRELS, "run: 'utf-8' codec can't decode"),
-        (RUN.encode("utf-16"), QRELS, "run: 'utf-8' codec can't decode"),
-        (RUN.encode("utf-16-le"), QRELS, "run: line 1 needs to be"),
         (RUN + "u Q0 b\0 1 1 t\n", QRELS, "run: line 2 needs to be"),
         (
             gzip.compress(RUN.encode() * 99, mtime=0)[:-9],
             QRELS,
             "run: Compressed file ended before",
         ),
-        (b"\x1f\x8b\x08", QRELS, "run: Compressed file ended before"),
     ],
 )
 def test_malformed_lines_are_named(write, run, qrels, message):

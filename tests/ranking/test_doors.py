@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, metrics, rank
-from pyg_recmetrics.results import merge
 
 ODD = "ignore:.*(gives too few items|are no candidates|no item below|holds every item once)"
 NONE, UNKNOWN = -1, 100  # items from `UNKNOWN` on are not in the task
@@ -136,18 +135,6 @@ def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
     assert evaluate({"u": ["B", "A"]}, task, metric)[metric] <= 0
 
 
-@pytest.mark.filterwarnings(ODD)
-def test_what_is_known_of_lists_survives_files_parts_and_slices(tmp_path):
-    truth, lists = torch.tensor([[0, 1, 2], [0, 1, 2]]), torch.tensor([[-1, 0], [1, -1], [3, -1]])
-    task = RankingTask(truth, num_users=3, num_items=5)
-    result = evaluate(lists, task, "precision(normalizer=length)@2")
-    result.save(tmp_path / "result.npz")
-    again = type(result).load(tmp_path / "result.npz")
-    assert torch.equal(again.ranked.origin.listed, result.ranked.origin.listed)
-    parts = [evaluate(lists, task.part(n, 2), "precision(normalizer=length)@2") for n in range(2)]
-    assert dict(merge(parts)) == dict(result)
-
-
 def told(recommender, task, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -196,14 +183,6 @@ class TestLack:
         for batch_size in (None, 1):
             message = told(torch.tensor(lists), self.task, k=3, batch_size=batch_size)
             assert all(part in message for part in words), message
-
-    @pytest.mark.filterwarnings(ODD)
-    def test_every_result_says_so(self):
-        lists = torch.tensor([[2, -1, 3], [2, 4, 5], [5, 6, 7]])
-        for _ in range(2):
-            result = evaluate(lists, self.task, ["recall@3", "r_precision"])
-            for text in (str(result), " ".join(result.recipe().split())):
-                assert "fewer than 3 items, or than are relevant for 1 of 3 users, as 11.1%" in text
 
     def test_enough_is_enough(self):
         assert not told(torch.tensor([[2, 3, -1]] * 3), self.task, k=2)
@@ -257,16 +236,6 @@ class TestTwoMeanings:
     )
     def test_nothing_is_said_of_others(self, recommender):
         assert not told(recommender, self.large, k=2)
-
-
-@pytest.mark.parametrize("k", [1, 3, 7])
-def test_as_many_items_are_kept_as_are_wanted(k):
-    scores = torch.rand(2, 9)
-    task = RankingTask([[0, 1], [0, 1]], num_users=2, num_items=9)
-    result = evaluate(scores, task, f"recall@{k}", keep_items=5)
-    assert result.ranked.lists.to_matrix().tolist() == scores.topk(5).indices.tolist()
-    assert result["recall@" + str(k)] == evaluate(scores, task, f"recall@{k}")["recall@" + str(k)]
-    assert len(result.top_k(5)) == 10
 
 
 MODEL = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(4, 3, bias=False))

@@ -26,7 +26,7 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.ids, self.links, self.headings = [], [], [], []
+        self.open, self.ids, self.headings = [], [], []
         self.tags, self.attributes, self.text, self.source = Counter(), [], "", text
         self.feed(text)
         self.close()
@@ -129,18 +129,6 @@ def full(tmp_path_factory, popular, runs, split):
     return Page(path.read_text(encoding="utf-8"))
 
 
-def write_report(path, task, runs_of, metrics, **options):
-    """Reports on random scores, by the name of a recommender with its number of runs."""
-    generator = torch.Generator().manual_seed(0)
-
-    def run():
-        scores = torch.rand(task.num_users, task.num_items, generator=generator)
-        return evaluate(scores, task, metrics, keep_items=True)
-
-    results = {name: run() if n == 1 else [run() for _ in range(n)] for name, n in runs_of.items()}
-    return report(results, path, **options)
-
-
 @pytest.fixture(scope="session")
 def chromium():
     return find_chromium()
@@ -152,24 +140,23 @@ def browser(chromium):
         yield browser
 
 
-@pytest.fixture(scope="session")
-def report_on_three(chromium, tmp_path_factory, task, split):
-    metrics = ["ndcg@10", "recall@10", "coverage@10"]
-    path = tmp_path_factory.mktemp("three") / "report.html"
-    return write_report(path, task, {"LightGCN": 3, "Popular": 1, "BPR": 1}, metrics, split=split)
-
-
-@pytest.fixture(scope="session")
-def report_on_seven(chromium, tmp_path_factory, task):
-    metrics = ["ndcg@10", "recall@10", "r_precision", "map@10", "hit_rate@10", "coverage@10"]
-    path = tmp_path_factory.mktemp("seven") / "report.html"
-    return write_report(path, task, {f"Recommender {n}": 1 for n in range(1, 8)}, metrics)
-
-
-@pytest.fixture(scope="session", params=["three", "seven"])
-def report_file(request):
+@pytest.fixture(
+    scope="session",
+    params=[{"LightGCN": 3, "Popular": 1, "BPR": 1}, {f"Recommender {n}": 1 for n in range(7)}],
+    ids=["three", "seven"],
+)
+def report_file(request, chromium, tmp_path_factory, task, split):
     """A page of few recommenders, with runs and a split, and a page of many."""
-    return request.getfixturevalue(f"report_on_{request.param}")
+    metrics = ["ndcg@10", "recall@10", "r_precision", "map@10", "hit_rate@10", "coverage@10"]
+    generator = torch.Generator().manual_seed(0)
+
+    def run():
+        scores = torch.rand(task.num_users, task.num_items, generator=generator)
+        return evaluate(scores, task, metrics, keep_items=True)
+
+    results = {name: [run() for _ in range(number)] for name, number in request.param.items()}
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return report(results, path, split=split if len(results) < 7 else None)
 
 
 @pytest.fixture

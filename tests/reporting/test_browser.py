@@ -58,17 +58,6 @@ def test_what_scrolls_can_be_focused(shown, report_file, width):
     assert [start for tab_index, start in regions if tab_index != 0] == []
 
 
-def test_wide_tables_scroll_by_keyboard(shown, report_file):
-    page = shown(report_file, 390)
-    unfold(page)
-    regions = page.locator("[tabindex='0']:has(table)").all()
-    wide = [region for region in regions if region.evaluate("x => x.scrollWidth > x.clientWidth")]
-    assert wide
-    for region in wide:
-        region.press("ArrowRight")
-        page.wait_for_function("x => x.scrollLeft > 0", arg=region.element_handle())
-
-
 @schemes
 def test_nothing_is_cut_off_on_paper(shown, report_file, scheme):
     page = shown(report_file, PAPER["width"], scheme, height=PAPER["height"])
@@ -76,22 +65,6 @@ def test_nothing_is_cut_off_on_paper(shown, report_file, scheme):
     page.emulate_media(media="print")
     assert overflowing(page) == []
     assert check_contrast(page)["pale"] == []
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-def test_details_fold_by_click_and_by_keyboard(shown, report_file, scripts):
-    page = shown(report_file, java_script_enabled=scripts)
-    unfold(page)
-    folds = page.locator("details").all()
-    assert folds
-    for fold in folds:
-        summary = fold.locator("> summary")
-        content = fold.locator("> :not(summary)").first
-        assert content.is_visible()
-        summary.click()
-        assert content.is_hidden()
-        summary.press("Enter")
-        assert content.is_visible()
 
 
 #: Its texts are their own contrast, by hand.

@@ -34,8 +34,6 @@ def test_what_is_wrong_is_named(popular, split, small_benchmark):
     other = evaluate(torch.rand(60), split[1], "recall@5")
     of_several = small_benchmark, None, compare(small_benchmark["Small"])
     for given, error, message in (
-        (({}, None, None), ValueError, "'results' needs to hold at least one"),
-        ((({"a": 1}), None, None), TypeError, "'results' needs to hold .* or 'Runs' .got int"),
         (({"a": popular, "b": other}, None, None), ValueError, "to be of the same task"),
         ((popular, (1, 2), None), TypeError, "'split' needs to be training, validation and"),
         ((popular, (1, 2, 3), None), TypeError, "'data' needs to be a 'Data' or 'HeteroData'"),

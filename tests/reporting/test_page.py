@@ -48,17 +48,11 @@ def left_out(page):
 def test_all_sections_are_there(full, popular, runs):
     assert full.headings == ["All of it", "Result", *FOLDED, "Split"]
     assert full.tags["svg"] == 8
-    sections = full.source.split("<section")[1:]
-    assert [part.count("<details>") > 0 for part in sections] == [False] + [True] * 9
     text = " ".join(full.text.split())
     for part in (
         "Random, Popular: 120 users evaluated",
-        f"{popular['ndcg@10']:.4f}",
         f"{Runs(runs).mean('ndcg@10').value:.4f}",
         " ".join(popular.recipe().split()),
-        "Holm's method",
-        "sd of runs",
-        "none of the leaks that were looked for",
         "Popular minus each of the others in ndcg@10",
         "Random is worse than Popular in",
         "Random: ±: 95% confidence interval of the mean for other users and other runs",

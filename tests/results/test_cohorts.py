@@ -21,11 +21,10 @@ from pyg_recmetrics import (
     Runs,
     datasets,
     evaluate,
-    rank,
     transforms,
 )
 from pyg_recmetrics.results.cohorts import quantile_bins
-from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.cases.random_tasks import random_scores
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -91,23 +90,16 @@ class TestGroups:
         "groups",
         [
             torch.arange(NUM_USERS) % 3 - 1,
-            np.arange(NUM_USERS) % 3 - 1,
             pd.Series(np.arange(NUM_USERS) % 3 - 1),
             [user % 3 - 1 for user in range(NUM_USERS)],
         ],
-        ids=["tensor", "array", "series", "list"],
+        ids=["tensor", "series", "list"],
     )
     def test_labels_come_in_many_forms(self, result, groups):
         by_number = result.by(groups)
         assert list(by_number) == [-1, 0, 1]
         assert {type(label) for label in by_number} == {int}
         assert_means(by_number, naive_means(result, lambda user: user % 3 - 1))
-
-    def test_on_a_default_device_of_ones_own(self, result):
-        labels = ["a", "b"] * (NUM_USERS // 2)
-        expected = str(result.by(labels))
-        with torch.device("meta"):
-            assert str(result.by(labels)) == expected
 
     def test_booleans_and_missing_labels(self, result):
         assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]
@@ -116,20 +108,6 @@ class TestGroups:
         groups = pd.Series(["x", None, float("nan"), *"yz" * 40][:NUM_USERS])
         assert list(result.by(groups)) == ["x", "y", "z"]
         assert list(result.by([2, "a"] * 35)) == [2, "a"]
-
-    def test_a_user_to_itself(self, result):
-        each = result.by(torch.arange(NUM_USERS))
-        assert len(each) == NUM_USERS
-        for user, value in enumerate(result.values_of("recall@3")[0].tolist()):
-            assert each[user]["recall@3"].value == pytest.approx(value, nan_ok=True)
-
-    def test_everybody_is_the_result(self, result):
-        (everybody,) = result.by(["all"] * NUM_USERS).values()
-        for metric in METRICS:
-            assert everybody[metric].value == pytest.approx(result[metric])
-            assert everybody[metric].num_users == result.user_counts.num_evaluated
-            low, high = result.confidence_interval(metric)
-            assert everybody[metric][1:3] == pytest.approx((low, high))
 
     def test_level_of_the_interval(self, result):
         (everybody,) = result.by(["all"] * NUM_USERS, level=0.5).values()
@@ -144,25 +122,6 @@ class TestGroups:
         with pytest.raises(ValueError, match=r"original ids .* \(got labels that start with"):
             result.by(group)
 
-    def test_persons_in_another_order_than_the_users_are_refused(self):
-        person = pd.Series({"c": "ann", "a": "ann", "b": "bob"})
-        truth, sizes = [[0, 1, 2], [0, 1, 2]], {"num_users": 3, "num_items": 3}
-        task = RankingTask(truth, user_ids=[*"abc"], person=person[[*"abc"]], **sizes)
-        assert task.person.tolist() == [0, 1, 0]
-        ranked = evaluate(torch.tensor([0.1, 0.2, 0.3]), task, ["mrr"]).ranked
-        for read in (task.with_person, ranked.with_person):
-            with pytest.raises(ValueError, match=r"'person' .* \(got labels that start with \['c'"):
-                read(person)
-
-    def test_labels_of_edges_and_queries_are_called_so(self):
-        test, known = torch.tensor([[0, 1], [0, 0], [1, 2]]), torch.tensor([[2], [0], [0]])
-        task = RankingTask.from_triples(test, known, num_entities=3, num_relations=1)
-        scores = torch.rand(task.num_users, 3)
-        with pytest.raises(ValueError, match=r"shape \[4\], a label for every edge \(got \[2\]\)"):
-            evaluate(scores, task, "mrr", per="edge").by([0, 0])
-        with pytest.raises(ValueError, match=r"shape \[4\], a label for every query \(got \[2\]\)"):
-            evaluate(scores, task, "mrr", per="user").by([0, 0])
-
     def test_groups_may_be_on_another_device(self, device):
         groups = [user % 2 for user in range(NUM_USERS)]
         there, here = make(device).by(groups), make().by(torch.tensor(groups))
@@ -170,21 +129,16 @@ class TestGroups:
             assert there[label]["ndcg@3"] == pytest.approx(here[label]["ndcg@3"])
 
     def test_what_is_wrong_is_named(self, result):
-        with pytest.raises(ValueError, match=r"shape \[70\], a label for every user \(got \[3\]\)"):
-            result.by(torch.arange(3))
-        with pytest.raises(ValueError, match=r"a label for every user \(got \[2\]\)"):
-            result.by(["a", "b"])
-        with pytest.raises(ValueError, match=r"integers or booleans \(got torch.float32\)"):
-            result.by(torch.rand(NUM_USERS))
-        with pytest.raises(TypeError, match=r"a sequence of labels \(got str\)"):
-            result.by("country")
-        with pytest.raises(TypeError, match=r"a sequence of labels \(got int\)"):
-            result.by(3)
-        for wrong in ({1, 2}, dict.fromkeys(range(NUM_USERS))):
-            with pytest.raises(TypeError, match=r"a sequence of labels \(got (set|dict)\)"):
-                result.by(wrong)
-        with pytest.raises(TypeError, match=r"labels that can be hashed \(got \[0\]\)"):
-            result.by([[0]] * NUM_USERS)
+        for groups, error, message in (
+            (torch.arange(3), ValueError, r"shape \[70\], a label for every user \(got \[3\]\)"),
+            (["a", "b"], ValueError, r"a label for every user \(got \[2\]\)"),
+            (torch.rand(NUM_USERS), ValueError, r"integers or booleans \(got torch.float32\)"),
+            ("country", TypeError, r"a sequence of labels \(got str\)"),
+            ({1, 2}, TypeError, r"a sequence of labels \(got set\)"),
+            ([[0]] * NUM_USERS, TypeError, r"labels that can be hashed \(got \[0\]\)"),
+        ):
+            with pytest.raises(error, match=message):
+                result.by(groups)
 
 
 class TestDegree:
@@ -195,24 +149,12 @@ class TestDegree:
         assert 1 <= len(by_degree) <= bins
         ranges = [tuple(map(int, (label.split("-") * 2)[:2])) for label in by_degree]
         assert all(lower[1] < upper[0] for lower, upper in itertools.pairwise(ranges))
-
-        def label_of(user):
-            (label,) = (
-                label
-                for label, (low, high) in zip(by_degree, ranges, strict=True)
-                if low <= degree[user] <= high
-            )
-            return label
-
-        counts = (result.ranked.degree > 0).tolist()
-        expected = naive_means(result, lambda user: label_of(user) if counts[user] else None)
+        labels = dict.fromkeys(range(NUM_USERS))
+        for label, (low, high) in zip(by_degree, ranges, strict=True):
+            labels |= {user: label for user in labels if low <= degree[user] <= high}
+        expected = naive_means(result, labels.get)
         assert set(expected) == set(by_degree)
         assert_means(by_degree, expected)
-
-    def test_who_counts_is_who_is_cut_into_bins(self):
-        counted = make(empty_target_action="neg").by_degree(1)
-        (everybody,) = counted.values()
-        assert everybody["recall@3"].num_users == NUM_USERS
 
     def test_it_needs_a_task(self):
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1]]), torch.tensor([[0], [1]]))
@@ -250,17 +192,9 @@ class TestPopularity:
             assert buckets[label]["recall@3"].value == pytest.approx(np.mean(shares))
 
     def test_what_was_seen_counts_also_where_it_is_not_left_out(self):
-        generator = torch.Generator().manual_seed(0)
-        kind = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
-        edges = {"truth": (kind < 0.2).nonzero().t(), "seen": (kind > 0.85).nonzero().t()}
-        scores = torch.rand(NUM_USERS, NUM_ITEMS, generator=generator)
-        results = []
-        for exclude_seen in (True, False):
-            task = RankingTask(
-                **edges, exclude_seen=exclude_seen, num_users=NUM_USERS, num_items=NUM_ITEMS
-            )
-            results.append(evaluate(scores, task, METRICS))
-        left_out, left_in = results
+        task = make().task
+        whole = RankingTask(**{**task.to_dict(), "exclude_seen": False})
+        left_out, left_in = (evaluate(random_scores(task, 1), x, METRICS) for x in (task, whole))
         assert list(left_in.recall_by_popularity(k=3)) == list(left_out.recall_by_popularity(k=3))
         assert len(left_in.recall_by_popularity(k=3)) == 5
         assert list(left_in.by_degree()) == list(left_out.by_degree())
@@ -293,14 +227,6 @@ class TestPopularity:
             buckets = result.recall_by_popularity(k=1, bins=2)
             assert result["recall@1"] == buckets["0"]["recall@1"].value == recall
 
-    def test_users_for_whom_the_convention_has_no_recall_do_not_count(self):
-        truth, seen = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[1, 1, 2], [1, 2, 2]])
-        task = RankingTask(truth, seen=seen, num_users=3, num_items=4)
-        result = evaluate(torch.rand(3, 4), task, "recall@3", convention="recometrics")
-        assert result.per_user["recall@3"].isnan().tolist() == [False, True, True]
-        (unseen, *_) = result.recall_by_popularity(k=3).values()
-        assert unseen["recall@3"].num_users == 1
-
     def test_a_convention_without_recall_has_none_by_popularity(self):
         task = make().task
         result = evaluate(random_scores(task, 0), task, "ndcg@3", convention="ngcf")
@@ -309,21 +235,6 @@ class TestPopularity:
         with pytest.raises(ValueError, match=r"metrics of the convention 'implicit'.*'recall@3'"):
             result.recall_by_popularity(k=3)
 
-    def test_users_who_are_not_evaluated_do_not_count(self):
-        task = make().task
-        ranked = rank(random_scores(task, 0), task, k=3)
-        some = task.select_users(torch.arange(10))
-        (everything,) = (
-            EvaluationResult(ranked, "recall@3", task=some)
-            .recall_by_popularity(k=3, bins=1)
-            .values()
-        )
-        assert everything["recall@3"].num_users == int((some.degree > 0).sum())
-
-    def test_one_bucket_is_recall(self, result):
-        (everything,) = result.recall_by_popularity(k=3, bins=1).values()
-        assert everything["recall@3"].value == pytest.approx(result["recall@3"])
-
     def test_the_catalogue_is_what_can_be_recommended(self):
         truth, seen = torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0, 1, 1], [3, 3, 2]])
         task = RankingTask(
@@ -331,12 +242,6 @@ class TestPopularity:
         )
         result = evaluate(torch.rand(4), task, "recall@1")
         assert list(result.recall_by_popularity(k=1, bins=4)) == ["0"]
-
-    def test_what_is_wrong_is_named(self, result):
-        with pytest.raises(ValueError, match="at most 3, the depth"):
-            result.recall_by_popularity(k=20)
-        with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
-            result.recall_by_popularity(k=3, bins=-1)
 
 
 class TestBins:
@@ -363,12 +268,7 @@ class TestBins:
 class TestTable:
     def test_printing(self, result):
         by_name = result.by(["new"] * 2 + ["old"] * 68)
-        mean = by_name["old"]["recall@3"]
-        lines = str(by_name).splitlines()
-        assert lines[0].split() == ["group", "users", *METRICS]
-        margin = f"{mean.high - mean.value:.4f}"[1:]
-        assert re.match(rf"old +{mean.num_users} +{mean.value:.4f} ± {margin}", lines[3])
-        assert lines[-2:] == [
+        assert str(by_name).splitlines()[-2:] == [
             "±: 95% confidence interval of the mean over users",
             "intervals may be too narrow: there are few users in some groups (2)",
         ]
@@ -382,23 +282,9 @@ class TestTable:
         assert nobody.num_users == 0
         assert str(result.by(users)).splitlines()[2].split() == ["0", "0", "-", "-", "-"]
 
-    def test_pandas(self, result):
-        frame = result.by_degree(3).to_pandas()
-        assert list(frame.columns) == ["group", "metric", "value", "low", "high", "num_users"]
-        assert len(frame) == 3 * len(METRICS)
-        assert frame.set_index(["group", "metric"]).value.to_dict() == {
-            (label, metric): mean.value
-            for label, means in result.by_degree(3).items()
-            for metric, mean in means.items()
-        }
-
 
 @pytest.mark.parametrize(
-    "metric",
-    [
-        *("recall(average=micro)@3", "adjusted_mean_rank", "adjusted_mean_rank_index"),
-        *("roc_auc(average=candidates)", "roc_auc(average=relevant)"),
-    ],
+    "metric", ["recall(average=micro)@3", "adjusted_mean_rank_index", "roc_auc(average=relevant)"]
 )
 def test_a_ratio_of_sums_is_that_of_the_group(metric):
     generator = torch.Generator().manual_seed(0)
@@ -419,26 +305,13 @@ def test_a_ratio_of_sums_is_that_of_the_group(metric):
         assert of_both == pytest.approx((alone + other) / 2)
 
 
-NUM_USERS_OF_GAPS, K = 60, 4
-
-
-@pytest.fixture(scope="module")
-def task():
-    return random_task(NUM_USERS_OF_GAPS, 14, truth_share=0.15, seen_share=0.2)
-
-
-@pytest.fixture(scope="module")
-def result_of_gaps(task):
-    return evaluate(random_scores(task, 1), task, ["recall@2", f"recall@{K}"])
-
-
 class TestGaps:
-    def test_of_users_in_groups_of_their_own(self, result_of_gaps):
-        groups = [user % 3 for user in range(NUM_USERS_OF_GAPS)]
-        found = result_of_gaps.by(groups)
-        gaps = [gap for gap in found.gaps() if gap.metric == "recall@2"]
+    def test_of_users_in_groups_of_their_own(self, result):
+        groups = [user % 3 for user in range(NUM_USERS)]
+        found = result.by(groups)
+        gaps = [gap for gap in found.gaps() if gap.metric == "recall@3"]
         assert [(gap.a, gap.b) for gap in gaps] == list(combinations(range(3), 2))
-        values = result_of_gaps.values_of("recall@2")[0]
+        values = result.values_of("recall@3")[0]
         for gap in gaps:
             parts = [values[torch.tensor(groups) == label] for label in (gap.a, gap.b)]
             parts = [part[~part.isnan()] for part in parts]
@@ -454,54 +327,32 @@ class TestGaps:
             assert gap.ratio / gap.ratio_low == pytest.approx(factor)
             assert gap.ratio_high / gap.ratio == pytest.approx(factor)
 
-    def test_of_items_that_share_their_users(self, task, result_of_gaps):
+    def test_of_items_that_share_their_users(self, result):
         """The errors of both are those of leaving out one user at a time."""
-        found = result_of_gaps.recall_by_popularity(K, 2)
+        found = result.recall_by_popularity(3, 2)
         (gap,) = found.gaps()
-        ranked, popularity = result_of_gaps.ranked, task.seen[1].bincount(minlength=14)
+        ranked, popularity = result.ranked, result.task.seen[1].bincount(minlength=NUM_ITEMS)
         user, item = ranked.edge_label_index
         is_popular = popularity[item] >= int(gap.b.split("-")[0])
         recalls = torch.stack(
             [
-                user[edges].bincount(ranked.rank[edges] <= K, NUM_USERS_OF_GAPS)
-                / user[edges].bincount(minlength=NUM_USERS_OF_GAPS)
+                user[edges].bincount(ranked.rank[edges] <= 3, NUM_USERS)
+                / user[edges].bincount(minlength=NUM_USERS)
                 for edges in (~is_popular, is_popular)
             ]
         )
-        others = [torch.arange(NUM_USERS_OF_GAPS) != one for one in range(NUM_USERS_OF_GAPS)]
+        others = [torch.arange(NUM_USERS) != one for one in range(NUM_USERS)]
         first, second = torch.stack([recalls[:, rest].nanmean(dim=1) for rest in others], dim=1)
-        error = (NUM_USERS_OF_GAPS - 1) * (first - second).std(correction=0)
-        error /= math.sqrt(NUM_USERS_OF_GAPS - 1)
-        num_users = min(mean[f"recall@{K}"].num_users for mean in found.values())
+        error = (NUM_USERS - 1) * (first - second).std(correction=0)
+        error /= math.sqrt(NUM_USERS - 1)
+        num_users = min(mean["recall@3"].num_users for mean in found.values())
         margin = stats.t.ppf(0.975, num_users - 1) * float(error)
         assert gap.difference == pytest.approx(float(recalls.nanmean(dim=1).diff()) * -1)
         assert gap.high - gap.difference == pytest.approx(margin, rel=0.05)
 
-    def test_a_group_with_itself(self, result_of_gaps):
-        halves = [user % 2 for user in range(NUM_USERS_OF_GAPS)]
-        assert next(iter(result_of_gaps.by(halves).gaps(0))).a == 1
-        assert len(result_of_gaps.by([0] * NUM_USERS_OF_GAPS).gaps()) == 0
-
-    def test_popularity_and_degree_have_gaps(self, result_of_gaps):
-        pd = pytest.importorskip("pandas")
-        for found in (
-            result_of_gaps.by_degree(2),
-            result_of_gaps.recall_by_popularity(2, 2),
-        ):
-            frame = found.gaps().to_pandas()
-            assert isinstance(frame, pd.DataFrame)
-            assert frame.metric.is_unique
-            assert frame.low[0] < frame.difference[0] < frame.high[0]
-
-    def test_the_table_and_the_sequence(self, result_of_gaps):
-        gaps = result_of_gaps.by([user % 3 for user in range(NUM_USERS_OF_GAPS)]).gaps()
-        assert repr(gaps) == "Gaps(6 gaps)"
-        assert gaps[0] is gaps[:1][0]
-        assert str(gaps).splitlines()[-1] == "difference: a - b; ratio: a / b"
-
-    def test_another_reference_is_named(self, result_of_gaps):
+    def test_another_reference_is_named(self, result):
         with pytest.raises(ValueError, match=r"'reference' needs to be one of \[0, 1\] \(got 2\)"):
-            result_of_gaps.by([user % 2 for user in range(NUM_USERS_OF_GAPS)]).gaps(2)
+            result.by([user % 2 for user in range(NUM_USERS)]).gaps(2)
 
     def test_there_is_no_ratio_to_zero(self):
         truth = torch.tensor([[0, 1, 2, 3], [0, 0, 1, 1]])
@@ -548,12 +399,6 @@ class TestSameDegree:
                 wanted = frame.groupby("label")["value"].mean()
                 assert [found[label][metric].value for label in (0, 1)] == pytest.approx([*wanted])
 
-    def test_numbers_that_few_users_have_are_one_class(self, result):
-        every = result.by([0] * NUM_USERS, same_degree=True)[0]
-        assert [mean.value for mean in every.values()] == pytest.approx([0] * 3, abs=1e-6)
-        degree = result.ranked.degree
-        assert min(degree[degree > 0].bincount().tolist()[1:]) < 20
-
     def test_who_is_served_alike_differs_by_the_number_of_relevant_items_alone(self, split):
         skill, num_cells, num_outside = torch.full((3000,), 2.0), 0, 0
         for seed in range(20):
@@ -569,18 +414,6 @@ class TestSameDegree:
             assert "ndcg@20, r_precision depend" in str(plain)
             assert "on which" not in str(same)
         assert num_outside / num_cells <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / num_cells)
-
-    def test_a_true_difference_stays_where_groups_have_the_same_numbers(self, split):
-        is_better = torch.rand(3000, generator=torch.Generator().manual_seed(0)) < 0.5
-        scores = fair_scores(split, 1, 1.0 + is_better)
-        result = evaluate(scores, split, self.metrics)
-        plain, same = (result.by(is_better, same_degree=x) for x in (False, True))
-        assert plain.remarks == ()
-        for one, other in zip(plain.gaps(), same.gaps(), strict=True):
-            assert other.high < 0
-            assert other.difference == pytest.approx(one.difference, rel=0.03)
-            assert math.isnan(other.ratio)
-        assert "hides" not in str(same)
 
     def test_what_groups_do_not_share_is_hidden_and_said(self, split):
         result = evaluate(torch.arange(1000.0), split, "recall@20")

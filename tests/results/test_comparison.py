@@ -11,30 +11,20 @@ from pyg_recmetrics import (
     EvaluationResult,
     Margin,
     RankedEdges,
-    RankingTask,
     compare,
     evaluate,
     metrics,
 )
-from pyg_recmetrics.results import PairedDifference as PairedDifferenceOfProtocol
 from pyg_recmetrics.results import Protocol, estimates
 from pyg_recmetrics.results.comparison import Comparison, Pair
 from pyg_recmetrics.results.counts import USERS
-from pyg_recmetrics.results.notes import caution, notes_on_comparison
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.machines.missing_packages import hide_package
 
 stats = pytest.importorskip("scipy.stats")
-pytest.importorskip("scipy")
 
 
-COLUMNS = [
-    *("metric", "a", "b", "difference", "low", "high", "p_value", "p_adjusted", "verdict"),
-    *("lift", "lift_low", "lift_high", "wins", "ties", "losses"),
-    *("mean_a", "mean_b", "user_error", "run_error"),
-]
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 
 
@@ -66,7 +56,6 @@ def results(task):
 class TestNumbers:
     def test_they_are_those_of_scipy_and_of_loops(self, results):
         frame = compare(results, level=0.9).to_pandas()
-        assert list(frame.columns) == COLUMNS
         pairs = list(combinations(results, 2))
         keys = [(metric, a, b) for metric in METRICS for a, b in pairs]
         assert list(zip(frame.metric, frame.a, frame.b, strict=True)) == keys
@@ -85,21 +74,6 @@ class TestNumbers:
             assert row.losses == sum(x < y for x, y in pairs)
         assert frame.p_adjusted.tolist() == estimates.holm(frame.p_value.tolist())
 
-    def test_swapping_two_results_swaps_signs(self, results):
-        forwards = compare({"a": results["good"], "b": results["none"]})
-        backwards = compare({"a": results["none"], "b": results["good"]})
-        for forth, back in zip(forwards, backwards, strict=True):
-            assert forth.difference == -back.difference
-            assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
-            assert (forth.wins, forth.losses) == (back.losses, back.wins)
-            assert forth.p_value == pytest.approx(back.p_value)
-
-    def test_a_result_does_not_differ_from_itself(self, results):
-        for row in compare({"a": results["good"], "b": results["good"]}):
-            assert (row.difference, row.low, row.high) == (0, 0, 0)
-            assert (row.p_value, row.p_adjusted) == (1, 1)
-            assert (row.wins, row.losses) == (0, 0)
-
     def test_users_without_truth_count_as_the_results_say(self, task):
         good, none = (
             evaluate(scores_of(task, skill, 0), task, METRICS, empty_target_action="neg")
@@ -117,15 +91,14 @@ class TestNumbers:
         assert row.wins + row.ties + row.losses == int(both.sum()) < int((~good.isnan()).sum())
         assert row.difference == pytest.approx(float((good - none)[both].mean()))
 
-    def test_wins_are_users_for_whom_it_is_better(self, task):
+    def test_less_may_be_better(self, task):
         good, none = (
-            evaluate(scores_of(task, skill, 0), task, ["mean_rank", "mrr@3"])
-            for skill in (0.5, 0.0)
+            evaluate(scores_of(task, skill, 0), task, "mean_rank") for skill in (0.5, 0.0)
         )
-        mean_rank, mrr = compare({"a": good, "b": none})
-        assert mrr.difference > 0 > mean_rank.difference
-        assert mrr.wins > mrr.losses
-        assert mean_rank.wins > mean_rank.losses
+        (row,) = compare({"a": good, "b": none})
+        assert row.difference < 0
+        assert row.wins > row.losses
+        assert row.verdict == "better"
 
     def test_results_may_be_on_different_devices(self, device, task, results):
         scores = scores_of(task, 0.25, 1).to(device)
@@ -136,38 +109,30 @@ class TestNumbers:
         assert [row.p_value for row in here] == pytest.approx([row.p_value for row in there])
 
     def test_a_value_for_all_users_together_is_shown_without_a_test(self, task):
-        class WithCoverage(EvaluationResult):
-            """A result whose first metric has no value per user."""
-
-            def _measure(self, metric, ranked):
-                value = super()._measure(metric, ranked)
-                return value.nanmean() if metric.name == "recall" else value
-
-        ranked = evaluate(scores_of(task, 0.5, 0), task, METRICS).ranked
-        result = WithCoverage(ranked, METRICS, task=task)
-        assert "±" not in str(result).splitlines()[2]
-        assert "±" in str(result).splitlines()[3]
-        with pytest.raises(ValueError, match=r"value for every user \(got 'recall@3', which has"):
-            result.confidence_interval("recall@3")
-        with pytest.raises(ValueError, match=r"value for every user \(got 'recall@2', which has"):
-            result.values_of("recall@2")[0]
+        result = evaluate(scores_of(task, 0.5, 0), task, ["coverage@3", "ndcg@3"])
+        of_all, of_users = str(result).splitlines()[2:4]
+        assert "±" in of_users
+        assert "±" not in of_all
+        for ask, metric in (
+            (result.confidence_interval, "coverage@3"),
+            (result.values_of, "coverage@2"),
+        ):
+            with pytest.raises(ValueError, match=rf"value for every user \(got '{metric}', which"):
+                ask(metric)
         (everybody,) = result.by_degree(1).values()
-        assert list(everybody) == METRICS[1:] == list(result.per_user)
+        assert list(everybody) == list(result.per_user) == ["ndcg@3"]
         comparison = compare({"a": result, "b": result})
         assert math.isnan(comparison[0].p_value)
         assert (comparison[0].difference, comparison[0].wins) == (0, None)
-        assert comparison[1].p_value == 1
-        assert comparison.to_pandas().wins.isna().tolist() == [True, False, False]
-        assert str(comparison).splitlines()[3].split()[2] == "+0.0%"
-        assert str(comparison).splitlines()[3].endswith(" -")
-        assert "adjusted for 2 tests" in str(comparison)
+        assert (comparison[1].p_value, comparison[1].wins, comparison[1].losses) == (1, 0, 0)
+        assert "a single test" in str(comparison)
+        assert "other runs" not in str(comparison)
+        untested = str(compare({"a": result, "b": result}, metrics="coverage@3"))
+        assert "a - b: the difference; an interval and a test need values of two" in untested
+        assert "p:" not in untested
 
 
 class TestNames:
-    def test_pairs_are_in_the_order_of_the_results(self, results):
-        pairs = {(row.a, row.b) for row in compare(results)}
-        assert pairs == {("good", "fair"), ("good", "none"), ("fair", "none")}
-
     def test_against_a_baseline(self, results):
         comparison = compare(results, baseline="fair", metrics="recall@3")
         assert [(row.a, row.b) for row in comparison] == [("good", "fair"), ("none", "fair")]
@@ -178,14 +143,8 @@ class TestNames:
         good = results["good"]
         with pytest.raises(ValueError, match=r"at least two results \(got 1\)"):
             compare({"good": good})
-        with pytest.raises(TypeError, match=r"as in {'A': a, 'B': b} \(got EvaluationResult\)"):
-            compare(good)
-        with pytest.raises(TypeError, match=r"hold .* or 'Runs' \(got dict as 'other'\)"):
-            compare({"good": good, "other": {"recall@3": 0.5}})
         with pytest.raises(TypeError, match=r"'results' needs to hold .* \(got float\)"):
             compare({"good": good, "other": [good, 0.5]})
-        with pytest.raises(ValueError, match="'level' needs to be"):
-            compare({"a": good, "b": good}, level=95)
 
     def test_only_metrics_that_all_have(self, task, results):
         ranked_well = evaluate(scores_of(task, 0.5, 0), task, ["mrr@3", "ndcg@3"])
@@ -195,11 +154,6 @@ class TestNames:
         with pytest.raises(ValueError, match="metrics in common"):
             compare({"a": ranked_well, "b": of_map})
         assert len(compare({"a": ranked_well, "b": of_map}, metrics=["recall@3"])) == 1
-
-    def test_without_scipy_the_error_says_what_to_install(self, results, monkeypatch):
-        hide_package(monkeypatch, "scipy")
-        with pytest.raises(ImportError, match=r"pip install scipy"):
-            compare(results)
 
 
 class TestSameTask:
@@ -228,14 +182,6 @@ class TestSameTask:
         scores = scores_of(task, 0.5, 0)
         shuffled = make_task(truth=task.truth.flip(1), seen=task.seen.flip(1))
         assert compare({"a": evaluate(scores, task), "b": evaluate(scores, shuffled)})
-
-    def test_conventions_and_actions_must_agree(self, task):
-        scores = scores_of(task, 0.5, 0)
-        reference = evaluate(scores, task, METRICS)
-        for name, other in (("convention", "trec_eval"), ("empty_target_action", "neg")):
-            differing = evaluate(scores, task, ["ndcg@3"], **{name: other})
-            with pytest.raises(ValueError, match=f"differ in {name}"):
-                compare({"a": reference, "b": differing})
 
     def test_two_thresholds_may_select_the_same_truth(self, task):
         weight = 3 + torch.arange(task.truth.size(1)) % 2
@@ -268,37 +214,9 @@ class TestSameTask:
         assert (row.wins, row.ties, row.losses) == (0, 2, 1)
         with pytest.raises(ValueError, match="differ in truth"):
             compare({"a": results[0], "b": results[2]})
-        task = RankingTask(truth, num_users=3, num_items=4)
-        with pytest.raises(ValueError, match="differ in"):
-            compare({"a": results[0], "b": evaluate(lists_a, task, ["recall@1"])})
 
 
 class TestTable:
-    def test_what_is_significant_is_marked(self, results):
-        comparison = compare(results, deterministic=list(results))
-        head, _, *lines = str(comparison).splitlines()
-        assert head.split() == [
-            *("metric", "a", "-", "b", "lift", "p", "verdict", "a", "b", "wins/ties/losses")
-        ]
-        assert [lines[i] for i in (0, 4, 8)] == ["good - fair", "good - none", "fair - none"]
-        of_rows = [line for i, line in enumerate(lines[:12]) if i % 4]
-        names = list(results)
-        by_pair = sorted(comparison, key=lambda row: (names.index(row.a), names.index(row.b)))
-        for row, line in zip(by_pair, of_rows, strict=True):
-            assert line.startswith(row.metric)
-            assert (" * " in line) == (row.p_adjusted <= 0.05) == comparison.is_significant(row)
-            assert line.endswith(f"{row.wins:.0f}/{row.ties:.0f}/{row.losses:.0f}")
-            assert f"{row.difference:+.4f} ± " in line
-            assert f"{row.lift:+.1f}%" in line
-            assert row.verdict in line
-        marked = sum(" * " in line for line in of_rows)
-        assert 0 < marked < len(comparison)
-        assert repr(comparison) == f"Comparison(9 differences, {marked} significant)"
-        assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(comparison)
-        stricter = compare(results, level=0.999999)
-        assert sum(map(stricter.is_significant, stricter)) < marked
-        assert [row.p_value for row in stricter] == [row.p_value for row in comparison]
-
     def test_it_fits_a_hundred_columns(self, results):
         names = ["LightGCN", "Matrix factorisation", "Most popular"]
         renamed = dict(zip(names, results.values(), strict=True))
@@ -310,29 +228,13 @@ class TestTable:
         comparison = compare({"a": results["none"], "b": results["fair"]}, metrics="ndcg@3")
         (row,) = comparison
         assert row.verdict == "worse"
-        assert f"| {row.mean_a:.4f} | **{row.mean_b:.4f}** |" in comparison.to_markdown()
-        assert rf"& {row.mean_a:.4f} & \textbf{{{row.mean_b:.4f}}} &" in comparison.to_latex()
-        assert f"<b>{row.mean_b:.4f}</b>" in comparison._repr_html_()
-
-    def test_it_is_a_sequence(self, results):
-        comparison = compare(results)
-        assert comparison[-1] == list(comparison)[8]
-        assert comparison[:2] == (comparison[0], comparison[1])
-        assert len(comparison) == 9
+        counts = f"{row.wins:.0f}/{row.ties:.0f}/{row.losses:.0f}"
+        cells = f"| {row.mean_a:.4f} | **{row.mean_b:.4f}** | {counts} |"
+        assert cells in comparison.to_markdown()
 
 
 class TestStars:
     """What has one run may be better only because of its seed."""
-
-    def test_single_trained_models_have_stars_in_brackets(self, results):
-        comparison = compare(results, metrics="ndcg@3")
-        for row in comparison:
-            assert not comparison.covers_training(row)
-            assert comparison.star(row) == ("(*)" if comparison.is_significant(row) else "")
-        assert any(map(comparison.is_significant, comparison))
-        assert "(*): for these trained models; other seeds of good, fair, none are not" in str(
-            comparison
-        )
 
     def test_what_has_no_seed_or_several_runs_has_full_stars(self, task, results):
         runs = [evaluate(scores_of(task, skill, 1), task, METRICS) for skill in (0.25, 0.26)]
@@ -342,21 +244,14 @@ class TestStars:
         assert stars["runs", "none"] == "*"
         assert stars["fair", "none"] == "(*)"
         assert "other seeds of fair are not covered" in str(comparison)
-        every = compare(given, metrics="ndcg@3", deterministic=["fair", "none"])
-        assert "not covered" not in str(every)
-        with pytest.raises(ValueError, match=r"'deterministic' needs to be one of .* \(got 'x'\)"):
-            compare(given, deterministic=["x"])
-        with pytest.raises(TypeError, match=r"'deterministic' needs to hold names .* \(got int\)"):
-            compare(given, deterministic=3)
-        numbered = dict(enumerate(given.values()))
-        assert compare(numbered, deterministic=[1, 2]).protocol.uncovered == []
+        for wrong in (["x"], 3):
+            with pytest.raises((TypeError, ValueError), match="'deterministic' needs to"):
+                compare(given, deterministic=wrong)
 
 
 class TestSelect:
     def test_notes_say_how_many_tests_p_values_are_corrected_for(self, results):
         comparison = compare(results)
-        assert comparison.protocol.num_tests == 9
-        assert comparison.protocol.num_tested_metrics == 3
         for selected in (
             comparison.select("ndcg@3"),
             comparison.select(name="good"),
@@ -364,7 +259,6 @@ class TestSelect:
         ):
             assert len(selected) < 9
             assert "adjusted for 9 tests of 3 metrics by Holm's method" in str(selected)
-            assert "intervals are not corrected for several tests" in str(selected)
 
     def test_a_recommender_is_the_first_of_its_pairs_in_the_order_of_means(self, task):
         results = {
@@ -391,11 +285,6 @@ class TestSelect:
         again = found.select(name="c").select(name="a").select(name="c")
         assert list(again) == [row for row in found if row.b == "a"]
 
-    def test_a_string_is_one_metric(self, results):
-        comparison = compare(results)
-        assert [row.metric for row in comparison.select("r_precision")] == ["r_precision"] * 3
-        assert list(comparison.select(["recall@3", "ndcg@3"])) == list(comparison[:6])
-
     def test_what_was_not_compared_is_named(self, results):
         comparison = compare(results)
         with pytest.raises(ValueError, match=r"'metrics' needs to be of \['rec.* \(got 'mrr'\)"):
@@ -411,9 +300,7 @@ class TestSelect:
         comparison = compare(numbered, baseline=1)
         assert [(row.a, row.b) for row in comparison[:2]] == [("2", "1"), ("3", "1")]
         assert {row.a for row in comparison.select(name=3)} == {"3"}
-        assert compare({0.5: results["good"], 1.5: results["fair"]}, baseline=0.5)[0].b == "0.5"
-        with pytest.raises(ValueError, match=r"'baseline' needs to be one of .* \(got '4'\)"):
-            compare(numbered, baseline=4)
+        assert compare(numbered, deterministic=[1, 2, 3]).protocol.uncovered == []
 
 
 class TestTrials:
@@ -431,56 +318,23 @@ class TestTrials:
         same = str(compare(given, trials={"good": 5, "none": 5}))
         assert "trials of tuning: 5 for good, 5 for fair, 5 for none\n" in f"{same}\n"
         assert "trials" not in str(compare(results))
-
-    @pytest.mark.parametrize("trials", [{"x": 1}, {"good": 0}, {"good": 1.5}, ["good"]])
-    def test_what_is_wrong_is_named(self, results, trials):
-        with pytest.raises((TypeError, ValueError), match="'trials' needs to be"):
-            compare(results, trials=trials)
-
-
-class TestNothingToSay:
-    def test_where_nothing_is_tested_there_is_no_note_on_tests(self, task):
-        a, b = (evaluate(scores_of(task, 0.5, seed), task, ["coverage@3"]) for seed in (0, 1))
-        text = str(compare({"a": a, "b": b}, equivalence=0.1))
-        assert "tests" not in text
-        assert "(*)" not in text
-        assert "a - b: the difference; an interval and a test need values of two" in text
-
-    def test_rounding_noise_is_no_difference(self):
-        """Users swap their values, so that only rounding is left of the mean difference."""
-        truth = torch.tensor([[0, 1, 2], [0, 1, 2]])
-        swapping = RankingTask(truth, num_users=3, num_items=8)
-        ranks = [(1, 3, 4), (4, 1, 3)]
-        found = {}
-        for name, of_users in zip("ab", ranks, strict=True):
-            given = torch.zeros(3, 8)
-            for user, rank in enumerate(of_users):
-                others = [item for item in range(8) if item != user]
-                order = [*others[: rank - 1], user, *others[rank - 1 :]]
-                given[user, order] = torch.arange(8.0, 0, -1) / 2
-            found[name] = evaluate(given, swapping, "mrr")
-        (row,) = compare(found)
-        assert (row.difference, row.lift, row.p_value) == (0, 0, 1)
-        assert "-0.0" not in str(compare(found))
+        for wrong in ({"x": 1}, {"good": 0}, ["good"]):
+            with pytest.raises((TypeError, ValueError), match="'trials' needs to be"):
+                compare(results, trials=wrong)
 
 
 class TestVerdicts:
     def test_they_follow_from_the_tests(self, results):
         comparison = compare(results)
         for row in comparison:
+            assert comparison.is_significant(row) == (row.p_adjusted <= 0.05)
             wanted = "inconclusive"
             if comparison.is_significant(row):
                 wanted = "better" if row.difference > 0 else "worse"
             assert row.verdict == wanted
-        assert "better" in {row.verdict for row in comparison}
-
-    def test_less_may_be_better(self, task):
-        good, none = (
-            evaluate(scores_of(task, skill, 0), task, ["mean_rank"]) for skill in (0.5, 0.0)
-        )
-        (row,) = compare({"good": good, "none": none})
-        assert row.difference < 0
-        assert row.verdict == "better"
+        num_significant = sum(map(comparison.is_significant, comparison))
+        assert 0 < num_significant < 9
+        assert repr(comparison) == f"Comparison(9 differences, {num_significant} significant)"
 
     def test_equivalence_is_two_one_sided_tests(self, results):
         verdicts = []
@@ -507,11 +361,8 @@ class TestVerdicts:
             absolute = compare(pair, metrics="ndcg@3", equivalence=share / 100 * row.mean_b)
             assert of_b[0].verdict == absolute[0].verdict
         assert of_b[0].verdict == "equivalent"
-        for wrong in ("2", "-2%", "0%", "%", 0, -1, math.nan, math.inf):
-            with pytest.raises(ValueError, match="'equivalence' needs to be"):
-                compare(pair, equivalence=wrong)
-        for wrong in (True, [0.1], Margin(0.1)):
-            with pytest.raises(TypeError, match="'equivalence' needs to be a number or a perc"):
+        for wrong in ("2", "0%", "%", 0, math.inf, True, Margin(0.1)):
+            with pytest.raises((TypeError, ValueError), match="'equivalence' needs to be"):
                 compare(pair, equivalence=wrong)
 
 
@@ -521,21 +372,15 @@ def row(metric, verdict, difference=0.01, lift=5.0, p=0.01, a="A", b="B"):
     )
 
 
-def say(*rows, uncovered=(), bound=None):
-    equivalence = None if bound is None else Equivalence(bound, is_share=False)
+def say(*rows, uncovered=()):
     num_runs = dict.fromkeys("ABC", 2) | dict.fromkeys(uncovered, 1)
-    protocol = Protocol(0.95, equivalence, num_runs, (), USERS, trials={})
+    protocol = Protocol(0.95, None, num_runs, (), USERS, trials={})
     return Comparison(rows, protocol, {}).claims()
 
 
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([row("x@1", "better")], "A is better than B in x@1 (+0.0100, +5.0%)."),
-        (
-            [row("x@1", "worse", -0.02, -10.0)],
-            "A is worse than B in x@1 (-0.0200, -10.0%).",
-        ),
         (
             [row("x@1", "better"), row("y", "better", 0.5, 250.0), row("z", "inconclusive", p=0.2)],
             "A is better than B in x@1 (+0.0100, +5.0%) and y (+0.5000, 3.5 x); "
@@ -546,17 +391,10 @@ def say(*rows, uncovered=(), bound=None):
             "x@1 (+0.0100, +5.0%, p = 0.30) and y (+0.0100, p = 1.00) are undecided between A "
             "and B.",
         ),
-        ([row("x@1", None)], None),
     ],
 )
 def test_one_sentence_says_all_of_a_pair(rows, sentence):
-    assert say(*rows) == (() if sentence is None else (sentence,))
-
-
-def test_what_is_equivalent():
-    assert say(row("x@1", "equivalent"), row("y", "equivalent"), bound=0.005) == (
-        "A is as good as B in x@1 (within ± 0.005) and y (within ± 0.005).",
-    )
+    assert say(*rows) == (sentence,)
 
 
 def test_single_models_are_named():
@@ -570,26 +408,11 @@ def test_single_models_are_named():
 METRIC = "ndcg@3"
 
 
-def make_runs(task, skill, seeds):
-    """Results of scores to which `skill` is added where an item is relevant."""
-    results = []
-    for seed in seeds:
-        scores = random_scores(task, seed)
-        scores[tuple(task.truth)] += skill
-        results.append(evaluate(scores, task, METRIC))
-    return results
-
-
 @pytest.fixture(scope="module")
-def task_of_paired():
-    return random_task(150, 20, truth_share=0.15, seen_share=0.2)
-
-
-@pytest.fixture(scope="module")
-def runs(task_of_paired):
+def runs(task):
     return {
-        "a": make_runs(task_of_paired, 0.3, range(4)),
-        "b": make_runs(task_of_paired, 0.2, range(10, 13)),
+        name: [evaluate(scores_of(task, skill, seed), task, METRIC) for seed in seeds]
+        for name, skill, seeds in (("a", 0.3, range(4)), ("b", 0.2, range(10, 13)))
     }
 
 
@@ -658,9 +481,6 @@ class TestNoDifference:
         assert row.low == -row.high
         assert pair.p_value == 1
 
-    def test_nobody_has_no_difference(self):
-        assert math.isnan(pair_of_values([], []).row(0.05).difference)
-
 
 class TestLift:
     def test_its_interval_is_that_of_the_logarithm(self, runs):
@@ -674,44 +494,14 @@ class TestLift:
         assert row.lift_low == pytest.approx(100 * (ratio * math.exp(-margin) - 1))
         assert row.lift_high == pytest.approx(100 * (ratio * math.exp(margin) - 1))
 
-    def test_several_runs_widen_it(self, runs):
-        (row,) = compare(runs)
-        users = stats.sem(
-            values_of(runs["a"]).mean(axis=0) / row.mean_a
-            - values_of(runs["b"]).mean(axis=0) / row.mean_b
-        )
-        width = math.log((100 + row.lift_high) / (100 + row.lift_low)) / 2
-        assert width >= stats.norm.ppf(0.975) * users
-
-    @pytest.mark.slow
-    def test_it_holds_as_often_as_it_says(self):
-        generator = np.random.default_rng(0)
-        held = 0
-        for _ in range(1000):
-            common = generator.gamma(0.5, size=300)
-            x, y = (common * scale + generator.gamma(1, size=300) for scale in (2.0, 1.0))
-            values = [torch.tensor(v).unsqueeze(0) for v in (x, y)]
-            pair = make_pair(*values)
-            row = pair.row(0.05)
-            held += row.lift_low <= 100 * (2.0 / 1.5 - 1) <= row.lift_high
-        assert 0.935 <= held / 1000 <= 0.965
-
-    def test_nothing_has_no_lift(self, task_of_paired):
-        scores = torch.zeros(task_of_paired.num_users, task_of_paired.num_items)
-        scores[tuple(task_of_paired.truth)] = -1.0
-        nothing = evaluate(scores, task_of_paired, "ndcg@1")
+    def test_nothing_has_no_lift(self, task):
+        scores = torch.zeros(task.num_users, task.num_items)
+        scores[tuple(task.truth)] = -1.0
+        nothing = evaluate(scores, task, "ndcg@1")
         assert nothing["ndcg@1"] == 0
         (row,) = compare({"a": nothing, "b": nothing})
         assert all(map(math.isnan, (row.lift, row.lift_low, row.lift_high)))
         assert (row.difference, row.verdict) == (0, "inconclusive")
-
-
-def make_pair(first, second):
-    from pyg_recmetrics.metrics import parse
-    from pyg_recmetrics.results.comparison import Pair
-
-    mask = torch.ones(first.size(1), dtype=torch.bool)
-    return Pair(parse(METRIC), "a", "b", first, second, mask, None)
 
 
 @pytest.mark.parametrize(
@@ -721,202 +511,24 @@ def test_equivalence_prints_as_it_was_given(value, text):
     assert str(Equivalence.of(value)) == text
 
 
-TESTED = PairedDifferenceOfProtocol("mrr", "A", "B", 0.1, 0.05, 0.15, p_value=0.01, p_adjusted=0.01)
-OF_ALL = PairedDifferenceOfProtocol("coverage@3", "A", "B", 0.1)
-
-
-def make(**options):
-    wanted = {
-        "level": 0.95,
-        "equivalence": None,
-        "num_runs": {"A": 1, "B": 1, "C": 1},
-        "deterministic": ("A", "B"),
-        "nouns": USERS,
-        "trials": {},
-        "num_tests": 1,
-        "num_tested_metrics": 1,
-    }
-    return Protocol(**{**wanted, **options})
-
-
-def notes(*rows, **options):
-    return list(notes_on_comparison(make(**options), rows or (TESTED,)))
-
-
-INTERVAL = "a - b: mean difference over users ± its 95% confidence interval, for other users"
-
-
-def test_a_single_test():
-    assert notes() == [INTERVAL, "p: paired t-test, a single test; *: at most 0.05"]
-    assert notes(nouns=USERS._replace(drawn="persons"))[0] == INTERVAL.replace(
-        "other users", "other persons"
-    )
-
-
-def test_several_tests_are_counted_whether_they_are_shown_or_not():
-    several = {"num_tests": 12, "num_tested_metrics": 2}
-    assert notes(**several)[1:] == [
-        "p: paired t-test, adjusted for 12 tests of 2 metrics by Holm's method; *: at most 0.05",
-        "intervals are not corrected for several tests",
-    ]
-    assert notes(level=0.9) == [
-        INTERVAL.replace("95%", "90%"),
-        "p: paired t-test, a single test; *: at most 0.1",
-    ]
-    assert "12 tests of 1 metric by" in notes(num_tests=12, num_tested_metrics=1)[1]
-
-
-def test_what_is_not_tested_needs_no_words_on_tests():
-    untested = {"num_tests": 0, "num_tested_metrics": 0, "equivalence": Equivalence.of(0.1)}
-    assert notes(OF_ALL, **untested, deterministic=()) == [
-        "a - b: the difference; an interval and a test need values of two users or more"
-    ]
-
-
-def test_stars_in_brackets_are_explained_where_they_stand():
-    said = "(*): for these trained models; other seeds of A, B are not covered"
-    assert notes(deterministic=())[-1] == said
-    assert notes(deterministic=("B", "C"))[-1] == said.replace("A, B", "A")
-    assert "(*)" not in str(notes(TESTED._replace(p_adjusted=0.06), deterministic=()))
-
-
-def test_runs_and_equivalence_and_a_caution():
-    found = notes(
-        num_runs={"A": 3, "B": 1},
-        equivalence=Equivalence.of("2%"),
-        caution="intervals may be too narrow: there are few users (9)",
-    )
-    assert found == [
-        f"{INTERVAL} and other runs",
-        "p: paired t-test, a single test; *: at most 0.05",
-        "equivalent: the difference is smaller than 2% of the mean of b, by two one-sided tests",
-        "runs: 3 of A, 1 of B; wins are averaged over pairs of runs",
-        "intervals may be too narrow: there are few users (9)",
-    ]
-
-
-@pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95])
-def test_a_p_value_of_alpha_is_significant(level):
-    assert round(1 - level, 9) <= make(level=level).alpha
-    assert round(1 - level, 9) + 1e-8 > make(level=level).alpha
-
-
 METRICS_OF_SAME_NUMBERS = ["ndcg@3", "recall@3", "coverage@3"]
 
 
-@pytest.fixture(scope="module")
-def task_of_same_numbers():
-    return random_task(60, 20, truth_share=0.15, seen_share=0.2)
-
-
-def run(task, seed, metrics=METRICS_OF_SAME_NUMBERS, skill=0.0):
-    scores = random_scores(task, seed)
-    scores[tuple(task.truth)] += skill
-    return evaluate(scores, task, metrics)
+def run(task, seed, skill=0.0):
+    return evaluate(scores_of(task, skill, seed), task, METRICS_OF_SAME_NUMBERS)
 
 
 def check(comparison, results):
     comparison.check_results(recommenders_by_name(results))
 
 
-@pytest.fixture(scope="module")
-def results_of_same_numbers(task_of_same_numbers):
-    return {
-        "a": [run(task_of_same_numbers, seed) for seed in range(3)],
-        "b": [run(task_of_same_numbers, 5, skill=0.3)],
-    }
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"level": 0.8},
-        {"equivalence": "5%"},
-        {"baseline": "a", "deterministic": "b"},
-        {"metrics": ["mrr@2", "r_precision"]},
-    ],
-)
-def test_equal_results_are_these_results(
-    task_of_same_numbers, results_of_same_numbers, options, tmp_path
-):
-    comparison = compare(results_of_same_numbers, **options)
-    check(comparison, results_of_same_numbers)
-    check(comparison.select(name="b"), results_of_same_numbers)
-    again = {
-        "b": [run(task_of_same_numbers, 5, skill=0.3)],
-        "a": [run(task_of_same_numbers, seed) for seed in range(3)],
-    }
-    check(comparison, again)
-    results_of_same_numbers["b"][0].save(tmp_path / "b.npz")
-    check(comparison, {**results_of_same_numbers, "b": [EvaluationResult.load(tmp_path / "b.npz")]})
-
-
-@pytest.mark.parametrize("changed", ["a", "b"])
-def test_other_results_are_named(task_of_same_numbers, results_of_same_numbers, changed):
-    other = {
-        **results_of_same_numbers,
-        changed: [*results_of_same_numbers[changed][:-1], run(task_of_same_numbers, 77)],
-    }
-    with pytest.raises(ValueError, match=f"which differs in {changed}"):
-        check(compare(other), results_of_same_numbers)
-
-
-def test_equal_means_of_other_users_are_no_equal_results(
-    task_of_same_numbers, results_of_same_numbers
-):
+def test_equal_means_of_other_users_are_no_equal_results(task):
     """Users swap their scores, truth and seen items, so that means stay and pairs change."""
-    flipped = RankingTask(
-        torch.stack(
-            [
-                task_of_same_numbers.num_users - 1 - task_of_same_numbers.truth[0],
-                task_of_same_numbers.truth[1],
-            ]
-        ),
-        num_users=task_of_same_numbers.num_users,
-        num_items=task_of_same_numbers.num_items,
-        seen=torch.stack(
-            [
-                task_of_same_numbers.num_users - 1 - task_of_same_numbers.seen[0],
-                task_of_same_numbers.seen[1],
-            ]
-        ),
-    )
-    scores = random_scores(task_of_same_numbers, 5)
-    straight = {
-        "a": [run(task_of_same_numbers, 0)],
-        "b": [evaluate(scores, task_of_same_numbers, METRICS_OF_SAME_NUMBERS)],
-    }
+    scores = random_scores(task, 5)
+    truth, seen = (torch.stack([79 - user, item]) for user, item in (task.truth, task.seen))
+    flipped = make_task(truth=truth, seen=seen)
+    straight = {"a": [run(task, 0)], "b": [evaluate(scores, task, METRICS_OF_SAME_NUMBERS)]}
     mixed = {"a": straight["a"], "b": [evaluate(scores.flip(0), flipped, METRICS_OF_SAME_NUMBERS)]}
     assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
     with pytest.raises(ValueError, match="which differs in b"):
         check(compare(straight), mixed)
-
-
-def test_other_recommenders_and_numbers_of_runs_are_named(
-    task_of_same_numbers, results_of_same_numbers
-):
-    comparison = compare({**results_of_same_numbers, "c": run(task_of_same_numbers, 9)})
-    more = [run(task_of_same_numbers, seed) for seed in (9, 8)]
-    for given, differing in (
-        (results_of_same_numbers, "c"),
-        ({**results_of_same_numbers, "c": more, "d": more[0]}, "d"),
-        ({**results_of_same_numbers, "c": more}, "c"),
-    ):
-        with pytest.raises(ValueError, match=f"which differs in {differing}"):
-            check(comparison, given)
-
-
-def test_few_who_would_decide_may_be_unseen():
-    """Of 200 users, one in a hundred gains .5, and the others lose as much together."""
-    generator = torch.Generator().manual_seed(0)
-    num_stars = 0
-    for _ in range(100):
-        gains = torch.rand(200, generator=generator) < 0.01
-        first = torch.where(gains, 0.5, -0.5 * 0.01 / 0.99)
-        pair = pair_of_values((0.6 + first).tolist(), [0.6] * 200)
-        if pair.p_value <= 0.05:
-            num_stars += 1
-            assert caution([pair.basis], are_differences=True) is not None
-    assert num_stars > 5
-    assert caution([pair_of_values([0.9] * 200, [0.6] * 200).basis], are_differences=True) is None

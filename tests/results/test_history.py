@@ -56,21 +56,10 @@ class TestHistory:
         assert [row["recall@2"] for row in history] == [0.1, 0.3, 0.2]
         assert history[-1] == {"recall@2": 0.2}
         assert history[:2] == [{"recall@2": 0.1}, {"recall@2": 0.3}]
-        assert repr(history) == "History(3 evaluations, monitor=recall@2)"
-        assert str(history).splitlines()[3] == "1       0.3000  best"
         assert repr(history_of([0.1])) == "History(1 evaluation, monitor=recall@2)"
+        assert str(history).splitlines()[3] == "1       0.3000  best"
         history.clear()
         assert (len(history), history.best, str(history)) == (0, None, "no evaluation so far")
-
-    def test_it_is_a_data_frame_of_means(self):
-        pytest.importorskip("pandas", reason="needs pandas")
-        history = History(parse("recall@2"))
-        assert history.to_pandas().empty
-        for recall, mrr in ((0.1, 0.5), (0.3, 0.25)):
-            history.append(ResultStub({"recall@2": recall, "mrr": mrr}))
-        frame = history.to_pandas()
-        assert frame.to_dict("list") == {"recall@2": [0.1, 0.3], "mrr": [0.5, 0.25]}
-        assert frame.index.tolist() == [0, 1]
 
     def test_without_patience_it_never_stops(self):
         assert not history_of([0.3, *[0.1] * 50]).should_stop

@@ -1,14 +1,11 @@
 """Results of parts, merged in any way, are that of one call to the last bit."""
 
-import pickle
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     PairScorer,
     RankingTask,
@@ -17,21 +14,21 @@ from pyg_recmetrics import (
     merge,
 )
 from pyg_recmetrics.conventions import Population
-from pyg_recmetrics.ranked_edges import fields_of
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.recommender_forms import RecordingModel
+from tests.support.tools.everything import everything as of_result
 
 NUM_USERS, NUM_ITEMS = 23, 15
 OF_USERS = ["ndcg@4", "recall(average=micro)@3", "r_precision", "roc_auc", "coverage@3", "gini@3"]
 OF_EDGES = ["mrr", "hit_rate@3", "mean_rank"]
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*depending on the order of ties"),
-    pytest.mark.filterwarnings("ignore:.*can never be retrieved"),
-    pytest.mark.filterwarnings("ignore:.*have the same score for everybody"),
-    pytest.mark.filterwarnings("ignore:.*user with ground truth"),
-    pytest.mark.filterwarnings("ignore:intervals may be too narrow"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*depending on the order of ties",
+    "ignore:.*can never be retrieved",
+    "ignore:.*have the same score for everybody",
+    "ignore:.*user with ground truth",
+    "ignore:intervals may be too narrow",
+)
 
 
 def make_task(**options):
@@ -109,28 +106,11 @@ def evaluations(draw):
 
 
 def everything(result):
-    """All that a result says, as bytes."""
-    ranked = fields_of(result.ranked)
-    users = ranked.pop("users")  # `None` if they are all users
+    """All that a result says, whether all users are named or none."""
+    found, users = of_result(result), result.ranked.users
+    del found["ranked"]["depth"], found["ranked"]["users"]
     evaluated = torch.arange(result.ranked.num_users) if users is None else users
-    return pickle.dumps(
-        [
-            [(name, mean.hex()) for name, mean in result.items()],
-            [(name, values.numpy().tobytes()) for name, values in result.per_user.items()],
-            [(name, as_bytes(value)) for name, value in ranked.items() if name != "depth"],
-            [(name, as_bytes(value)) for name, value in result.task.to_dict().items()],
-            as_bytes(evaluated),
-            [result.confidence_interval(name) for name in result.per_user],
-            str(result),
-            result.recipe(),
-        ]
-    )
-
-
-def as_bytes(value):
-    if isinstance(value, dict):
-        return [(name, as_bytes(part)) for name, part in value.items()]
-    return (value.dtype, value.shape, value.numpy().tobytes()) if torch.is_tensor(value) else value
+    return found | {"users": evaluated.tolist()}
 
 
 @settings(deadline=None, max_examples=120)
@@ -158,7 +138,7 @@ def test_any_partition_is_one_call(evaluation, data, tmp_path_factory):
 @pytest.mark.parametrize("ties", ["index", "random"])
 @pytest.mark.parametrize("first", [1, 9])
 def test_parts_of_their_own_edges_stand_one_after_the_other(per, ties, first):
-    names = [f"user {number}" for number in range(NUM_USERS)]
+    names = [1, 2**70, "a", ("b", 2), -3, "1", *(f"user {number}" for number in range(17))]
     whole, scores = make_task(user_ids=names), make_scores(0)
     metrics = ["mrr", "hit_rate@3"] if per == "edge" else ["ndcg@4", "coverage@3", "novelty@3"]
     options = {"metrics": metrics, "per": per, "ties": ties}
@@ -179,31 +159,6 @@ def test_parts_of_their_own_edges_stand_one_after_the_other(per, ties, first):
 
     parts = [own(0, first), own(first, 14), own(14, NUM_USERS)]
     assert everything(merge(parts)) == everything(evaluate(scores, whole, **options))
-
-
-def test_what_is_asked_of_a_merged_result_is_that_of_one_call():
-    task = make_task()
-    options = {"metrics": ["ndcg@4", "recall@3"], "keep_items": True}
-    merged, whole = (
-        merge(
-            evaluate(RECOMMENDERS["matrix"], task.part(index, 4), **options) for index in range(4)
-        ),
-        evaluate(RECOMMENDERS["matrix"], task, **options),
-    )
-    for result in (merged, whole):
-        assert isinstance(result, EvaluationResult)
-    groups = ["a" if number % 3 else "b" for number in range(NUM_USERS)]
-    for ask in (
-        lambda result: str(result.by_degree(bins=2)),
-        lambda result: str(result.by(groups)),
-        lambda result: str(result.recall_by_popularity(k=3, bins=2)),
-        lambda result: result.to_pandas().to_csv(),
-        lambda result: result.per_item("recall@3").to_csv(),
-        lambda result: result.tie_range("ndcg@4"),
-        lambda result: result.confidence_interval("ndcg@4"),
-        lambda result: result.curve("ndcg", 4).numpy().tobytes(),
-    ):
-        assert ask(merged) == ask(whole)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -233,44 +188,6 @@ def own_part(names, **options):
     return RankingTask(edges[0], **arguments)
 
 
-def test_what_own_parts_have_seen_adds_up_where_it_is_equal():
-    scores = torch.tensor([0.0, 3.0, 2.0, 1.0])
-    merged = merge(evaluate(scores, own_part(names), "novelty@1") for names in ("ab", "cd"))
-    assert merged["novelty@1"] == 2
-    assert merged.ranked.catalogue.popularity.tolist() == [4, 0, 0, 0]
-
-
-def test_random_ties_follow_who_a_user_is():
-    ids = [1, 2**70, "a", ("b", 2), 5, -3, "t", "1"]
-    truth = torch.stack([torch.arange(8), torch.arange(8)])
-    scores, options = torch.zeros(8, 9), {"metrics": "mrr", "ties": "random", "seed": 2}
-    whole = evaluate(
-        scores,
-        RankingTask(truth, num_users=8, num_items=9, user_ids=ids),
-        **options,
-    )
-    parts = [
-        RankingTask(
-            truth[:, start : start + 4] - torch.tensor([[start], [0]]),
-            num_users=4,
-            num_items=9,
-            user_ids=ids[start : start + 4],
-        )
-        for start in (0, 4)
-    ]
-    merged = merge(evaluate(scores[:4], part, **options) for part in parts)
-    assert merged.per_user["mrr"].equal(whole.per_user["mrr"])
-    each = whole.ranked.each_edge().with_ties("random", seed=1)
-    assert each.rank.shape == (8,)
-
-
-def test_parts_in_which_nobody_has_truth():
-    task = RankingTask(torch.tensor([[0, 2], [0, 1]]), num_users=4, num_items=8)
-    for per in ("user", "edge"):
-        parts = [evaluate(torch.rand(4, 8), task.part(i, 4), "mrr@3", per=per) for i in (1, 3)]
-        assert merge(parts).user_counts.num_evaluated == 0
-
-
 class TestRefused:
     def parts(self, **changes):
         """Results of two parts, of which the second is another one."""
@@ -284,15 +201,10 @@ class TestRefused:
         [
             ({"metrics": ["ndcg@5"]}, "metrics"),
             ({"convention": "rectools"}, "convention"),
-            ({"empty_target_action": "neg"}, "empty_target_action"),
             ({"ties": "mean"}, "ties"),
             ({"per": "edge", "metrics": ["ndcg@4"]}, "per"),
             ({"keep_items": True}, "keep_items"),
             ({"recommender": (make_scores(0), torch.eye(NUM_ITEMS))}, "recommender"),
-            (
-                {"catalogue": Catalogue(NUM_ITEMS, item_category=torch.arange(NUM_ITEMS))},
-                "item_category",
-            ),
             ({"task": {"item_ids": [f"item {number}" for number in range(NUM_ITEMS)]}}, "item_ids"),
             ({"task": {"exclude_seen": False}}, "exclude_seen"),
             ({"task": {"seed": 3}}, "seen"),
@@ -312,7 +224,6 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("options", "what"),
         [
-            ({"candidates": torch.arange(1, 4)}, "candidates"),
             ({"candidates": torch.tensor([[0, 0, 1], [1, 2, 2]])}, "candidates"),
             ({"query": torch.tensor([[1], [2]])}, "query"),
             ({"user_ids": None}, "user_ids"),
@@ -325,15 +236,6 @@ class TestRefused:
         with pytest.raises(ValueError, match=what):
             merge(parts)
 
-    def test_lists_of_other_lengths(self):
-        task, scores = make_task(), make_scores(0)
-        parts = [
-            evaluate(scores, task.part(index, 2), "ndcg@4", keep_items=2 + index)
-            for index in range(2)
-        ]
-        with pytest.raises(ValueError, match=r"lists of one length \(got \[2, 3\] items\)"):
-            merge(parts)
-
     def test_what_is_no_result_of_all_users_of_a_task(self):
         users = torch.arange(3000)
         task = RankingTask(torch.stack([users, users % 5]), num_users=3000, num_items=5)
@@ -342,9 +244,7 @@ class TestRefused:
         for results, error, message in (
             ([], ValueError, "at least one result"),
             ([3], TypeError, "results, or paths of saved ones"),
-            ("part.npz", TypeError, "iterable of results"),
             (sampled, TypeError, "iterable of results"),
-            (None, TypeError, "iterable of results"),
             ([sampled], ValueError, "got one with a margin"),
             ([alone], ValueError, "got one without a task"),
         ):

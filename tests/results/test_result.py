@@ -1,32 +1,27 @@
 """EvaluationResult: its mapping of means, its values per user, and how it prints."""
 
 import copy
-import datetime
 import math
 import pickle
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import (
     EvaluationResult,
     Evaluator,
     RankedEdges,
     RankingTask,
-    Runs,
     conventions,
     evaluate,
     metrics,
     rank,
 )
 from pyg_recmetrics.results.result import spell
-from pyg_recmetrics.results.tie_range import TieRange
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 from tests.support.machines.missing_packages import hide_package
@@ -35,7 +30,6 @@ from tests.support.tools.laws import values_of
 pd = pytest.importorskip("pandas", reason="needs pandas")
 
 
-METRICS = ["recall@2", "ndcg@3", "r_precision"]
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
 
@@ -58,22 +52,14 @@ class TestResult:
     def test_it_is_a_mapping_of_names_to_means(self, result):
         assert isinstance(result, Mapping)
         assert list(result) == ["recall@1", "recall@3", "r_precision", "mrr@3"]
-        assert result["recall@1"] == 0.25
-        assert result[metrics.parse("recall@3")] == 1
+        assert (result["recall@1"], result["recall@3"]) == (0.25, 1)
         assert isinstance(result["recall@1"], float)
-        assert result.to_dict() == dict(result)
-        assert result.to_dict() is not result.to_dict()
 
     def test_there_is_a_value_for_every_user(self, result):
         assert set(result.per_user) == set(result)
         assert result.per_user["recall@1"].tolist() == pytest.approx(
             [0.5, 0.0, math.nan], nan_ok=True
         )
-        with pytest.raises(TypeError):
-            result.per_user["recall@1"] = 0
-
-    def test_more_metrics_of_the_same_ranking_can_be_computed(self, result):
-        assert metrics.map(result.ranked, k=3).nanmean() > 0
 
     @pytest.mark.parametrize(
         ("action", "mean"), [("skip", 0.25), ("neg", 0.5 / 3), ("pos", 1.5 / 3)]
@@ -90,36 +76,15 @@ class TestResult:
         for options in ({}, {"task": task}):
             result = EvaluationResult(ranked, "recall@3", empty_target_action="neg", **options)
             assert result["recall@3"] == 0.5  # one who finds everything, and one without truth
-            assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (
-                1,
-                1,
-            )
-
-    def test_users_without_truth_can_be_an_error(self, ranked):
-        with pytest.raises(ValueError, match=r"'error' \(got 1 without\)"):
-            EvaluationResult(ranked, ["recall@1"], empty_target_action="error")
-        task = RankingTask(TRUTH, num_users=3, num_items=3, users=torch.tensor([0, 1]))
-        EvaluationResult(ranked, ["recall@1"], task=task, empty_target_action="error")
-
-    def test_an_unknown_action_is_named(self, ranked):
-        with pytest.raises(ValueError, match=r"\['skip', 'neg', 'pos', 'error'\] \(got 'drop'\)"):
-            EvaluationResult(ranked, ["recall@1"], empty_target_action="drop")
+            counts = result.user_counts
+            assert (counts.num_evaluated, counts.num_without_truth) == (1, 1)
 
     def test_printing(self, result):
-        head, _, *lines = str(result).splitlines()
-        assert head.split() == ["metric", "@1", "@3"]
-        assert lines[0].split("  ")[0] == "recall"
-        assert lines[0].endswith("  0.2500 (0.0000 to 1.0000)                     1.0000")
-        assert lines[1] == "r_precision  0.2500 (0.0000 to 1.0000)"
-        assert lines[3:] == [
-            "±: 95% confidence interval of the mean over users",
-            "intervals may be too narrow: there are few users (2)",
-            "2 users evaluated, 1 without ground truth",
-        ]
-        assert repr(result) == (
-            "EvaluationResult(recall@1: 0.2500, recall@3: 1.0000, r_precision: 0.2500, "
-            "mrr@3: 0.6667)"
-        )
+        _, _, recall, r_precision, *_, last = str(result).splitlines()
+        assert recall.endswith("  0.2500 (0.0000 to 1.0000)                     1.0000")
+        assert r_precision == "r_precision  0.2500 (0.0000 to 1.0000)"
+        assert last == "2 users evaluated, 1 without ground truth"
+        assert repr(result).startswith("EvaluationResult(recall@1: 0.2500, recall@3: 1.0000, r_")
 
     def test_pandas(self, result):
         frame = result.to_pandas()
@@ -127,7 +92,6 @@ class TestResult:
         assert frame["k"].isna().tolist() == [False, False, True, False]
 
     def test_no_frame_of_names(self, result):
-        pd = pytest.importorskip("pandas", reason="needs pandas")
         with pytest.raises(TypeError, match=r"use 'result\.to_pandas\(per_user=True\)'"):
             pd.DataFrame(result.per_user)
         for make in (pd.DataFrame, np.asarray, lambda result: pd.DataFrame({"a": result})):
@@ -136,13 +100,10 @@ class TestResult:
         assert pd.Series(result).to_dict() == result.to_dict()
         assert pd.DataFrame([result, result])["mrr@3"].tolist() == [result["mrr@3"]] * 2
 
-    def test_nothing_in_it_can_be_set(self, result):
-        for name in ("empty_target_action", "ranked", "num_tied", "comment"):
-            with pytest.raises(
-                AttributeError, match=f"'EvaluationResult.{name}' .* another one of"
-            ):
-                setattr(result, name, None)
-        assert result.empty_target_action == "skip"
+    @pytest.mark.parametrize("name", ["empty_target_action", "num_tied", "comment"])
+    def test_nothing_in_it_can_be_set(self, result, name):
+        with pytest.raises(AttributeError, match=f"'EvaluationResult.{name}' .* another one of"):
+            setattr(result, name, None)
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
     def test_copies(self, result, copied):
@@ -152,78 +113,15 @@ class TestResult:
         assert again.tie_range("mrr@3") == result.tie_range("mrr@3")
 
 
-class TestContributions:
-    @pytest.fixture
-    def task(self):
-        return random_task(60, 12, truth_share=0.2, seen_share=0.2)
-
-    @pytest.fixture
-    def result(self, task):
-        return evaluate(random_scores(task, 1), task, METRICS)
-
-    def test_their_mean_is_the_metric(self, task, result):
-        for metric in METRICS:
-            values = result.values_of(metric)[0]
-            assert values.shape == (task.num_users,)
-            assert float(values.nanmean()) == pytest.approx(result[metric])
-
-    @pytest.mark.parametrize(("action", "value"), [("neg", 0.0), ("pos", 1.0)])
-    def test_empty_target_action_decides_who_counts(self, task, action, value):
-        users = torch.arange(1, task.num_users)
-        without = task.degree[users] == 0
-        assert without.any()
-        chosen = RankingTask(
-            task.truth,
-            num_users=task.num_users,
-            num_items=task.num_items,
-            seen=task.seen,
-            users=users,
-        )
-        scores = random_scores(task, 1)
-        skipped = evaluate(scores, chosen, METRICS).values_of("recall@2")[0]
-        assert torch.equal(skipped[users].isnan(), without)
-        counted = evaluate(scores, chosen, METRICS, empty_target_action=action)
-        values = counted.values_of("recall@2")[0]
-        assert values[users][without].unique().tolist() == [value]
-        assert torch.equal(values[users][~without], skipped[users][~without])
-        assert values[:1].isnan().all()
-        skipping = evaluate(scores, chosen, METRICS)
-        low, _ = skipping.confidence_interval("recall@2")
-        assert counted.confidence_interval("recall@2")[0] != pytest.approx(low)
-
-    def test_other_metrics_of_the_same_ranking(self, task, result):
-        scores = random_scores(task, 1)
-        expected = evaluate(scores, task, "map@3").per_user["map@3"]
-        assert torch.equal(result.values_of("map@3")[0].nan_to_num(-1), expected.nan_to_num(-1))
-        micro = evaluate(scores, task, "precision@2", convention="implicit")
-        ndcg = evaluate(scores, task, "ndcg@2", convention="implicit")
-        mean = float(ndcg.values_of("precision@2")[0].nanmean())
-        assert mean == pytest.approx(micro["precision@2"], rel=1e-14)
-        with pytest.raises(ValueError, match=r"at most 3, the depth"):
-            result.values_of("recall@9")[0]
-        with pytest.raises(ValueError, match="known metrics"):
-            result.values_of("recal@2")[0]
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "adjusted_mean_rank",
-            "adjusted_mean_rank_index",
-            "roc_auc(average=candidates)",
-            "roc_auc(average=relevant)",
-        ],
-    )
-    def test_ratios_of_sums_have_values_intervals_and_runs(self, task, name, tmp_path):
-        results = [evaluate(random_scores(task, seed), task, name) for seed in (1, 2)]
-        first = results[0]
-        values = first.values_of(name)[0]
-        assert float(values.nanmean()) == pytest.approx(first[name], rel=1e-12)
-        low, high = first.confidence_interval(name)
-        assert low < first[name] < high
-        mean_of_runs = (results[0][name] + results[1][name]) / 2
-        assert Runs(results).mean(name).value == pytest.approx(mean_of_runs)
-        first.save(tmp_path / "result.npz")
-        assert EvaluationResult.load(tmp_path / "result.npz")[name] == first[name]
+def test_other_metrics_of_the_same_ranking():
+    task = random_task(60, 12, truth_share=0.2, seen_share=0.2)
+    scores = random_scores(task, 1)
+    result = evaluate(scores, task, "ndcg@3", convention="implicit")
+    for name in ("precision@2", "map@3"):
+        wanted = evaluate(scores, task, name, convention="implicit")[name]
+        assert float(result.values_of(name)[0].nanmean()) == pytest.approx(wanted, rel=1e-14)
+    with pytest.raises(ValueError, match=r"at most 3, the depth"):
+        result.values_of("precision@9")
 
 
 class TestCurve:
@@ -247,14 +145,6 @@ class TestCurve:
             wanted = torch.tensor(result[name]).double() if value is None else value
             torch.testing.assert_close(curve[..., k - 1], wanted, equal_nan=True)
 
-    def test_what_it_does_not_take(self):
-        task = RankingTask([[0], [1]], num_users=1, num_items=4)
-        result = evaluate(torch.rand(4), task, "mrr@2")
-        with pytest.raises(ValueError, match="spelled without a cut-off"):
-            result.curve("mrr@2", max_k=2)
-        with pytest.raises(TypeError, match="'metric' needs to be a string"):
-            result.curve(3, max_k=2)
-
 
 class TestLookingUp:
     """Means, values per user and definitions are looked up by the same names."""
@@ -265,54 +155,30 @@ class TestLookingUp:
         names = ["recall@3", "ndcg(gain=exponential)@3", "r_precision", "coverage@3"]
         return evaluate(random_scores(task, 1), task, names, convention="standard")
 
-    @pytest.mark.parametrize("spelled", ["recall@3", "recall @ 3", " recall@3 "])
+    @pytest.mark.parametrize("spelled", [" recall @ 3", metrics.parse("recall@3")])
     def test_any_spelling_will_do(self, result, spelled):
         for values in (result, result.per_user, result.definitions):
             assert spelled in values
             assert values[spelled] is values["recall@3"]
             assert values.get(spelled) is values["recall@3"]
 
-    def test_so_will_a_metric(self, result):
-        for spelled in ("recall@3", "ndcg( gain = exponential )@3", "r_precision"):
-            metric = metrics.parse(spelled)
-            for values in (result, result.per_user, result.definitions):
-                assert metric in values
-                assert values[metric] is values[str(metric)]
-        assert result.definitions[metrics.parse("recall@3")] == metrics.parse("recall@3")
-
     def test_what_cannot_be_a_metric_is_not_in_it(self, result):
         for values in (result, result.per_user, result.definitions):
-            for key in (5, None, 0.5, ("recall", 3), "recal@3", "recall", "recall@0", ""):
+            for key in (5, None, ("recall", 3), "recal@3", "recall", "recall@4"):
                 assert key not in values
                 assert values.get(key) is None
-            assert "recall@4" not in values
-            assert metrics.parse("recall@4") not in values
 
     def test_an_error_says_why(self, result):
-        for values in (result, result.definitions):
-            with pytest.raises(KeyError, match=r"recall@4 was not evaluated, only recall@3, ndcg"):
-                values["recall@4"]
-            with pytest.raises(KeyError, match=r"recall@4 was not evaluated, only"):
-                values[metrics.parse("recall@4")]
-        for values in (result, result.per_user, result.definitions):
-            with pytest.raises(KeyError, match=r"known metrics, such as \['recall'.*'recal'"):
-                values["recal@3"]
-            with pytest.raises(KeyError, match="'recall' needs a cut-off"):
-                values["recall"]
-            with pytest.raises(
-                KeyError, match=r"needs to be a string or a list of strings \(got int\)"
-            ):
-                values[5]
-        with pytest.raises(KeyError, match="recall@4 was not evaluated per user, only recall@3, "):
-            result.per_user[metrics.parse("recall@4")]
-        with pytest.raises(KeyError, match="coverage@3 has one value for all users together"):
-            result.per_user[metrics.parse("coverage@3")]
-        assert metrics.parse("coverage@3") in result
-        assert metrics.parse("coverage@3") not in result.per_user
-
-    def test_names_are_spelled_alike_everywhere(self, result):
-        assert list(result) == list(result.definitions) == list(result.to_dict())
-        assert list(result) == [*result.per_user, "coverage@3"]
+        for values, key, message in (
+            (result, "recall@4", "recall@4 was not evaluated, only recall@3, ndcg"),
+            (result.definitions, "recall@4", "recall@4 was not evaluated, only"),
+            (result.per_user, "recall@4", "recall@4 was not evaluated per user, only recall@3, "),
+            (result.per_user, "recal@3", r"known metrics, such as \['recall'.*'recal'"),
+            (result.per_user, 5, r"needs to be a string or a list of strings \(got int\)"),
+            (result.per_user, "coverage@3", "coverage@3 has one value for all users together"),
+        ):
+            with pytest.raises(KeyError, match=message):
+                values[key]
 
     def test_none_of_them_can_be_changed(self, result):
         for values in (result, result.per_user, result.definitions):
@@ -374,30 +240,9 @@ class TestUsers:
             assert rows["recall@3"][user] == pytest.approx(recall, nan_ok=True)
         assert frame["recall@3"].isna().any()
 
-    def test_the_mean_of_a_column_is_the_metric(self, result_of_frames):
-        frame = result_of_frames.to_pandas(per_user=True)
-        for metric in result_of_frames.per_user:
-            assert frame[metric].mean() == pytest.approx(result_of_frames[metric], rel=1e-12)
-
-    def test_users_have_their_original_ids(self, ranked_of_frames):
-        named = replace(ranked_of_frames, user_ids=("ann", "bob", "eve", "joe"))
-        frame = EvaluationResult(named, "recall@2").to_pandas(per_user=True)
-        assert frame["user"].tolist() == ["ann", "bob", "eve", "joe"]
-        assert frame["recall@2"].tolist() == [0.5, 0.0, 0.0, 0.0]
-
-    def test_a_result_without_values_per_user(self, task, scores):
-        frame = evaluate(scores, task, "coverage@5").to_pandas(per_user=True)
-        assert list(frame) == ["user", "degree"]
-        assert len(frame) == task.users.numel()
-
-    def test_the_means_are_asked_for_by_default(self, result_of_frames):
-        assert list(result_of_frames.to_pandas()) == ["metric", "k", "value"]
-        with pytest.raises(TypeError, match=r"'per_user' needs to be a boolean \(got 1\)"):
-            result_of_frames.to_pandas(per_user=1)
-
 
 class TestLists:
-    @pytest.mark.parametrize("k", [1, 2, 5])
+    @pytest.mark.parametrize("k", [1, 5])
     def test_they_are_the_best_candidates(self, task, scores, result_of_frames, k):
         wanted = [
             (user, rank, item, item in relevant)
@@ -408,12 +253,6 @@ class TestLists:
         assert list(frame) == ["user", "rank", "item", "is_relevant"]
         assert list(frame.itertuples(index=False, name=None)) == wanted
         assert frame["is_relevant"].any()
-
-    def test_they_say_what_recall_says(self, result_of_frames):
-        users = result_of_frames.to_pandas(per_user=True).set_index("user")
-        hits = result_of_frames.top_k(3).groupby("user")["is_relevant"].sum()
-        recall = (hits.reindex(users.index, fill_value=0) / users["degree"]).dropna()
-        assert recall.tolist() == pytest.approx(users["recall@3"].dropna().tolist())
 
     def test_padding_and_repeated_items_keep_their_rank(self, ranked_of_frames):
         frame = EvaluationResult(ranked_of_frames, "recall@3").top_k(3)
@@ -427,26 +266,17 @@ class TestLists:
             (2, 3, 2, True),
         ]
 
-    @pytest.mark.parametrize(
-        "ids",
-        [
-            ("ann", "bob", "eve", "joe"),
-            (30, 10, 20, 40),
-            (("a", 1), ("a", 2), ("b", 1), ("b", 2)),
-            (7, "seven", 7.5, ("7",)),
-            tuple(datetime.datetime(2020, 1, day) for day in (3, 1, 2, 4)),
-        ],
-        ids=["words", "numbers", "pairs", "mixed", "times"],
-    )
+    @pytest.mark.parametrize("ids", [(30, 10, 20, 40), (7, "seven", 7.5, ("7",))])
     def test_ids_may_be_of_any_type(self, ranked_of_frames, ids):
         named = replace(ranked_of_frames, user_ids=ids, item_ids=ids[::-1])
         result = EvaluationResult(named, "recall@3")
         frame = result.top_k(1, users=[ids[2], ids[0]])
         assert frame["user"].tolist() == [ids[2], ids[0]]
         assert frame["item"].tolist() == [ids[3], ids[1]]
+        assert result.to_pandas(per_user=True)["user"].tolist() == list(ids)
         assert result.per_item("recall@3")["item"].tolist() == [ids[3], ids[2], ids[1]]
 
-    @pytest.mark.parametrize("form", [list, tuple, torch.tensor, pd.Series, pd.Index, iter])
+    @pytest.mark.parametrize("form", [list, torch.tensor, pd.Series, iter])
     def test_users_come_in_the_order_in_which_they_are_asked_for(self, result_of_frames, form):
         everybody = result_of_frames.top_k(2)
         frame = result_of_frames.top_k(2, users=form([9, 3]))
@@ -454,41 +284,18 @@ class TestLists:
         assert list(frame.itertuples(index=False)) == list(wanted.itertuples(index=False))
         assert result_of_frames.top_k(2, users=form([])).empty
 
-    def test_lists_that_were_given_are_all_there_is(self, ranked_of_frames):
-        result = EvaluationResult(ranked_of_frames, "recall@3")
-        assert result.top_k(9).equals(result.top_k(3))
-
-    def test_lists_of_different_length(self, tmp_path):
-        (tmp_path / "run").write_text(
-            "a Q0 x 1 3 me\na Q0 y 2 2 me\na Q0 z 3 1 me\nb Q0 y 1 1 me\n"
-        )
-        (tmp_path / "qrels").write_text("a 0 y 1\nb 0 x 1\nc 0 x 1\n")
-        ranked = RankedEdges.from_trec(tmp_path / "run", tmp_path / "qrels")
-        frame = EvaluationResult(ranked, "recall@2").top_k(2)
-        assert list(frame.itertuples(index=False, name=None)) == [
-            ("a", 1, "x", False),
-            ("a", 2, "y", True),
-            ("b", 1, "y", False),
-        ]
-
     def test_wrong_users_are_named(self, task, result_of_frames):
         with pytest.raises(ValueError, match=r"ids of evaluated users \(got 60, 'a'\)"):
             result_of_frames.top_k(2, users=[60, 3, "a"])
-        with pytest.raises(ValueError, match=r"evaluated users \(got 1, 2, 4, 5, 7 and 1 more\)"):
-            result_of_frames.top_k(2, users=[1, 2, 4, 5, 7, 8])
-        for users in (3, "ann", torch.tensor(3)):
-            with pytest.raises(TypeError, match="'users' needs to be a sequence of user ids"):
+        for users in (3, "ann", torch.tensor(3), [[3, 6]]):
+            with pytest.raises(TypeError, match=r"'users' needs to .* user ids"):
                 result_of_frames.top_k(2, users=users)
-        with pytest.raises(TypeError, match=r"'users' needs to hold user ids \(got an unhashable"):
-            result_of_frames.top_k(2, users=[[3, 6]])
 
     def test_what_was_not_kept_is_asked_for(self, task, scores, result_of_frames):
         with pytest.raises(ValueError, match=r"at most 5, .* unless .* 'keep_items=6' \(got 6\)"):
             result_of_frames.top_k(6)
         with pytest.raises(ValueError, match="'keep_items=True'"):
             evaluate(scores, task, "recall@3").top_k(2)
-        with pytest.raises(ValueError, match="'k' needs to be a positive integer"):
-            result_of_frames.top_k(0)
 
 
 class TestItems:
@@ -534,14 +341,11 @@ class TestItems:
         for metric in ("ndcg@5", "precision@5", "mrr@3", "coverage@5"):
             with pytest.raises(ValueError, match=f"'metric' needs to be 'recall@k', .*{metric}"):
                 result_of_frames.per_item(metric)
-        with pytest.raises(ValueError, match="'k' needs to be at most 5, the depth"):
-            result_of_frames.per_item("recall@6")
 
 
 @pytest.mark.parametrize(
     ("name", "ask"),
     [
-        ("to_pandas", lambda result: result.to_pandas()),
         ("to_pandas", lambda result: result.to_pandas(per_user=True)),
         ("top_k", lambda result: result.top_k(2)),
         ("per_item", lambda result: result.per_item("recall@2")),
@@ -564,13 +368,10 @@ def test_frames_of_a_result_on_any_device(task, scores, device):
 
 #: Metrics of which the value of each user is only its own, and others.
 METRICS_OF_TIE_RANGE = [
-    "recall@3",
     "ndcg@5",
     "recall(average=micro)@3",
-    "roc_auc(average=candidates)",
     "roc_auc(average=relevant)",
     "adjusted_mean_rank_index",
-    "mrr",
     "mrr(hits=all)@9",
     "r_precision(users=hit)",
 ]
@@ -595,16 +396,9 @@ def task_of_tie_range():
 
 
 class TestWarning:
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    def test_of_a_constant_model(self, task_of_tie_range, dtype):
+    def test_of_a_constant_model(self, task_of_tie_range):
         with pytest.warns(UserWarning, match=r"recall@20 is \.0000 to 1\.0000, .* depending"):
-            evaluate(torch.ones(60, dtype=dtype), task_of_tie_range)
-
-    def test_of_a_positive_in_front_of_sampled_negatives(self):
-        with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000 depending on the order"):
-            result = evaluate(lambda users: torch.zeros(len(users), 100), one_against(99), "mrr")
-        assert result["mrr"] == 1  # which is why there is a warning
-        assert result.num_tied == 50
+            evaluate(torch.ones(60), task_of_tie_range)
 
     def test_the_line_that_is_blamed_is_the_callers(self):
         evaluator = Evaluator(one_against(9), "mrr")
@@ -620,10 +414,6 @@ class TestWarning:
         with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000"):
             EvaluationResult(ranked, "mrr")
 
-    def test_of_a_flattering_order_that_was_asked_for(self):
-        with pytest.warns(UserWarning, match="depending on the order of ties"):
-            evaluate(torch.ones(100), one_against(99), "mrr", ties="best")
-
     @pytest.mark.parametrize("ties", ["mean", "worst", "random"])
     def test_no_word_if_ties_do_not_flatter(self, ties):
         scores = torch.ones(100)
@@ -632,56 +422,16 @@ class TestWarning:
         assert result.num_tied == 50
         assert result["mrr"] < 0.15
 
-    @pytest.mark.parametrize("ties", ["mean", "worst", "random"])
-    def test_of_a_constant_model_however_ties_are_ranked(self, ties):
-        with pytest.warns(UserWarning, match=r"mrr is \.0100 to 1\.0000 depending"):
-            evaluate(torch.ones(100), one_against(99), "mrr", ties=ties)
-
-    def test_of_a_single_user(self):
-        scores = torch.ones(1, 100)
-        scores[0, 99] = 2
-        task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=100)
-        with pytest.warns(UserWarning, match=r"mrr@10 is \.0000 to \.5000 depending"):
-            evaluate(scores, task, "mrr@10")
-
-    def test_no_word_of_scores_that_differ(self, task_of_tie_range):
-        scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
-        result = evaluate(scores, task_of_tie_range)
-        assert result.num_tied == 0
-        assert "same score" not in str(result)
-
     def test_no_word_if_few_ties_move_a_mean_less_than_its_interval(self, task_of_tie_range):
         scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
         user, item = task_of_tie_range.truth[:, 0].tolist()
         scores[user, (item + 1) % 60] = scores[user, item]
-        result = evaluate(scores, task_of_tie_range, full_metrics := ["mrr", "roc_auc"])
+        result = evaluate(scores, task_of_tie_range, ["mrr", "roc_auc"])
         assert result.num_tied >= 1
         assert "ground-truth edges have the same score as another candidate" in str(result)
-        for name in full_metrics:
-            low, high = result.tie_range(name)
-            assert low <= result[name] <= high
 
     def test_no_word_if_no_metric_moves(self):
         evaluate(torch.ones(10), one_against(9), "recall@10")
-
-    def test_no_word_of_a_trained_model(self, lastfm):
-        task = RankingTask.from_data(lastfm)
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            model = LightGCN(task.num_users + task.num_items, embedding_dim=16, num_layers=2)
-        user, item = task.seen + torch.tensor([[0], [task.num_users]])
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-        for shift in range(1, 6):
-            negative = task.num_users + (item + shift) % task.num_items
-            pairs = torch.stack([torch.cat([user, user]), torch.cat([item, negative])])
-            positive, negative = model(task.edge_index, pairs).chunk(2)
-            loss = model.recommendation_loss(positive, negative, node_id=user.unique())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            evaluate(model, task)
 
 
 class TestRange:
@@ -717,31 +467,10 @@ class TestRange:
         with pytest.raises(ValueError, match="rank of every"):
             result.tie_range("roc_auc")
 
-    def test_it_prints_as_the_table_does(self):
-        assert str(TieRange(0.0, 1.0)) == ".0000 to 1.0000"
-
 
 @pytest.mark.usefixtures("expect_ties")
 class TestOptions:
-    def test_evaluate_and_evaluator_rank_ties_as_asked(self):
-        task = one_against(9)
-        for ties, place in (("index", 1), ("best", 1), ("worst", 10), ("mean", 5.5)):
-            result = evaluate(torch.ones(10), task, "mean_rank", ties=ties)
-            assert result["mean_rank"] == place
-            assert Evaluator(task, "mean_rank", ties=ties)(torch.ones(10))["mean_rank"] == place
-            assert result.ranked.ties == ties
-        one, other = (
-            evaluate(torch.ones(10), task, "mean_rank", ties="random", seed=seed)["mean_rank"]
-            for seed in (0, 1)
-        )
-        assert 4 < one < 7
-        assert one != other
-
     def test_a_convention_may_say_how(self):
-        from dataclasses import replace
-
-        from pyg_recmetrics import conventions
-
         fair = replace(conventions.get("standard"), name="fair", ties="mean")
         task = one_against(9)
         assert evaluate(torch.ones(10), task, "mean_rank", convention=fair)["mean_rank"] == 5.5
@@ -749,29 +478,6 @@ class TestOptions:
         assert evaluate(lists, task, "mrr@9", convention=fair)["mrr@9"] == 1
         asked = evaluate(torch.ones(10), task, "mean_rank", convention=fair, ties="worst")
         assert asked["mean_rank"] == 10
-
-    def test_wrong_ways_are_named_before_anything_is_ranked(self):
-        with pytest.raises(ValueError, match="'ties' needs to be one of"):
-            Evaluator(one_against(9), "mrr", ties="first")
-
-    def test_the_recipe_of_lists_says_nothing_of_scores(self):
-        lists = torch.arange(9).repeat(50, 1)
-        assert "equal scores" not in evaluate(lists, one_against(9), "mrr@9").recipe()
-
-    @pytest.mark.parametrize("ties", ["index", "mean"])
-    def test_the_recipe_says_how(self, ties):
-        recipe = evaluate(torch.ones(10), one_against(9), "mrr", ties=ties).recipe()
-        words = {"index": "rank the lower item id first", "mean": "the mean of their best and"}
-        assert words[ties] in " ".join(recipe.split())
-
-    def test_they_survive_a_file(self, tmp_path):
-        result = evaluate(torch.ones(10), one_against(9), "mrr", ties="mean")
-        result.save(tmp_path / "result.npz")
-        again = EvaluationResult.load(tmp_path / "result.npz")
-        assert again.ranked.rank.tolist() == result.ranked.rank.tolist() == [5.5] * 50
-        assert (again.num_tied, again["mrr"]) == (50, result["mrr"])
-        assert again.tie_range("mrr") == result.tie_range("mrr") == pytest.approx((0.1, 1.0))
-        assert metrics.mrr(again.ranked).tolist() == [1 / 5.5] * 50
 
 
 #: What MLflow says a name may be made of.
@@ -803,9 +509,6 @@ def test_every_metric_has_a_valid_name_of_its_own(sep):
 @pytest.mark.parametrize(
     ("metric", "sep", "name"),
     [
-        ("recall@20", "_", "recall_20"),
-        ("r_precision", "_", "r_precision"),
-        ("ndcg(gain=exponential)@20", "_", "ndcg_gain_exponential_20"),
         ("ndcg(gain=exponential,ideal=k)@20", "-", "ndcg-gain-exponential-ideal-k-20"),
         ("recall(normalizer=min)@5", ".", "recall.normalizer.min.5"),
     ],
@@ -821,22 +524,13 @@ def test_two_metrics_never_share_a_name():
     assert spell(["recall@20", "recall_20"], "-") == ["recall-20", "recall_20"]
 
 
-@pytest.mark.parametrize("sep", ["/", None])
-def test_wrong_separators_are_named(sep):
-    result = evaluate(GOOD_SCORES, TASK, "recall@2")
-    with pytest.raises(ValueError, match=r"'sep' needs to be one of \['@', '_', '-', '\.'\] \(got"):
-        result.to_dict(sep=sep)
-
-
 def test_values_stay_with_their_names():
-    result = evaluate(GOOD_SCORES, TASK, ["recall@1", "ndcg(gain=exponential)@2", "mean_rank"])
+    result = evaluate(GOOD_SCORES, TASK, ["recall@1", "mean_rank"])
     assert result.to_dict() == result.to_dict("@") == dict(result)
-    assert result.to_dict("_") == {
-        "recall_1": result["recall@1"],
-        "ndcg_gain_exponential_2": result["ndcg(gain=exponential)@2"],
-        "mean_rank": result["mean_rank"],
-    }
-    assert len({*result.values()}) == 3
+    values = {"recall_1": result["recall@1"], "mean_rank": result["mean_rank"]}
+    assert result.to_dict("_") == values
+    with pytest.raises(ValueError, match=r"'sep' needs to be one of \['@', '_', '-', '\.'\]"):
+        result.to_dict("/")
 
 
 def test_ties_count_beside_truth_that_is_no_candidate():
@@ -847,5 +541,4 @@ def test_ties_count_beside_truth_that_is_no_candidate():
     scores[0] = 1.0
     with pytest.warns(UserWarning, match="recall@2 is .2500 to .5000"):
         result = evaluate(scores, RankingTask(truth, **options), "recall@2", ties="best")
-    low, high = result.tie_range("recall@2")
-    assert (low, high) == (0.25, 0.5)
+    assert result.tie_range("recall@2") == (0.25, 0.5)

@@ -21,17 +21,6 @@ DIFFERING = [
     ({"ties": "random", "seed": 1}, {"ties": "random", "seed": 2}, "seed of ties"),
     ({"catalogue": Catalogue(6, item_category=ITEMS % 2)}, {}, "item_category"),
     (
-        {
-            "metrics": "diversity(over=embedding)@3",
-            "catalogue": Catalogue(6, item_embedding=torch.eye(6)),
-        },
-        {
-            "metrics": "diversity(over=embedding)@3",
-            "catalogue": Catalogue(6, item_embedding=torch.rand(6, 2)),
-        },
-        "item_embedding",
-    ),
-    (
         {"metrics": "novelty@3", "catalogue": None},
         {
             "metrics": "novelty@3",

@@ -41,18 +41,10 @@ ALL = {"stopped": "all", "num_ranked": 30_000}
             {"margins": {"ndcg@20": 0.5, "recall@20": 0.1}},
             "until means are known to their margins (ndcg@20 ± 0.5, recall@20 ± 0.1)",
         ),
-        ({"margins": {"mrr": 0.5}}, "until means are known to their margins (mrr ± 0.5)"),
     ],
 )
 def test_a_note_says_why_no_more_users_were_ranked(changes, note):
     assert note in note_on_sampling(make(**changes), USERS)
-
-
-def test_a_note_says_what_bounds_are_about():
-    assert note_on_bounds(make(), USERS) == (
-        "±: the mean over all 30,000 users is within it, with 95% confidence for all metrics "
-        "together"
-    )
 
 
 def test_a_recipe_says_whom_a_mean_is_of_and_the_bounds():

@@ -6,20 +6,17 @@ is wrong by the root of two, or the wrong degrees of freedom, are outside of the
 
 import math
 from functools import partial
-from statistics import NormalDist
 
 import pytest
 import torch
 
-from pyg_recmetrics import Runs, compare
+from pyg_recmetrics import compare
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results.comparison import Pair
 from pyg_recmetrics.results.estimates import mean_of_users
 from pyg_recmetrics.results.verdicts import Equivalence
 from tests.support.cases.drawn_results import (
     SD_OF_INTERACTION,
-    SD_OF_REST,
-    SD_OF_USERS,
     DrawnResult,
     draw_persons,
     draw_runs,
@@ -28,16 +25,13 @@ from tests.support.cases.drawn_results import (
     runs_of,
     skewed,
 )
-from tests.support.cases.drawn_values import MEAN, draw_gains, draw_near_one, draw_recommenders
+from tests.support.cases.drawn_values import MEAN, draw_gains, draw_recommenders
 
 stats = pytest.importorskip("scipy.stats")
 coverage = pytest.importorskip("benchmarks.coverage")
 variance_components = pytest.importorskip("tests.support.references.variance_components")
 
 NUM_DRAWS, NUM_USERS = 1000, 1000
-
-#: The standard deviations of the effect of a run. On LastFM, it is about .004.
-DEVIATIONS = (0.0, 0.002, 0.004, 0.02)
 
 
 def draw_two(num_runs, deviations, num_draws=NUM_DRAWS, seed=0):
@@ -55,14 +49,6 @@ def compare_two(values):
     return compare({"a": a, "b": b}, metrics=names_of(values[0].size(1)))
 
 
-def found_rate(num_runs, deviations):
-    """How often the test finds a difference. Its interval agrees with it."""
-    differences = compare_two(draw_two(num_runs, deviations))
-    found = [difference.p_value <= 0.05 for difference in differences]
-    assert found == [not difference.low <= 0 <= difference.high for difference in differences]
-    return sum(found) / len(found)
-
-
 def held_rate(intervals):
     """How often intervals hold zero."""
     held = [low <= 0 <= high for low, high in intervals]
@@ -77,28 +63,6 @@ class TestTextbooks:
         for draw, found in enumerate(compare_two(values)):
             margin = variance_components.margin(*(x[:, draw].numpy() for x in values))
             assert (found.high - found.low) / 2 == pytest.approx(margin)
-
-    @pytest.mark.parametrize("num_runs", [2, 5])
-    def test_intervals_of_means_are_those_of_sums_of_squares(self, num_runs):
-        values, _ = draw_two((num_runs, 1), (0.004, 0), num_draws=8)
-        runs = Runs(runs_of(values))
-        for draw, name in enumerate(names_of(8)):
-            margin = variance_components.margin(values[:, draw].numpy())
-            found = runs.mean(name)
-            assert found.high - found.value == pytest.approx(margin)
-
-    def test_one_run_of_each_is_a_paired_t_test(self):
-        a, b = (values[:, 0].numpy() for values in draw_two((1, 1), (0, 0), num_draws=1))
-        low, high = stats.ttest_rel(a[0], b[0]).confidence_interval()
-        assert variance_components.margin(a, b) == pytest.approx((high - low) / 2)
-
-    def test_runs_that_are_all_there_is_are_welchs_test(self):
-        generator = torch.Generator().manual_seed(0)
-        of_runs = [normal(number, 1, generator=generator).numpy() for number in (3, 5)]
-        margin = variance_components.margin(*(means.repeat(50, axis=1) for means in of_runs))
-        welch = stats.ttest_ind(*(means[:, 0] for means in of_runs), equal_var=False)
-        low, high = welch.confidence_interval()
-        assert margin == pytest.approx((high - low) / 2)
 
 
 def pair_of(a, b):
@@ -129,45 +93,20 @@ def errors_of_means(num_runs, deviation, num_draws):
         yield abs(mean.value - MEAN) / mean.margin(0.95)
 
 
-def errors_of_few_users(num_draws):
-    """The error of the mean of three users, in halves of an interval that is within the range."""
-    for values in draw_near_one(num_draws):
-        mean = mean_of_users(values, None)
-        error = abs(mean.value - 3 / 4) / mean.margin(0.95)
-        low, high = mean.interval(0.95).of_metric(parse("mrr"), values)
-        assert 0 <= low < high <= 1
-        assert (low <= 3 / 4 <= high) == (error <= 1)
-        yield error
-
-
 #: For each number of runs and each deviation of these, how often a difference is found that is not
 #: there: in 3 to 6.5% of draws.
 SIZES = {
     ((2, 2), (0, 0)): 0.034,
-    ((2, 2), (0.004, 0.004)): 0.037,
-    ((2, 2), (0.02, 0.02)): 0.047,
-    ((3, 3), (0, 0)): 0.039,
-    ((3, 3), (0.02, 0.001)): 0.054,
-    ((3, 3), (0.05, 0)): 0.06,
-    ((3, 3), (0.02, 0.02)): 0.038,
     ((3, 3), (0.004, 0.004)): 0.039,
-    ((3, 3), (0.001, 0.02)): 0.045,
-    ((5, 5), (0.03, 0.001)): 0.043,
-    ((10, 2), (0, 0)): 0.035,
-    ((10, 2), (0.02, 0.001)): 0.043,
-    ((10, 2), (0.05, 0)): 0.039,
+    ((3, 3), (0.05, 0)): 0.06,
     ((10, 2), (0.02, 0.02)): 0.059,
-    ((10, 2), (0.004, 0.004)): 0.04,
     ((10, 2), (0.001, 0.02)): 0.065,
-    ((20, 2), (0.02, 0.02)): 0.06,
 }
 
 #: Each error, how often it leaves its interval, and in how many draws that is counted.
 RATES = [
     *((partial(errors_of_differences, *cell), wanted, 5000) for cell, wanted in SIZES.items()),
     # Three equal copies of a recommender without a seed are one run.
-    (partial(errors_of_differences, (3, 1), (0.004, 0), num_users=1000), 0.044, 1500),
-    (partial(errors_of_differences, (3, 1), (0.01, 0), num_users=1000), 0.045, 1500),
     (partial(errors_of_differences, (3, 1), (0.02, 0), num_users=1000), 0.048, 1500),
     (partial(errors_of_equivalence, 0.1, 0.25), 0.05, 1500),
     (partial(errors_of_equivalence, 0.5, 0.5), 0.05, 1500),
@@ -176,7 +115,6 @@ RATES = [
         for num_runs, wanted in {2: 0.043, 3: 0.033, 5: 0.046}.items()
         for deviation in (0.01, 0.02)
     ),
-    (partial(errors_of_few_users), 0.085, 4000),
 ]
 
 
@@ -199,55 +137,7 @@ class TestRates:
 
 
 @pytest.mark.slow
-class TestDifferences:
-    @pytest.mark.parametrize(
-        ("num_runs", "least", "most"),
-        [((2, 2), 0.015, 0.055), ((3, 3), 0.02, 0.08), ((5, 5), 0.02, 0.08), ((10, 3), 0.02, 0.09)],
-    )
-    def test_runs_of_both_are_found_to_differ_as_often_as_it_says(self, num_runs, least, most):
-        for deviation in DEVIATIONS:
-            assert least <= found_rate(num_runs, (deviation, deviation)) <= most
-
-    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1)])
-    def test_a_single_run_is_taken_as_it_is(self, num_runs):
-        for deviation in DEVIATIONS if num_runs[0] > 1 else (0,):
-            assert 0.02 <= found_rate(num_runs, (deviation, 0)) <= 0.085
-
-    def test_other_runs_of_single_ones_are_not_covered(self):
-        """The rates are those of a normal difference with a standard error that is too small."""
-        for deviation in DEVIATIONS[:3]:
-            wanted = rate_without_other_runs(1, deviation)
-            assert found_rate((1, 1), (deviation, deviation)) == pytest.approx(wanted, abs=0.03)
-
-    def test_other_runs_of_one_are_not_covered_by_several_of_the_other(self):
-        """A conservative quantile is wrong less often than a normal one, and still too often."""
-        for deviation in DEVIATIONS[2:]:
-            rate = found_rate((3, 1), (deviation, deviation))
-            assert 0.065 <= rate <= rate_without_other_runs(3, deviation)
-
-
-def rate_without_other_runs(num_runs, deviation):
-    """How often a normal test finds a difference if it leaves out other runs of a single one."""
-    of_users = (SD_OF_INTERACTION**2 + SD_OF_REST**2 * (1 + 1 / num_runs)) / NUM_USERS
-    of_first = deviation**2 / num_runs
-    known = of_users + (of_first if num_runs > 1 else 0)
-    share = known / (of_users + of_first + deviation**2)
-    return 2 * NormalDist().cdf(NormalDist().inv_cdf(0.025) * math.sqrt(share))
-
-
-@pytest.mark.slow
 class TestMeansOfRuns:
-    @pytest.mark.parametrize(("num_runs", "least"), [(2, 0.9), (3, 0.93), (5, 0.92), (10, 0.92)])
-    def test_intervals_hold_as_often_as_they_say(self, num_runs, least):
-        generator = torch.Generator().manual_seed(num_runs)
-        for runs in DEVIATIONS:
-            values = draw_runs(
-                num_runs, NUM_DRAWS, NUM_USERS, users=SD_OF_USERS, runs=runs, generator=generator
-            )
-            of_runs = Runs(runs_of(values))
-            means = [of_runs.mean(name) for name in names_of(NUM_DRAWS)]
-            assert least <= held_rate((mean.low, mean.high) for mean in means) <= 0.985
-
     def test_the_table_of_the_documentation_is_measured_again(self):
         shares = coverage.measure(num_draws=250)
         (shown,) = coverage.TABLE.findall(coverage.README.read_text())
@@ -260,32 +150,13 @@ class TestMeansOfRuns:
 
 @pytest.mark.slow
 class TestMeans:
-    @pytest.mark.parametrize(
-        ("law", "num_users", "least", "most"),
-        [
-            (normal, 5, 0.938, 0.96),
-            (normal, 20, 0.938, 0.96),
-            (skewed, 20, 0.81, 0.855),
-            (skewed, 50, 0.885, 0.92),
-            (skewed, 500, 0.93, 0.955),
-        ],
-    )
-    def test_t_intervals_hold(self, law, num_users, least, most):
-        generator = torch.Generator().manual_seed(num_users)
-        result = DrawnResult(law(4000, num_users, generator=generator))
-        held = held_rate(result.confidence_interval(name) for name in names_of(4000))
-        assert least <= held <= most
-
     @pytest.mark.filterwarnings("ignore:intervals may be too narrow")
     @pytest.mark.parametrize(
         ("law", "num_persons", "least", "most"),
         [
             (normal, 10, 0.885, 0.93),
-            (normal, 20, 0.905, 0.94),
-            (normal, 50, 0.915, 0.955),
             (normal, 200, 0.93, 0.962),
             (skewed, 50, 0.83, 0.88),
-            (skewed, 200, 0.9, 0.94),
         ],
     )
     def test_persons_are_drawn_with_all_of_their_rows(self, law, num_persons, least, most):

@@ -25,15 +25,16 @@
 
 - `emulated_device`: a device that is not the CPU, on machines that have none
 - `processes`: one of several processes that evaluate together
-- `jobs`: a long job that may be killed
 - `browser`: the headless Chromium of the system
 - `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
 
 :mod:`tests.support.tools`: what checks, runs, reads and writes
 
-- `fuzz`, `fuzz_cases`, `fuzz_files`: random rankings of every kind, compared with the oracle
+- `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
+- `seeds`: runs either from the command line
 - `laws`: what holds for the values of every metric
+- `everything`: all that a result says, to compare results to the last bit
 - `damage`: damage to files
 - `page_checks`: what a browser finds wrong with the page that it shows
 - `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn

@@ -12,7 +12,7 @@ import scipy.sparse
 import torch
 from torch_geometric.nn import LightGCN
 
-from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
+from pyg_recmetrics import RankingTask, evaluate
 from tests.support.machines.missing_packages import hide_package
 
 #: What `tests/task/test_ambiguities.py` looks at.
@@ -40,17 +40,6 @@ class TestFromFrames:
         assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
         assert by_id(task, task.seen) == [("ann", "tea"), ("bob", "egg"), ("bob", "jam")]
         assert task.weight is None
-
-    def test_the_order_of_rows_does_not_matter(self, frame):
-        first = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), rating="stars")
-        test, train = (
-            frame({name: values[::-1] for name, values in columns.items()})
-            for columns in (TEST, TRAIN)
-        )
-        second = RankingTask.from_frames(train=train, test=test, rating="stars")
-        for name in ("truth", "seen", "weight"):
-            assert torch.equal(getattr(first, name), getattr(second, name)), name
-        assert (first.user_ids, first.item_ids) == (second.user_ids, second.item_ids)
 
     def test_ratings_and_a_threshold(self, frame):
         task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), rating="stars")
@@ -133,16 +122,6 @@ class TestFromFrames:
                     train=frame(frames["train"]), test=frame(frames["test"]), rating="stars"
                 )
 
-    def test_names_go_through_to_results_and_files(self, frame, tmp_path):
-        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST))
-        result = evaluate(torch.tensor([0.3, 0.2, 0.1]), task, "recall@1", keep_items=True)
-        first = result.top_k(1, users=["ann"])
-        assert first[["user", "item"]].to_numpy().tolist() == [["ann", "egg"]]
-        result.save(tmp_path / "result.npz")
-        loaded = EvaluationResult.load(tmp_path / "result.npz")
-        assert loaded.ranked.user_ids == loaded.task.user_ids == ("ann", "bob")
-        assert loaded.task.select_users(torch.tensor([0])).item_ids == ("egg", "jam", "tea")
-
 
 def test_ids_of_mixed_and_unusual_types():
     ids = [uuid.UUID(int=2), uuid.UUID(int=1)]
@@ -173,14 +152,6 @@ def test_categories_are_what_they_stand_for(ids):
     assert RankingTask.from_frames(test=test).user_ids == ("a", "b")
 
 
-def test_frames_of_two_libraries_and_types():
-    task = RankingTask.from_frames(train=pl.DataFrame(TRAIN), test=pd.DataFrame(TEST))
-    assert task.user_ids == ("ann", "bob")
-    numbers = pl.DataFrame({"user_id": [1, 2], "item_id": [1, 2]})
-    small = numbers.cast(pl.Int8)
-    assert RankingTask.from_frames(train=numbers, test=small, exclude_seen=False).user_ids == (1, 2)
-
-
 def test_columns_may_be_numbers():
     frame = pd.DataFrame([["bob", 3, 5], ["ann", 2, 4]])
     task = RankingTask.from_frames(test=frame, user=0, item=1, rating=2)
@@ -188,7 +159,7 @@ def test_columns_may_be_numbers():
     assert task.weight.tolist() == [4, 5]
 
 
-@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("unit", ["us", "ns"])
 def test_points_in_time_are_ids(unit):
     days = [datetime.datetime(2020, 1, day) for day in (2, 1)]
     frame = pl.DataFrame({"user_id": days, "item_id": [1, 2]}).cast({"user_id": pl.Datetime(unit)})
@@ -214,20 +185,26 @@ def test_types_that_differ_between_frames(test_ids, train_ids):
     assert task.user_ids == tuple(sorted({*test_ids.to_list(), *train_ids.to_list()}))
 
 
-def test_odd_columns_are_named():
-    lists = pl.DataFrame({"user_id": [[1], [2]], "item_id": [1, 2]})
-    with pytest.raises(TypeError, match=r"'user' needs to be a column of single ids \(got List"):
-        RankingTask.from_frames(test=lists)
-    twice = pd.DataFrame([[1, 2, 3]], columns=["user_id", "item_id", "user_id"])
-    with pytest.raises(ValueError, match="'test' needs to have columns of different names"):
-        RankingTask.from_frames(test=twice)
-
-
-def test_what_is_no_frame_is_named():
-    with pytest.raises(TypeError, match=r"'test' needs to be a data frame .* \(got dict\)"):
-        RankingTask.from_frames(test=TEST)
-    with pytest.raises(TypeError, match=r"'train' needs to be a data frame .* \(got ndarray\)"):
-        RankingTask.from_frames(train=np.zeros((2, 2)), test=pd.DataFrame(TEST))
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ({"test": pl.DataFrame({"user_id": [[1]], "item_id": [1]})}, r"single ids \(got List"),
+        ({"test": pd.DataFrame({"user_id": [[1]], "item_id": [1]})}, r"single ids .*\[1\]"),
+        (
+            {"test": pd.DataFrame([[1, 2, 3]], columns=["user_id", "item_id", "user_id"])},
+            "'test' needs to have columns of different names",
+        ),
+        ({"test": pd.DataFrame({"who": [1], "item": [2]})}, "a column of users with a usual name"),
+        ({"test": TEST}, r"'test' needs to be a data frame .* \(got dict\)"),
+        (
+            {"train": np.zeros((2, 2)), "test": pd.DataFrame(TEST)},
+            r"'train' needs to be a data frame .* \(got ndarray\)",
+        ),
+    ],
+)
+def test_odd_frames_are_named(frames, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        RankingTask.from_frames(**frames)
 
 
 def test_narwhals_is_named_where_it_is_missing(monkeypatch):
@@ -244,13 +221,10 @@ class TestFromMatrix:
         "form",
         [
             lambda matrix: matrix,
-            lambda matrix: matrix.double(),
             lambda matrix: matrix.numpy(),
-            lambda matrix: matrix.tolist(),
             lambda matrix: pd.DataFrame(matrix.numpy()),
             lambda matrix: matrix.to_sparse(),
             lambda matrix: scipy.sparse.csr_matrix(matrix.numpy()),
-            lambda matrix: scipy.sparse.csc_array(matrix.numpy()),
             lambda matrix: scipy.sparse.dok_matrix(matrix.numpy()),
         ],
     )
@@ -274,21 +248,10 @@ class TestFromMatrix:
         assert (task.weight, task.edge_index) == (None, None)
         assert task.truth.tolist() == [[0, 1, 2], [0, 1, 2]]
 
-    def test_ones_reach_a_threshold_of_one(self):
-        task = RankingTask.from_matrix(test=np.eye(3), threshold=1)
-        assert (task.truth.tolist(), task.weight.tolist()) == ([[0, 1, 2]] * 2, [1, 1, 1])
-        with pytest.raises(ValueError, match="'threshold' needs to be reached"):
-            RankingTask.from_matrix(test=np.eye(3), threshold=2)
-
     def test_labels_are_the_ids_in_their_order(self):
         frame = pd.DataFrame(self.test.numpy(), index=["b", "a"], columns=[7, 8, 9])
         ids = {"user_ids": ["b", "a"], "item_ids": [7, 8, 9]}
-        assert (
-            RankingTask.from_matrix(
-                train=frame * 0 + 1, test=frame, exclude_seen=False, **ids
-            ).num_users
-            == 2
-        )
+        RankingTask.from_matrix(train=frame * 0 + 1, test=frame, exclude_seen=False, **ids)
         message = "'{}' needs to be labelled by the original ids of the task in their order"
         with pytest.raises(ValueError, match=message.format("test")):
             RankingTask.from_matrix(test=frame)
@@ -335,11 +298,6 @@ class TestIdsThatAreNearlyEqual:
         again = pd.DataFrame({"user_id": users.iloc[[0, 0]], "item_id": [0, 1]})
         assert len(RankingTask.from_frames(test=again).user_ids) == 1
 
-    def test_lists_are_no_ids(self):
-        test = pd.DataFrame({"user_id": [[1], [2]], "item_id": [0, 1]})
-        with pytest.raises(TypeError, match=r"'user' needs to be a column of single ids .*\[1\]"):
-            RankingTask.from_frames(test=test)
-
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_may_be_empty(library):
@@ -362,5 +320,3 @@ def test_columns_are_found_by_their_usual_names():
     assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
     lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 5], "prediction": [0.5, 0.5]})
     assert evaluate(lists, task, "recall@1")["recall@1"] == 1
-    with pytest.raises(ValueError, match="a column of users with a usual name, such as 'user_id'"):
-        RankingTask.from_frames(test=pd.DataFrame({"who": [1], "item": [2]}))

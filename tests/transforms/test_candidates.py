@@ -1,7 +1,5 @@
 """Truth competes with sampled items, and with nothing else."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given
@@ -86,23 +84,3 @@ class TestSampledCandidates:
         parts = Compose([LeaveLastOut(), SampledCandidates(9)])(interactions())
         for part in parts[1:]:
             assert evaluate(torch.rand(60, 40), part, "recall@10")["recall@10"] == 1
-
-    def test_only_truth_can_have_competitors(self):
-        with pytest.raises(ValueError, match="'edge_label_index'"):
-            SampledCandidates()(interactions())
-
-    @pytest.mark.parametrize(
-        ("make", "message"),
-        [
-            (lambda: SampledCandidates(0), "'num_negatives' needs to be a positive integer"),
-            (lambda: SampledCandidates(popularity=math.nan), "'popularity' needs to be a finite"),
-        ],
-    )
-    def test_wrong_arguments_are_named(self, make, message):
-        with pytest.raises(ValueError, match=message):
-            make()
-
-    def test_it_says_what_it_is(self):
-        assert repr(SampledCandidates()) == (
-            "SampledCandidates(num_negatives=99, popularity=0.0, seed=0)"
-        )

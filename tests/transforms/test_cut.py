@@ -10,9 +10,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch_geometric.data import HeteroData
-from torch_geometric.loader import LinkLoader
 from torch_geometric.nn import LightGCN
-from torch_geometric.sampler import BaseSampler, SamplerOutput
 
 from pyg_recmetrics import RankingTask, evaluate
 from pyg_recmetrics.transforms import (
@@ -106,27 +104,6 @@ def test_a_split_is_the_same_on_every_device_and_the_global_state_stays(name, de
         )
 
 
-class WholeGraph(BaseSampler):
-    """Samples everything: PyG's own samplers need a library that is not on the package index."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def sample_from_nodes(self, *args, **kwargs):
-        raise NotImplementedError
-
-    def sample_from_edges(self, inputs, neg_sampling=None):
-        row, col = self.data.edge_index
-        truth = torch.stack([inputs.row, inputs.col])
-        return SamplerOutput(
-            node=torch.arange(self.data.num_nodes),
-            row=row,
-            col=col,
-            edge=torch.arange(row.numel()),
-            metadata=(inputs.input_id, truth, inputs.label, inputs.time),
-        )
-
-
 class TestConvention:
     def test_labels_and_times_follow(self):
         data = interactions()
@@ -188,27 +165,6 @@ class TestConvention:
             *_, test = transform(graph)
             results.append(evaluate(model, test, ["recall@5", "r_precision"]).to_dict())
         assert results[0] == results[1]
-
-    def test_loaders_take_parts_as_they_are(self):
-        data = interactions().to_homogeneous()
-        data.num_users = 60
-        for part in TemporalSplit()(data):
-            loader = LinkLoader(
-                part,
-                WholeGraph(part),
-                edge_label_index=part.edge_label_index,
-                edge_label=part.edge_label,
-                edge_label_time=part.edge_label_time,
-                batch_size=50,
-            )
-            batches = list(loader)
-            labels = [batch.edge_label_index for batch in batches]
-            assert torch.equal(torch.cat(labels, dim=1), part.edge_label_index)
-            times = [batch.edge_label_time for batch in batches]
-            assert torch.equal(torch.cat(times), part.edge_label_time)
-            for batch in batches:
-                assert torch.equal(batch.edge_index, part.edge_index)
-                assert torch.equal(batch.time, part.time)
 
 
 @pytest.mark.parametrize("users", [None, SeparatedUsers(fraction=0.5), JoinedUsers(fraction=0.5)])
@@ -286,54 +242,60 @@ def test_amounts_of_each_user(split, form, graph, val, test):
             assert counts[0][user] >= 1
 
 
-@given(
-    form=st.sampled_from(FORMS),
-    graph=random_graphs(),
-    val=st.one_of(st.just(0.0), FRACTIONS, st.integers(0, 5)),
-    test=st.one_of(FRACTIONS, st.integers(1, 5)),
-)
-def test_amounts_of_all_pairs(form, graph, val, test):
-    assume(isinstance(val, int) or isinstance(test, int) or val + test < 1)
-    # No two pairs share a moment, so that parts are as large as asked for.
-    pairs = sorted(graph.pairs)
-    graph = Graph(graph.num_users, graph.num_items, pairs, list(range(len(pairs))))
-    assume(graph.num_users + graph.num_items not in (len(pairs), 2 * len(pairs)))
-    num_val, num_test = (
-        amount if type(amount) is int else rounded(len(pairs), amount) for amount in (val, test)
-    )
-    split = TemporalSplit(num_val=val, num_test=test)
-    if num_val + num_test >= len(pairs):
-        with pytest.raises(ValueError, match=f"got {len(pairs)} pairs, of which {num_val} val"):
-            split(graph.data(form))
-        return
-    parts = split(graph.data(form))
-    num_train = len(pairs) - num_val - num_test
-    assert [len(truth(part)) for part in parts] == [num_train, num_val, num_test]
-
-
-@ALL_SPLITS
-@pytest.mark.parametrize(
-    "value", [0, -1, 0.0, 1.0, 1.5, -0.1, float("nan"), float("inf"), True, "a", None]
-)
-def test_a_test_is_a_fraction_or_a_positive_integer(split, value):
-    message = r"'num_test' needs to be a positive integer or a fraction in \(0, 1\) \(got "
-    with pytest.raises(ValueError, match=message):
-        split(num_test=value)
-
-
-@ALL_SPLITS
-@pytest.mark.parametrize(
-    "value", [-1, 1.0, 1.5, -0.1, float("nan"), float("inf"), False, "a", None, torch.tensor(1.0)]
-)
-def test_validation_is_a_fraction_or_a_natural_number(split, value):
-    message = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1\) \(got "
-    with pytest.raises(ValueError, match=message):
-        split(num_val=value)
-
-
 @ALL_SPLITS
 def test_fractions_leave_something_to_train_with(split):
     with pytest.raises(ValueError, match=r"need to sum to less than one \(got 0.5 and 0.5\)"):
         split(num_val=0.5, num_test=0.5)
     split(num_val=3, num_test=0.9)
     split(num_val=0.9, num_test=3)
+
+
+NUM_TEST = r"'num_test' needs to be a positive integer or a fraction in \(0, 1\) \(got "
+NUM_VAL = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1\) \(got "
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        *(
+            (split, {name: value}, message)
+            for split in (PerUserSplit, LeaveLastOut, TemporalSplit)
+            for name, message, values in (
+                ("num_test", NUM_TEST, (0, 0.0, 1.0, -0.1, float("nan"), True, "a", None)),
+                ("num_val", NUM_VAL, (-1, 1.0, -0.1, float("nan"), False, "a", None)),
+            )
+            for value in values
+        ),
+        (
+            PerUserSplit,
+            {"users": SeparatedUsers},
+            r"'users' needs to be 'SeparatedUsers\(",
+        ),
+        (PerUserSplit, {"seed": -1}, "'seed' needs to be a non-negative integer"),
+        (TemporalSplit, {"new_users": "ignore"}, r"'new_users' .*\['keep', 'drop'\]"),
+        (TemporalSplit, {"new_items": None}, r"'new_items' .*\(got None\)"),
+        (SeparatedUsers, {"fraction": 2}, r"'fraction' needs to be a number .* \(got 2\)"),
+        (JoinedUsers, {"max_users": 0}, "'max_users' needs to be a positive"),
+        (SeparatedUsers, {"min_pos_test": -1}, "'min_pos_test' needs to be a non-negative"),
+        (JoinedUsers, {"min_items_pool": 0.5}, "'min_items_pool' needs to be a non-neg"),
+        (JoinedUsers, {"consider_cold_start": "no"}, "'consider_cold_start' needs to be a boolean"),
+        (KCore, {"k": 0}, "'k' needs to be a positive integer"),
+        (SampledCandidates, {"num_negatives": 0}, "'num_negatives' needs to be a positive integer"),
+        (SampledCandidates, {"popularity": float("nan")}, "'popularity' needs to be a finite"),
+    ],
+)
+def test_what_is_wrong_is_named(make, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    ("transform", "message"),
+    [
+        (SampledCandidates(), "'edge_label_index'"),
+        (PerUserSplit(users=SeparatedUsers(min_pos_test=50)), "60 users, none .*min_pos_test=50"),
+    ],
+)
+def test_what_data_lacks_is_named(transform, message):
+    with pytest.raises(ValueError, match=message):
+        transform(interactions())

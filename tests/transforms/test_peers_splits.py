@@ -98,18 +98,3 @@ def test_separated_and_joined_users(data, test, options):
     dense = torch.zeros(NUM_USERS, NUM_ITEMS)
     dense[tuple(rest)] = 1
     assert dense[num_drawn:].tolist() == remaining.toarray()[num_drawn:].tolist()
-
-
-@pytest.mark.parametrize(
-    ("fraction", "max_users"), [(0.1, 10_000), (0.35, 10_000), (0.5, 7), (0.025, None), (None, 5)]
-)
-def test_the_number_of_drawn_users(data, fraction, max_users):
-    theirs = recometrics.split_reco_train_test(
-        matrix(data[USER_ITEM].edge_index),
-        split_type="separated",
-        users_test_fraction=fraction,
-        max_test_users=max_users,
-    )
-    separated = SeparatedUsers(fraction=fraction, max_users=max_users)
-    *_, ours = PerUserSplit(users=separated)(data)
-    assert int(ours["user"].eval_mask.sum()) == len(theirs[3])

@@ -11,12 +11,8 @@ from torch_geometric.data import Data
 from pyg_recmetrics.transforms import (
     LeaveLastOut,
     PerUserSplit,
-    SeparatedUsers,
     TemporalSplit,
 )
-from pyg_recmetrics.transforms.cut import TEST, TRAIN, VAL
-from pyg_recmetrics.transforms.interactions import read_interactions
-from pyg_recmetrics.transforms.splits import hold_out_last, shuffle_within_users
 from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
@@ -24,7 +20,6 @@ from tests.support.cases.graphs import (
     Graph,
     apply_split,
     as_sets,
-    count_by_user,
     edges_with_ids,
     interactions,
     message_passing,
@@ -38,63 +33,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.* leaves "),
     pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
 ]
-
-
-def interactions_of(graph, form="hetero", order=None):
-    return read_interactions(graph.data(form, order), None, None)
-
-
-def shuffled(edges, seed):
-    return shuffle_within_users(edges, torch.Generator().manual_seed(seed)).tolist()
-
-
-class TestShuffle:
-    @given(form=st.sampled_from(FORMS), graph=random_graphs(), seed=st.integers(0, 5))
-    def test_every_pair_is_there_once_and_users_stay_in_order(self, form, graph, seed):
-        edges = interactions_of(graph, form)
-        order = shuffled(edges, seed)
-        assert sorted(order) == list(range(len(graph.pairs)))
-        users = edges.pairs.user[order].tolist()
-        assert users == sorted(users)
-
-    @given(graph=random_graphs(), seed=st.integers(0, 5), data=st.data())
-    def test_the_seed_decides_whatever_the_order_of_the_edges(self, graph, seed, data):
-        order = data.draw(st.permutations(range(len(graph.edges))))
-        again = shuffled(interactions_of(graph, order=order), seed)
-        assert shuffled(interactions_of(graph), seed) == again
-
-
-@given(form=st.sampled_from(FORMS), graph=random_graphs(), data=st.data())
-def test_the_last_pairs_in_the_order_are_held_out(form, graph, data):
-    edges = interactions_of(graph, form)
-    pairs = list(zip(edges.pairs.user.tolist(), edges.pairs.item.tolist(), strict=True))
-    numbers = st.lists(st.integers(0, 3), min_size=graph.num_users, max_size=graph.num_users)
-    num_val, num_test = data.draw(numbers), data.draw(numbers)
-    order, stage_of = [], {}
-    for user in range(graph.num_users):
-        own = [number for number, pair in enumerate(pairs) if pair[0] == user]
-        own = data.draw(st.permutations(own))
-        order += own
-        from_last = [TEST] * num_test[user] + [VAL] * num_val[user] + [TRAIN] * len(own)
-        for number, stage in zip(reversed(own), from_last, strict=False):
-            stage_of[pairs[number]] = stage
-    assignment = hold_out_last(
-        edges, torch.tensor(order), torch.tensor(num_val), torch.tensor(num_test)
-    )
-    stages = [stage_of[pairs[number]] for number in edges.pairs.of_edge.tolist()]
-    assert assignment.truth_of.tolist() == stages
-    # Truth that is held out passes messages from the next stage on.
-    later = {TRAIN: TRAIN, VAL: TEST, TEST: TEST + 1}
-    assert assignment.message_passing_from.tolist() == [later[stage] for stage in stages]
-    assert assignment.users is None
-
-
-@pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut])
-class TestArguments:
-    @pytest.mark.parametrize("users", ["separated", SeparatedUsers, 0.1])
-    def test_users_are_one_of_two_kinds(self, split, users):
-        with pytest.raises(TypeError, match=r"'users' needs to be 'SeparatedUsers\(\.\.\.\)'"):
-            split(users=users)
 
 
 @given(
@@ -131,23 +69,6 @@ def test_without_times_there_is_a_warning_unless_it_is_wanted():
     assert truth(test) == truth(same)
 
 
-@given(
-    form=st.sampled_from(FORMS),
-    graph=random_graphs(),
-    test=st.floats(0.05, 0.94),
-    share=st.floats(0, 0.9),
-    seed=st.integers(0, 5),
-)
-def test_users_are_split_by_exact_counts(form, graph, test, share, seed):
-    val = share * (1 - test)
-    _, val_data, test_data = PerUserSplit(num_val=val, num_test=test, seed=seed)(graph.data(form))
-    for user in range(graph.num_users):
-        num_items = len(graph.items(user))
-        for part, fraction in ((val_data, val), (test_data, test)):
-            num_expected = rounded(num_items, fraction)
-            assert count_by_user(set(truth(part)))[user] == num_expected
-
-
 def test_items_are_drawn_evenly_for_each_user():
     edges = [(user, item) for user in range(2000) for item in range(4)]
     data = Graph(2000, 4, edges, [0] * len(edges)).data("hetero")
@@ -158,11 +79,6 @@ def test_items_are_drawn_evenly_for_each_user():
     counts = Counter(map(tuple, chosen.tolist()))
     assert len(counts) == 6
     assert all(abs(count - 2000 / 6) < 4 * 17 for count in counts.values())
-
-
-def test_wrong_arguments_are_named_of_per_user():
-    with pytest.raises(ValueError, match="'seed' needs to be a non-negative integer"):
-        PerUserSplit(seed=-1)
 
 
 @given(
@@ -253,15 +169,3 @@ def test_times_are_those_of_edges_even_if_there_are_as_many_nodes():
         TemporalSplit(num_val=0.2, num_test=0.2)(data), (3, 3, 4), strict=True
     ):
         assert part.time.tolist() == list(range(num_edges))
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: TemporalSplit(new_users="ignore"), r"'new_users' .*\['keep', 'drop'\]"),
-        (lambda: TemporalSplit(new_items=None), r"'new_items' .*\(got None\)"),
-    ],
-)
-def test_wrong_arguments_are_named_of_temporal(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -14,7 +14,6 @@ from pyg_recmetrics.kernels.exact.ranks import (
     find_runs,
     first_kept,
     ranks_in_lists,
-    ranks_in_top_scores,
     ranks_within_rows,
     without_repeats,
 )
@@ -24,44 +23,13 @@ def ranks_of(rank, num_above, num_tied):
     return Ranks(torch.tensor(rank), torch.tensor(num_above), torch.tensor(num_tied))
 
 
-@given(
-    scores=st.lists(st.integers(0, 3), min_size=1, max_size=9),
-    k=st.integers(1, 9),
-    data=st.data(),
-)
-def test_ties_are_found_in_a_list(scores, k, data):
-    k = min(k, len(scores))
-    item = data.draw(st.integers(0, len(scores) - 1))
-    order = sorted(range(len(scores)), key=lambda other: (-scores[other], other))
-    rank = order.index(item) + 1 if item in order[:k] else NOT_RETRIEVED
-    best = [scores[other] for other in order[:k]]
-    own = scores[item]
-    ranks, is_at_end = ranks_in_top_scores(
-        torch.tensor([rank]), torch.tensor([0]), torch.tensor([own]), torch.tensor([best])
-    )
-    num_above = sum(score > own for score in scores)
-    assert ranks.rank.item() == rank
-    assert ranks.num_above.item() == (num_above if num_above < k else NOT_RETRIEVED)
-    assert is_at_end.item() == (best[-1] == own)
-    if own not in best:
-        assert ranks.num_tied.item() == 0
-    elif not is_at_end or k == len(scores):
-        assert ranks.num_tied.item() == scores.count(own) - 1
-
-
 def test_what_lies_below_the_depth_is_forgotten():
-    ranks = ranks_of([3, 4, 9], [1, 3, 8], [5, 1, 0])
-    ranks.forget_beyond(torch.tensor([3, 3, 9]))
-    assert ranks.rank.tolist() == [3, NOT_RETRIEVED, 9]
-    assert ranks.num_above.tolist() == [1, NOT_RETRIEVED, 8]
-    assert ranks.num_tied.tolist() == [5, 0, 0]
-
-
-def test_an_item_that_ties_across_the_depth_is_not_forgotten():
-    ranks = ranks_of([4], [2], [3])
-    ranks.forget_beyond(torch.tensor([3]))
-    assert (ranks.rank.item(), ranks.num_above.item()) == (NOT_RETRIEVED, 2)
-    assert ranks.num_tied.item() == 3
+    # The last one ties across the depth.
+    ranks = ranks_of([3, 4, 9, 4], [1, 3, 8, 2], [5, 1, 0, 3])
+    ranks.forget_beyond(torch.tensor([3, 3, 9, 3]))
+    assert ranks.rank.tolist() == [3, NOT_RETRIEVED, 9, NOT_RETRIEVED]
+    assert ranks.num_above.tolist() == [1, NOT_RETRIEVED, 8, 2]
+    assert ranks.num_tied.tolist() == [5, 0, 0, 3]
 
 
 def test_some_can_be_overwritten():
@@ -166,11 +134,7 @@ def test_only_the_first_of_equal_items_is_kept(lists_and_width):
     assert matrix.tolist() == lists  # which is only read
 
 
-def test_large_ids_do_not_run_into_the_next_row():
-    lists = torch.tensor([[9, 0], [0, 9]])
-    row, item = torch.tensor([[0, 0, 1, 1], [0, 9, 0, 9]])
-    assert ranks_in_lists(lists, row, item, num_items=10).tolist() == [2, 1, 1, 2]
-    # The padding of the second row is not the last item of the first.
+def test_the_padding_of_a_row_is_not_the_last_item_of_the_row_before():
     lists = torch.tensor([[1, 2], [-1, -1]])
     assert ranks_in_lists(lists, *torch.tensor([[0], [9]]), num_items=10).item() == NOT_RETRIEVED
 

@@ -1,12 +1,13 @@
 """Inner products that are rounded correctly, and scaling by powers of two that changes nothing."""
 
 import math
+from contextlib import contextmanager
 from fractions import Fraction
+from unittest.mock import patch
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
@@ -24,32 +25,23 @@ from pyg_recmetrics.kernels.exact.scores import (
 from tests.support.cases.embeddings import scaled_by_all
 from tests.support.references import exact_scores
 
-DTYPES = [torch.float32, torch.float64, torch.bfloat16]
+CPU = torch.device("cpu")
+DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
-numbers = st.floats(-1, 1, width=16)
-
-
-@given(data=st.data(), dim=st.integers(1, 5))
-def test_inner_products_are_rounded_once(data, dim):
-    vectors = st.lists(st.lists(numbers, min_size=dim, max_size=dim), min_size=1, max_size=4)
-    user, item = data.draw(vectors), data.draw(vectors)
-    pair = st.tuples(st.integers(0, len(user) - 1), st.integers(0, len(item) - 1))
-    pairs = data.draw(st.lists(pair, min_size=1))
-    expected = [math.fsum(a * b for a, b in zip(user[u], item[i], strict=True)) for u, i in pairs]
-    row, column = torch.tensor(pairs).t()
-    embeddings = torch.tensor(user).double(), torch.tensor(item).double()
-    found = inner_products(embeddings[0], row, embeddings[1], column)
-    assert found.dtype == torch.float32
-    assert torch.equal(found, torch.tensor(expected, dtype=torch.double).float())
+kinds = st.sampled_from(sorted(exact_scores.KINDS))
+dtypes = st.sampled_from(DTYPES[1:])
 
 
-def test_pairs_go_through_in_parts_which_changes_nothing(monkeypatch):
-    generator = torch.Generator().manual_seed(0)
-    user, item = (torch.randn(9, 4, generator=generator, dtype=torch.double) for _ in range(2))
-    row, column = torch.arange(9), torch.arange(9).flip(0)
-    whole = inner_products(user, row, item, column)
-    monkeypatch.setattr(scores, "_NUM_PRODUCTS", 8)
-    assert torch.equal(inner_products(user, row, item, column), whole)
+@contextmanager
+def at_once(size):
+    """Lets everything go through in parts of a few numbers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (
+            *("_MIN_WIDTH", "_NUM_SCORES_IN_TILE", "_NUM_UNDECIDED", "_NUM_PRODUCTS"),
+            "_NUM_NUMBERS",
+        ):
+            patch.setattr(scores, name, size)
+        yield
 
 
 def all_pairs(user, item):
@@ -58,18 +50,28 @@ def all_pairs(user, item):
 
 
 def matrix(user, item):
-    return inner_product_matrix(user, BoundedFactors(item), Scratch(torch.device("cpu"))).clone()
+    return inner_product_matrix(user, BoundedFactors(item), Scratch(CPU)).clone()
 
 
-@pytest.mark.parametrize("kind", exact_scores.KINDS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("dim", "num_items"), [(1, 40), (2, 40), (7, 40), (64, 15), (300, 4)])
-def test_every_score_is_the_exact_inner_product_rounded_once(kind, dtype, dim, num_items):
-    user, item = exact_scores.draw(kind, 5, num_items, dim, dtype, seed=dim)
+@settings(max_examples=200)
+@given(
+    kind=kinds,
+    dtype=dtypes,
+    dim=st.sampled_from([1, 2, 7, 64, 300]),
+    size=st.sampled_from([1, 3, 8, 40, 2**20]),
+    seed=st.integers(0, 2**30),
+)
+def test_every_score_is_the_exact_inner_product_rounded_once(kind, dtype, dim, size, seed):
+    user, item = exact_scores.draw(kind, 5, 4 if dim > 64 else 15, dim, dtype, seed)
+    items = ItemFactors(item, None, CPU)
     user, item = scaled_by_row(user), scaled_by_all(item)
     wanted = exact_scores.score_matrix(user, item)
-    assert torch.equal(all_pairs(user, item), wanted)
-    assert torch.equal(matrix(user, item), wanted)
+    row, column = torch.ones_like(wanted).nonzero().t()
+    with at_once(size):
+        assert torch.equal(all_pairs(user, item), wanted)
+        assert torch.equal(matrix(user, item), wanted)
+        assert torch.equal(items.exact_scores(user, row, column), wanted[row, column])
+        assert items.exact_scores(user, row[:0], column[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("exponent", [-60, -250, -399])
@@ -92,35 +94,9 @@ def test_a_midpoint_goes_to_the_even_neighbour_though_errors_are_left(number):
     assert all_pairs(user, midpoint).item() == matrix(user, midpoint).item() == wanted
 
 
-@pytest.mark.parametrize("kind", ["ordinary", "midpoints", "whole numbers", "huge and tiny"])
-def test_a_matrix_goes_through_in_tiles_which_changes_nothing(kind, monkeypatch):
-    user, item = exact_scores.draw(kind, 9, 20, 6, torch.float32, seed=0)
-    user, item = scaled_by_row(user), scaled_by_all(item)
-    whole = matrix(user, item)
-    for size in (1, 8, 40):
-        monkeypatch.setattr(scores, "_MIN_WIDTH", 3)
-        monkeypatch.setattr(scores, "_NUM_SCORES_IN_TILE", size)
-        monkeypatch.setattr(scores, "_NUM_UNDECIDED", size)
-        monkeypatch.setattr(scores, "_NUM_PRODUCTS", size)
-        assert torch.equal(matrix(user, item), whole)
-
-
-def test_the_default_precision_changes_nothing():
-    user, item = exact_scores.draw("huge and tiny", 5, 40, 9, torch.float64, seed=0)
-    user, item = scaled_by_row(user), scaled_by_all(item)
-    wanted = exact_scores.score_matrix(user, item)
-    try:
-        torch.set_default_dtype(torch.float16)
-        assert torch.equal(all_pairs(user, item), wanted)
-        assert torch.equal(matrix(user, item), wanted)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kind", exact_scores.KINDS)
-def test_no_grain_is_too_coarse(kind, dtype):
-    _, item = exact_scores.draw(kind, 1, 30, 5, dtype, seed=3)
+@given(kind=kinds, dtype=dtypes, seed=st.integers(0, 2**30))
+def test_no_grain_is_too_coarse(kind, dtype, seed):
+    _, item = exact_scores.draw(kind, 1, 30, 5, dtype, seed)
     for row, grain in zip(item.double().tolist(), grains(item.double()).tolist(), strict=True):
         lowest = [
             Fraction(x.numerator & -x.numerator, x.denominator) for x in map(Fraction, row) if x
@@ -159,15 +135,7 @@ def test_numbers_far_below_the_largest_count_as_zero():
     assert (scaled_by_row(embedding) != 0).tolist() == [[True, True, False], [False, False, True]]
 
 
-CPU = torch.device("cpu")
-DTYPES_OF_FACTORS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-
-INDICES = [
-    slice(None),
-    slice(3, 7),
-    torch.tensor([7, 2, 2, 0]),
-    torch.empty(0, dtype=torch.long),
-]
+INDICES = [slice(None), slice(3, 7), torch.tensor([7, 2, 2, 0]), torch.empty(0, dtype=torch.long)]
 
 
 def draw(dtype, scale=1.0):
@@ -175,29 +143,21 @@ def draw(dtype, scale=1.0):
     return (scale * torch.randn(9, 4, generator=generator, dtype=torch.double)).to(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES_OF_FACTORS)
-@pytest.mark.parametrize("bias_dtype", [None, *DTYPES_OF_FACTORS])
-@pytest.mark.parametrize("index", INDICES)
-def test_rows_are_those_of_the_scaled_table(dtype, bias_dtype, index):
-    table = draw(dtype)
+@given(
+    dtype=st.sampled_from(DTYPES),
+    bias_dtype=st.none() | st.sampled_from(DTYPES),
+    index=st.sampled_from(INDICES),
+    size=st.sampled_from([1.0, 1e-300, 1e-40, 1e-20, 1e20, 1e38, 1e300]),
+)
+def test_rows_are_those_of_the_scaled_table(dtype, bias_dtype, index, size):
+    table = draw(dtype, size)
+    assume(table.isfinite().all())
     bias = None if bias_dtype is None else 100 * draw(bias_dtype)[:, 0]
     items = ItemFactors(table, bias, CPU)
     whole = table.double() if bias is None else torch.cat([table, bias.unsqueeze(1)], 1).double()
     assert (items.num_items, items.dim) == tuple(whole.shape)
     assert torch.equal(items.double(index), scaled_by_all(whole)[index])
     assert torch.equal(items.single(index) * items.scale, scaled_by_all(whole).float()[index])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("size", [1e-300, 1e-40, 1e-20, 1e20, 1e38, 1e300])
-def test_tables_of_any_size_are_scaled_to_the_same(dtype, size):
-    table = draw(dtype, size)
-    if not table.isfinite().all():
-        return
-    items = ItemFactors(table, None, CPU)
-    assert torch.equal(items.double(slice(None)), scaled_by_all(table))
-    lost = items.single(slice(None)).double() * items.scale - items.double(slice(None))
-    assert (lost.abs() <= 2.0**-24 * items.double(slice(None)).abs() + 2.0**-149).all()
 
 
 def test_what_is_asked_for_is_a_copy():
@@ -210,55 +170,30 @@ def test_what_is_asked_for_is_a_copy():
     assert torch.equal(table, before)
 
 
-@pytest.mark.parametrize("kind", exact_scores.KINDS)
-@pytest.mark.parametrize("num_numbers", [1, 2**20])
-def test_scores_of_pairs_are_exact_inner_products(kind, num_numbers, monkeypatch):
-    monkeypatch.setattr(scores, "_NUM_NUMBERS", num_numbers)
-    user, item = exact_scores.draw(kind, 3, 12, 6, torch.float32, seed=0)
-    user = scaled_by_row(user)
-    items = ItemFactors(item, None, CPU)
-    wanted = exact_scores.score_matrix(user, scaled_by_all(item))
-    row, column = torch.cartesian_prod(torch.arange(3), torch.arange(12)).t()
-    assert torch.equal(items.exact_scores(user, row, column), wanted[row, column])
-    nothing = torch.empty(0, dtype=torch.long)
-    assert items.exact_scores(user, nothing, nothing).shape == (0,)
-
-
-@pytest.mark.parametrize("dtype", DTYPES_OF_FACTORS)
-@pytest.mark.parametrize("has_bias", [False, True])
-@pytest.mark.parametrize(("num_numbers", "max_bytes"), [(2**20, 2**28), (2**20, 0), (5, 0)])
-@pytest.mark.parametrize("is_transposed", [False, True])
-def test_scores_in_single_precision(
-    monkeypatch, dtype, has_bias, num_numbers, max_bytes, is_transposed
-):
-    monkeypatch.setattr(scores, "_NUM_NUMBERS", num_numbers)
-    monkeypatch.setattr(scores, "_MAX_BYTES", max_bytes)
+@given(
+    dtype=st.sampled_from(DTYPES),
+    has_bias=st.booleans(),
+    size=st.sampled_from([5, 2**20]),
+    max_bytes=st.sampled_from([0, 2**28]),
+    is_transposed=st.booleans(),
+)
+def test_scores_in_single_precision(dtype, has_bias, size, max_bytes, is_transposed):
     table, bias = draw(dtype), draw(dtype, 3.0)[:, 0]
     if is_transposed:
         table = table.t().contiguous().t()
     items = ItemFactors(table, bias if has_bias else None, CPU)
     user = items.for_single(scaled_by_row(torch.randn(3, items.dim, dtype=torch.double)))
     row, item = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([8, 1, 3, 3, 0])
-    found = items.single_scores(user.float(), Entries(row, item, 3))
+    with at_once(size), patch.object(scores, "_MAX_BYTES", max_bytes):
+        found = items.single_scores(user.float(), Entries(row, item, 3))
     wanted = (user[row] * items.double(item) / items.scale).sum(dim=1)
     torch.testing.assert_close(
         found.double(), wanted, rtol=1e-5, atol=1e-5 * float(wanted.abs().max())
     )
     assert found.dtype == torch.float32
-    nothing = Entries(row[:0], item[:0], 3)
-    assert items.single_scores(user.float(), nothing).shape == (0,)
 
 
-def test_a_file_that_is_mapped_into_memory(tmp_path):
-    table = draw(torch.float32)
-    table.numpy().tofile(tmp_path / "items")
-    mapped = np.memmap(tmp_path / "items", dtype=np.float32, mode="r+", shape=(9, 4))
-    items = ItemFactors(torch.from_numpy(mapped), None, CPU)
-    assert torch.equal(items.double(torch.tensor([4, 1])), scaled_by_all(table)[[4, 1]])
-
-
-@pytest.mark.parametrize("dtype", DTYPES_OF_FACTORS)
-@pytest.mark.parametrize("other", DTYPES_OF_FACTORS)
+@given(dtype=st.sampled_from(DTYPES), other=st.sampled_from(DTYPES))
 def test_one_more_column_loses_nothing(dtype, other):
     table, column = draw(dtype), draw(other)[:, 1]
     both = with_column(table, column)

@@ -19,31 +19,8 @@ from pyg_recmetrics.kernels.fast.bounded_counting import (
     unpack_counts,
 )
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
 
 CPU = torch.device("cpu")
-
-#: All pairs of kinds, of which a few for each kind are tried every time.
-PAIRS_OF_KINDS = [
-    pytest.param(users, items, marks=[] if (j - i) % len(KINDS) in (0, 1, 5) else pytest.mark.slow)
-    for i, users in enumerate(sorted(KINDS))
-    for j, items in enumerate(sorted(KINDS))
-]
-
-
-@pytest.mark.parametrize(("users", "items"), PAIRS_OF_KINDS)
-def test_counts_over_many_tiles_of_items(monkeypatch, users, items):
-    monkeypatch.setattr(bounded_counting, "STRETCH", 8)
-    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 12 * 8 * 3)
-    monkeypatch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", 100)
-    generator = torch.Generator().manual_seed(len(users) * len(items))
-    user, item = KINDS[users]((12, 7), generator), KINDS[items]((203, 7), generator)
-    truth = torch.stack([torch.arange(60) % 12, torch.randint(203, (60,), generator=generator)])
-    seen = torch.stack([torch.arange(60) % 12, (truth[1] + 1 + torch.arange(60)) % 203])
-    is_seen = (truth[0] * 203 + truth[1]).unsqueeze(1) == seen[0] * 203 + seen[1]
-    truth = truth[:, ~is_seen.any(dim=1)]
-    task = RankingTask(truth, num_users=12, num_items=203, seen=seen)
-    rank_by_all_algorithms(user, item, task, k=20)
 
 
 def test_a_user_with_more_items_than_a_count_holds():
@@ -73,33 +50,6 @@ def test_a_relevant_item_may_score_far_above_all_that_are_counted():
     every = factors.exact_scores(user, torch.zeros(40, dtype=torch.long), torch.arange(40))
     assert not is_unsettled.any()
     assert ranks.num_above.tolist() == [int((every > own[0]).sum()), 0]
-
-
-@given(num_items=st.integers(1, 12), num_ranked=st.integers(0, 5), seed=st.integers(0, 2**30))
-def test_what_is_close_is_compared_by_its_exact_score(num_items, num_ranked, seed):
-    generator = torch.Generator().manual_seed(seed)
-    user, item = (
-        torch.randint(-2, 3, (size, 2), generator=generator).float() for size in (3, num_items)
-    )
-    row = torch.randint(3, (num_ranked,), generator=generator)
-    own = torch.randint(num_items, (num_ranked,), generator=generator)
-    scores = (user @ item.t())[row]  # whole numbers are not rounded
-    own_score = scores.gather(1, own.unsqueeze(1))
-    # What ties is close, as is the item itself, and so is some more.
-    is_close = (scores == own_score) | (torch.rand(scores.shape, generator=generator) < 0.3)
-    ranked, other = is_close.nonzero(as_tuple=True)
-    count = BoundedCount(RoundedItems(ItemFactors(item, None, CPU), None, torch.float32))
-    user = scaled_by_row(user)
-    score = count.items.factors.exact_scores(user, row, own)
-    counted = ((scores > own_score) & ~is_close).sum(dim=1)
-    ranks = count._ranks_among((ranked, row[ranked], other), user, own, score, counted)
-    rows = list(zip(scores.tolist(), own.tolist(), strict=True))
-    assert ranks.num_above.tolist() == [sum(x > row[i] for x in row) for row, i in rows]
-    assert ranks.num_tied.tolist() == [row.count(row[i]) - 1 for row, i in rows]
-    assert ranks.rank.tolist() == [
-        sorted(range(num_items), key=lambda other: (-row[other], other)).index(i) + 1
-        for row, i in rows
-    ]
 
 
 @given(

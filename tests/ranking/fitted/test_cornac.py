@@ -57,14 +57,6 @@ def test_lists_are_those_of_its_own_scores(name):
     assert f"the scores of {name} of Cornac" in words
 
 
-def test_positions_are_looked_up_as_ids_also_if_cornac_has_them_as_text():
-    positions = [*range(NUM_USERS)], [*range(NUM_ITEMS)]
-    texts = [[str(id_) for id_ in ids] for ids in positions]
-    expected = ranked_lists(fitted("MF"), task_of_ids(USER_IDS, ITEM_IDS), 7)
-    for ids in (positions, texts):
-        assert ranked_lists(fitted("MF", *ids), task_of_positions(), 7) == expected
-
-
 def test_numbers_are_those_of_its_own_evaluation():
     model, task = fitted("MF"), task_of_ids(USER_IDS, ITEM_IDS)
     names = {user: row for row, user in enumerate(USER_IDS)}

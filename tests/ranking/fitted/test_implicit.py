@@ -90,14 +90,6 @@ def test_numbers_are_those_of_its_own_evaluation():
     )
 
 
-def test_the_recipe_says_what_is_ranked_and_what_is_not_exact():
-    for model, words in (
-        (factor_models()[1], "the factors of BayesianPersonalizedRanking of implicit"),
-        (item_models()[0], "similarities of CosineRecommender of implicit, each seen item counted"),
-    ):
-        assert words in recipe_of(model, task_of_positions())
-
-
 def test_an_index_is_asked_for_its_own_lists():
     pytest.importorskip("faiss")
     ann = pytest.importorskip("implicit.ann.faiss")

@@ -39,9 +39,3 @@ def draw_gains(share, slope, num_draws, num_users=1000, seed=48):
     b = rng.random((num_draws, 1, num_users)) ** 3
     a = b + share / 4 + slope * (1 / 4 - b) + rng.normal(0, 0.02, b.shape)
     return torch.from_numpy(a), torch.from_numpy(b)
-
-
-def draw_near_one(num_draws, num_users=3, seed=48):
-    """Values between zero and one, `[num_draws, 1, num_users]`, of a mean of 3/4."""
-    rng = np.random.default_rng(seed)
-    return torch.from_numpy(rng.random((num_draws, 1, num_users)) ** (1 / 3))

@@ -3,41 +3,17 @@
 import random
 from dataclasses import replace
 
+from pyg_recmetrics import metrics
 from tests.support.references.libraries import CONVENTIONS
 from tests.support.references.world import World
+from tests.support.tools.laws import values_of
 
-#: Metrics by their cut-off, with the values of their arguments.
-NEEDED = {
-    "precision": {"normalizer": ["k", "length", "min"], "average": ["macro", "micro"]},
-    "recall": {"normalizer": ["R", "min"], "average": ["macro", "micro"], "weighted": [True]},
-    "truncated_precision": {},
-    "f1": {},
-    "hit_rate": {},
-    "fall_out": {},
-}
-ALLOWED = {
-    "mrr": {"hits": ["first", "all"]},
-    "map": {"normalizer": ["min", "R", "k", "hits"]},
-    "rbp": {"p": [0.5, 0.95]},
-    "err": {"max_grade": [4, 5, 6]},
-    "dcg": {"gain": ["linear", "exponential", "binary"], "discount": ["log2", "lenskit"]},
-    "ndcg": {
-        "gain": ["linear", "exponential", "binary"],
-        "discount": ["log2", "lenskit"],
-        "ideal": ["relevant", "k", "retrieved"],
-    },
-}
-OF_ALL_RANKS = {
-    "roc_auc": {"ties": ["ranked", "half"], "average": ["macro", "candidates", "relevant"]},
-    "pr_auc": {},
-    "mean_rank": {},
-    "median_rank": {},
-    "adjusted_mean_rank": {"average": ["macro", "micro"]},
-    "adjusted_mean_rank_index": {"average": ["macro", "micro"]},
-}
-METRICS = (
-    NEEDED | ALLOWED | OF_ALL_RANKS | {"r_precision": {"users": ["all", "hit"]}, "partial_auc": {}}
-)
+#: All metrics of ranks.
+METRICS = [name for name in metrics.names() if not metrics.definition(name).needs]
+
+
+def needs_all_ranks(name):
+    return metrics.definition(name).needs_all_ranks
 
 
 def spelling(metric):
@@ -51,15 +27,18 @@ def draw_metrics(draw, convention, by):
     """Different metrics that a convention offers."""
     offered = [*(CONVENTIONS[convention][1] or METRICS)]
     if by == "list":
-        offered = [name for name in offered if name not in [*OF_ALL_RANKS, "partial_auc"]]
+        offered = [name for name in offered if not needs_all_ranks(name)]
     found = {}
     for _ in range(draw.randint(1, 6)):
         name, k = draw.choice(offered), draw.choice([1, 2, 3, 5, 20, 50])
-        if name in ALLOWED:
-            k = draw.choice([k, k, None])
-        elif name not in NEEDED and name != "partial_auc":
-            k = None
-        given = {key: draw.choice(x) for key, x in METRICS[name].items() if draw.random() < 0.4}
+        definition = metrics.definition(name)
+        if not definition.needs_cut_off:
+            k = draw.choice([k, k, None]) if definition.has_cut_off else None
+        given = {
+            parameter.name: draw.choice(values_of(parameter, None))
+            for parameter in definition.parameters.values()
+            if not parameter.is_cut_off and draw.random() < 0.4
+        }
         if k is None and "k" in given.values():
             given = {}
         found[spelling((name, k, given))] = (name, k, given)

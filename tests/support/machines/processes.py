@@ -230,51 +230,57 @@ def differences(me):
     changed = item.clone()
     changed[3, 4] = torch.nextafter(changed[3, 4], torch.tensor(9.0)) if me else changed[3, 4]
     scores = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(me))
-    colliding = torch.tensor([1, 10, 49] if me else [6, 5, 49])
-    gcn = LightGCN(NUM_USERS + NUM_ITEMS, embedding_dim=4, num_layers=1)
-    with torch.no_grad():
-        gcn.embedding.weight.fill_(1.0 + me)
+    gcn, same_gcn = (LightGCN(NUM_USERS + NUM_ITEMS, 4, num_layers=1) for _ in range(2))
+    torch.nn.init.constant_(gcn.embedding.weight, 1.0 + me)
+    torch.nn.init.constant_(same_gcn.embedding.weight, 1.0)
     model = Model()
     model.version += me
-    different = {
-        "colliding candidates": ((user, item), {"candidates": colliding}),
-        "embeddings": ((user, changed), {}),
-        "biases": ((user, item, changed[:, 4].clone()), {}),
-        "scores": (scores, {}),
-        "popularity": (scores[0], {}),
-        "lists": (scores.argsort()[:, :30], {}),
-        "function": (lambda users: scores[users], {}),
-        "pairs": (PairScorer(lambda user, item: scores[user, item]), {}),
-        "weights of a model": (model, {}),
-        "weights of a LightGCN": (gcn, {}),
-        "recommend": (Factors(me), {}),
-        "kind": (scores if me else (user, item), {}),
-    }
-    found = {
-        name: outcome(partial(rank, given, small_task(**options), edge_index=EDGE_INDEX))
-        for name, (given, options) in different.items()
-    }
-    category = torch.arange(NUM_ITEMS) % (2 + me)
-    evaluate_it = partial(evaluate, (user, item), small_task())
-    for kind in (RotatE, TransE, OwnScores):
-        found[kind.__name__] = outcome(partial(rank, kge_model(kind, me), triples()))
-    found["convention"] = outcome(
-        lambda: evaluate_it("map@5", convention="rectools" if me else "standard")
-    )
-    found["kept items"] = outcome(lambda: rank((user, item), small_task(), k=5, keep_items=2 + me))
-    found["metric"] = outcome(lambda: evaluate_it(f"map@{5 + me}"))
-    found["level"] = outcome(
-        lambda: evaluate_it("mrr@3", margin=Margin(0.1, level=0.9 + 0.04 * me))
-    )
     edges = EDGE_INDEX[:, :1] if me else EDGE_INDEX
-    for name, same in (("model", Model()), ("LightGCN", LightGCN(NUM_USERS + NUM_ITEMS, 4, 1))):
-        same.requires_grad_(requires_grad=False)
-        for value in same.parameters():
-            value.fill_(1.0)
-        found[f"edges of a {name}"] = outcome(partial(rank, same, small_task(), edge_index=edges))
-    items = Catalogue(NUM_ITEMS, item_category=category)
-    found["category"] = outcome(lambda: evaluate_it("diversity@3", catalogue=items))
-    return found
+    items = Catalogue(NUM_ITEMS, item_category=torch.arange(NUM_ITEMS) % (2 + me))
+
+    def ranking(given=(user, item), edge_index=EDGE_INDEX, k=5, keep_items=False, **task):
+        options = {"edge_index": edge_index, "k": k, "keep_items": keep_items}
+        return partial(rank, given, small_task(**task), **options)
+
+    calls = {
+        "embeddings": ranking((user, changed)),
+        "biases": ranking((user, item, changed[:, 4].clone())),
+        "scores": ranking(scores),
+        "popularity": ranking(scores[0]),
+        "lists": ranking(scores.argsort()[:, :30]),
+        "function": ranking(lambda users: scores[users]),
+        "pairs": ranking(PairScorer(lambda user, item: scores[user, item])),
+        "weights of a model": ranking(model),
+        "weights of a LightGCN": ranking(gcn),
+        "recommend": ranking(Factors(me)),
+        "kind": ranking(scores if me else (user, item)),
+        "edges of a model": ranking(Model(), edges),
+        "edges of a LightGCN": ranking(same_gcn, edges),
+        "shape": ranking(torch.zeros(NUM_USERS, NUM_ITEMS + me)),
+        "odd letters": ranking(failing(ValueError("\ud800"), me)),
+        "without words": ranking(failing(Silent(), me)),
+        "argument": ranking(k=5 - 5 * (me == 1)),
+        "depth": ranking(k=5 + me, keep_items=True),
+        "kept items": ranking(keep_items=2 + me),
+        "task": ranking(seed=me),
+        "weight": ranking(weight=1.0 + me),
+        "candidates": ranking(candidates=torch.arange(9) + me),
+        "colliding candidates": ranking(candidates=torch.tensor([1, 10, 49] if me else [6, 5, 49])),
+    }
+    options = {
+        "convention": {"convention": "rectools" if me else "standard"},
+        "metric": {"metrics": f"map@{5 + me}"},
+        "level": {"margin": Margin(0.1, level=0.9 + 0.04 * me)},
+        "margin": {"margin": 0.1 + 0.1 * me},
+        "ties": {"ties": "worst" if me else "best"},
+        "seed": {"ties": "random", "seed": me},
+        "category": {"metrics": "diversity@3", "catalogue": items},
+    }
+    for name, given in options.items():
+        calls[name] = partial(evaluate, (user, item), small_task(), **{"metrics": "map@5"} | given)
+    for kind in (RotatE, TransE, OwnScores):
+        calls[kind.__name__] = partial(rank, kge_model(kind, me), triples())
+    return {name: outcome(call) for name, call in calls.items()}
 
 
 def failures():
@@ -283,39 +289,25 @@ def failures():
         seen = outcome(lambda: rank(model, small_task(), edge_index=EDGE_INDEX, batch_size=4))
         return seen, model.training
 
-    me = dist.get_rank()
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
+    def warnings_of(function):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            function()
+        return [str(warning.message) for warning in warned]
+
+    def short_lists_and_lost_truth():
         rank(torch.zeros(NUM_USERS, 1, dtype=torch.long), small_task())
         truth = torch.tensor([[0, 0], [0, 1]])
         RankingTask(truth, seen=truth[:, :1], num_users=1, num_items=2)
-    with warnings.catch_warnings(record=True) as left_out:
-        warnings.simplefilter("always")
-        rank(ShortModel(), small_task(), k=5, edge_index=EDGE_INDEX, batch_size=4)
+
+    short = partial(rank, ShortModel(), small_task(), k=5, edge_index=EDGE_INDEX, batch_size=4)
     return {
         "one": ranking_with(ValueError("no such item"), 1),
         "first": ranking_with(IndexError("no such user"), 0),
         "interrupt": ranking_with(KeyboardInterrupt(), 1),
-        "shape": outcome(lambda: rank(torch.zeros(NUM_USERS, NUM_ITEMS + me), small_task())),
-        "argument": outcome(lambda: rank(embeddings(), small_task(), k=5 - 5 * (me == 1))),
-        "task": outcome(lambda: rank(embeddings(), small_task(seed=me))),
-        "candidates": outcome(
-            lambda: rank(embeddings(), small_task(candidates=torch.arange(9) + me), k=5)
-        ),
-        **differences(me),
-        "odd letters": outcome(lambda: rank(failing(ValueError("\ud800"), me), small_task())),
-        "without words": outcome(lambda: rank(failing(Silent(), me), small_task())),
-        "weight": outcome(lambda: rank(embeddings(), small_task(weight=1.0 + me), k=5)),
-        "margin": outcome(
-            lambda: evaluate(embeddings(), small_task(), "mrr@3", margin=0.1 + 0.1 * me)
-        ),
-        "ties": outcome(
-            lambda: evaluate(embeddings(), small_task(), ties="worst" if me else "best")
-        ),
-        "seed": outcome(lambda: evaluate(embeddings(), small_task(), ties="random", seed=me)),
-        "depth": outcome(lambda: rank(embeddings(), small_task(), k=5 + me, keep_items=True)),
-        "warned": [str(warning.message) for warning in warned],
-        "left out": [str(warning.message) for warning in left_out],
+        **differences(dist.get_rank()),
+        "warned": warnings_of(short_lists_and_lost_truth),
+        "left out": warnings_of(short),
         "afterwards": rank(embeddings(), small_task(), k=5).rank,
     }
 
@@ -328,32 +320,26 @@ def by_itself():
 
 
 def synchronised():
-    """A metric that the last process has not updated."""
-    metric = modules.Recall(k=1)
-    me = dist.get_rank()
+    """What metric classes say of all processes together."""
+    me, first_items = dist.get_rank(), torch.zeros(2, 1, dtype=torch.long)
+    recall = modules.Recall(k=1)  # which the last process has not updated
     if me < dist.get_world_size() - 1:
-        metric.update(torch.arange(me + 1).unsqueeze(1), torch.zeros(2, 1, dtype=torch.long))
+        recall.update(torch.arange(me + 1).unsqueeze(1), first_items)
+    classes = (modules.Coverage, modules.Gini, modules.Entropy, modules.Personalization)
+    of_lists = [cls(k=2, catalogue=Catalogue(NUM_ITEMS)) for cls in classes]
+    for metric in of_lists:
+        metric.update(lists_of(me), first_items)
+    # One keeps few pairs, and one keeps all.
+    curves = [modules.PrecisionRecallCurve(max_k=3), modules.PrecisionRecallCurve()]
+    for metric in curves:
+        metric.update(*pairs_of(me))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*was called before the ``update``")
-        return metric.compute(), metric.get("count")
-
-
-def synchronised_over_all():
-    """Metrics that have one value for the users of all processes together."""
-    catalogue = Catalogue(NUM_ITEMS)
-    classes = (modules.Coverage, modules.Gini, modules.Entropy, modules.Personalization)
-    made = [cls(k=2, catalogue=catalogue) for cls in classes]
-    for metric in made:
-        metric.update(lists_of(dist.get_rank()), torch.zeros(2, 1, dtype=torch.long))
-    return [metric.compute() for metric in made]
-
-
-def synchronised_curves():
-    """Curves of the pairs of all processes together, of which one keeps few and one keeps all."""
-    made = [modules.PrecisionRecallCurve(max_k=3), modules.PrecisionRecallCurve()]
-    for metric in made:
-        metric.update(*pairs_of(dist.get_rank()))
-    return [metric.compute() for metric in made]
+        return {
+            "synchronised": (recall.compute(), recall.get("count")),
+            "synchronised over all": [metric.compute() for metric in of_lists],
+            "synchronised curves": [metric.compute() for metric in curves],
+        }
 
 
 def pairs_of(process):
@@ -389,9 +375,7 @@ def work(process, num_processes, folder):
     )
     seen = {"results": results(), "failures": failures(), "alone": by_itself()}
     if modules.NDCG.__mro__[-2] is not torch.nn.Module:
-        seen["synchronised"] = synchronised()
-        seen["synchronised over all"] = synchronised_over_all()
-        seen["synchronised curves"] = synchronised_curves()
+        seen |= synchronised()
     torch.save(seen, folder / f"{process}.pt")
     dist.barrier()
     torch.save(killed(), folder / f"{process}.killed.pt")

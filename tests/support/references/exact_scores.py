@@ -1,6 +1,5 @@
 """Scores in exact rational arithmetic, and embeddings whose scores are hard to round."""
 
-import math
 from fractions import Fraction
 
 import torch
@@ -26,23 +25,6 @@ def score_matrix(user, item):
         [rounded_to_single(inner_product(u, i)) for i in item.tolist()] for u in user.tolist()
     ]
     return torch.tensor(scores, dtype=torch.double).float()
-
-
-def exact_ranks(user, item, edges):
-    """The rank of an item for a user among all items, for every edge."""
-    ranks = {}
-    item = _scaled(item)
-    for number, row in enumerate(_scaled(row)[0] for row in user.split(1)):
-        scores = [rounded_to_single(inner_product(row, other)) for other in item]
-        order = sorted(range(len(item)), key=lambda i: (-scores[i], i))
-        ranks.update(((number, i), place + 1) for place, i in enumerate(order))
-    return [ranks[edge] for edge in zip(*edges.tolist(), strict=True)]
-
-
-def _scaled(embedding):
-    """Scales as the package does, which matters where scores are near underflow only."""
-    power = Fraction(2) ** (55 - math.frexp(float(embedding.abs().max()))[1])
-    return [[Fraction(x) * power for x in row] for row in embedding.tolist()]
 
 
 def _opposite(shape, g):

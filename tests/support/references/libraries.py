@@ -24,6 +24,7 @@ CONVENTIONS = {
     "pykeen": ("mrr", {"mrr": {}, "mean_rank": {}, "adjusted_mean_rank": {}}),
     "mind": ("mrr", {"mrr": {"hits": "all"}, "ndcg": _BINARY}),
     "ncf": ("", {"hit_rate": {}, "ndcg": _BINARY}),
+    "rectorch": ("", {"mrr": {}, "hit_rate": {}, "recall": _MIN, "ndcg": _BINARY}),
 }
 
 

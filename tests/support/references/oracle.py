@@ -266,29 +266,6 @@ def is_legal(places, ranks, depth):
     return True
 
 
-def rank_by_lists(task, lists, depth):
-    """The places of all relevant items of each user in given lists."""
-    found = []
-    for user, relevant in enumerate(task.relevant):
-        own_depth = max(depth, len(relevant))
-        left = only_candidates(task, user, lists[user])
-        left = left[: min(own_depth, len(left))]
-        ranks = {item: left.index(item) + 1 if item in left else math.inf for item in relevant}
-        found.append(_in_order(Place(item, relevant[item], ranks[item]) for item in relevant))
-    return found
-
-
-def only_candidates(task, user, items):
-    """A list without the items that may not be retrieved. The padding keeps its places."""
-    allowed = set(task.candidates[user])
-    return [item for item in items if item == -1 or item in allowed]
-
-
-def without_repeats(items):
-    """A list in which padding stands for all but the first of equal items."""
-    return [-1 if item in items[:place] else item for place, item in enumerate(items)]
-
-
 def best_items(task, scores, width):
     """The lists of the evaluated users, with equal scores by item, and padding for all others."""
     evaluated = set(task.evaluated)
@@ -302,17 +279,6 @@ def best_items(task, scores, width):
 
 def _by_score(items, scores):
     return sorted(items, key=lambda item: (-scores[item], item))
-
-
-def kept_items(task, lists, width):
-    """What is kept of given lists, and padding for users who are not evaluated."""
-    evaluated = set(task.evaluated)
-    return [
-        padded(without_repeats(only_candidates(task, user, items)), width)
-        if user in evaluated
-        else [-1] * width
-        for user, items in enumerate(lists)
-    ]
 
 
 def padded(items, width):

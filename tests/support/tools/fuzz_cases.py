@@ -1,15 +1,17 @@
-"""Random rankings of every kind, each with what the oracle needs to rank the same."""
+"""Random rankings of scores and embeddings, each with what the oracle needs to rank the same.
+
+Lists, scored pairs and models that are asked by `recommend` come through the doors of
+:mod:`tests.support.tools.doors`.
+"""
 
 import math
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch_geometric.nn.models import LightGCN
 
-from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, rank
+from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, scores
 from pyg_recmetrics.kernels.exact import scores as scores_module
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
@@ -17,11 +19,9 @@ from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from tests.support.cases import embeddings
-from tests.support.cases.recommender_forms import PlainModel, RecordingModel
 from tests.support.references import exact_scores, oracle
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
-TIES = ("index", "best", "worst", "mean", "random")
 
 
 class Draw(random.Random):
@@ -55,109 +55,86 @@ class Draw(random.Random):
 
 
 @dataclass
-class Case:
-    """One ranking, what it has to be, and how to compute it.
+class Input:
+    """What is ranked, and the scores that the oracle ranks instead.
 
     Attributes:
-        form: What is ranked, in words.
-        task: The task in plain Python.
-        compute: Computes the ranking with the package.
-        scores: The scores of all pairs, as the oracle ranks them; `None` for lists.
-        lists: The lists of all users; `None` for scores.
-        depth: How deep users are ranked; infinite if all there is was given.
-        ties: How ties are broken.
-        width: How many items of each list are kept; `None` for none.
-        error: The start of the error that is due; `None` for none.
-        inputs: The tensors that are passed in, which have to stay what they are.
+        words: What it is.
+        recommender: What the package takes.
+        scores: The scores of all pairs.
+        can_be_searched: Whether ranks can be found by a search.
+        can_be_counted: Whether ranks can be counted in scores with a bound.
         patches: What to replace in the package: an object, a name and a value.
-        options: The options in words.
-        recommender: What `evaluate` takes, or `None`.
-        needs: What else the recommender needs.
-        tensors: The arguments of the task.
-        is_asked_of_all: Whether the scores of users without truth are looked at, too.
+        tensors: The tensors that have to stay what they are.
+        error: The start of the error that is due; `None` for none.
     """
 
-    form: str
-    task: oracle.Task
-    compute: Callable[[], RankedEdges] | None = None
-    scores: list | None = None
-    lists: list | None = None
-    depth: float = math.inf
-    ties: str = "index"
-    width: int | None = None
-    error: str | None = None
-    inputs: list = field(default_factory=list)
+    words: str
+    recommender: Any
+    scores: list
+    can_be_searched: bool = False
+    can_be_counted: bool = False
     patches: list = field(default_factory=list)
-    options: dict = field(default_factory=dict)
-    recommender: Any = None
-    needs: dict = field(default_factory=dict)
-    tensors: dict = field(default_factory=dict)
-    is_asked_of_all: bool = False
+    tensors: list = field(default_factory=list)
+    error: str | None = None
+
+
+@dataclass
+class Case:
+    """One ranking.
+
+    Attributes:
+        given: What is ranked.
+        task: The task in plain Python.
+        tensors: The arguments of the task.
+        options: The options of `rank`.
+        depth: How deep users are ranked.
+        width: How many items of each list are kept; `None` for none.
+        error: The start of the error that is due; `None` for none.
+    """
+
+    given: Input
+    task: oracle.Task
+    tensors: dict
+    options: dict
+    depth: int
+    width: int | None
+    error: str | None = None
+
+    def compute(self, **others):
+        """Computes the ranking with the package."""
+        return rank(self.given.recommender, RankingTask(**self.tensors), **self.options | others)
 
     @property
     def candidates(self):
         """The candidates of each user, without those that a score of `-inf` is known to mask."""
         asked = [
-            self.is_asked_of_all
-            or bool(relevant)
-            or (self.width is not None and user in self.task.evaluated)
+            bool(relevant) or (self.width is not None and user in self.task.evaluated)
             for user, relevant in enumerate(self.task.relevant)
         ]
         return [
-            oracle.scored(self.task, self.scores, user) if self.scores and asked[user] else items
+            oracle.scored(self.task, self.given.scores, user) if asked[user] else items
             for user, items in enumerate(self.task.candidates)
         ]
 
-    @property
-    def is_complete(self):
-        """Whether the depth is that of the longest ranking, and of the longest list."""
-        return self.depth >= max([*map(len, self.candidates), _width(self.recommender)])
-
-    def places(self):
-        """The places of the relevant items of each user."""
-        if self.scores is None:
-            return oracle.rank_by_lists(self.task, self.lists, self.depth)
-        return oracle.rank_by_scores(self.task, self.scores, self.ties, self.depth)
-
-    def depth_of(self, user):
-        return max(self.depth, len(self.task.relevant[user]))
-
     def __str__(self):
-        task = self.task
-        parts = {
-            "users": task.num_users,
-            "items": task.num_items,
-            "truth": len(task.truth),
-            "weights": task.weights is not None,
-            "seen": len(task.seen),
-            "candidates": "shared" if task.shared is not None else task.own is not None and "own",
-            "evaluated": len(task.evaluated),
-            "threshold": task.threshold,
-            "exclude_seen": task.exclude_seen,
-            "missing": task.missing,
-            **self.options,
-            "patched": [name for _, name, _ in self.patches],
-        }
-        return f"{self.form}, " + ", ".join(f"{name}={part}" for name, part in parts.items())
+        words = {**vars(self.task), **self.options}
+        words["patched"] = [name for _, name, _ in self.given.patches]
+        parts = (
+            f"{name}={len(part) if isinstance(part, list) else part}"
+            for name, part in words.items()
+        )
+        return f"{self.given.words}, " + ", ".join(parts)
 
 
+#: How often there are how many users and items.
 SIZES = {
-    "small": 7,
-    "medium": 9,
-    "many users": 1,
-    "more items than a group": 3.5,
-    "more items than the sieve": 0.15,
+    ((1, 6), (1, 12)): 7,
+    ((1, 12), (13, 150)): 9,
+    ((30, 90), (2, 12)): 1,
+    ((1, 4), (257, 900)): 3.5,  # more items than a group
+    ((1, 2), (4097, 4700)): 0.15,  # more items than the sieve
 }
-
-
-def draw_size(draw):
-    return {
-        "small": lambda: (draw.randint(1, 6), draw.randint(1, 12)),
-        "medium": lambda: (draw.randint(1, 12), draw.randint(13, 150)),
-        "many users": lambda: (draw.randint(30, 90), draw.randint(2, 12)),
-        "more items than a group": lambda: (draw.randint(1, 4), draw.randint(257, 900)),
-        "more items than the sieve": lambda: (draw.randint(1, 2), draw.randint(4097, 4700)),
-    }[draw.pick(SIZES)]()
 
 
 def draw_task(draw):
@@ -169,8 +146,7 @@ def draw_task(draw):
 
 
 def draw_any_task(draw):
-    num_users, num_items = draw_size(draw)
-    size = (num_users, num_items)
+    size = num_users, num_items = [draw.randint(*ends) for ends in draw.pick(SIZES)]
     truth = draw.pairs(*size, draw.randint(1, 3 * num_users))
     if draw.chance(0.3):  # a user with many relevant items
         user = draw.randrange(num_users)
@@ -363,45 +339,8 @@ def rounded_scores(user, item, bias=None):
     return oracle.inner_products(user.tolist(), item.tolist(), biases)
 
 
-@dataclass
-class Input:
-    """What is ranked, and what the oracle ranks instead.
-
-    Attributes:
-        words: What it is.
-        recommender: What the package takes.
-        scores: The scores, or `None`.
-        lists: The lists, or `None`.
-        can_be_searched: Whether ranks can be found by a search.
-        can_be_counted: Whether ranks can be counted in scores with a bound.
-        is_asked: Whether it is a model that is asked by its own `recommend`.
-        patches: What to replace in the package.
-        tensors: The tensors that have to stay what they are.
-        needs: What else the recommender needs.
-        error: The start of the error that is due; `None` for none.
-    """
-
-    words: str
-    recommender: Any
-    scores: list | None = None
-    lists: list | None = None
-    can_be_searched: bool = False
-    can_be_counted: bool = False
-    is_asked: bool = False
-    patches: list = field(default_factory=list)
-    tensors: list = field(default_factory=list)
-    needs: dict = field(default_factory=dict)
-    error: str | None = None
-
-
 def score_matrix(draw, task):
-    matrix = draw_masked_scores(draw, task)
-    return _given(f"scores of {matrix.dtype}", matrix, matrix, spoil(draw, task, matrix))
-
-
-def _given(words, recommender, matrix, error):
-    table = matrix.tolist()
-    return Input(words, recommender, table, can_be_searched=True, tensors=[matrix], error=error)
+    return function_of_users(draw, task, {"scores": lambda matrix: matrix})
 
 
 def pair_scorer(draw, task):
@@ -413,17 +352,20 @@ def pair_scorer(draw, task):
     return Input(words, scorer, matrix.tolist(), tensors=[matrix])
 
 
-def function_of_users(draw, task):
+FUNCTIONS = {
+    "rows": lambda matrix: lambda users: matrix[users],
+    "columns": lambda matrix: lambda users: matrix.t()[:, users].t(),
+    "doubles": lambda matrix: lambda users: matrix[users].double(),
+}
+
+
+def function_of_users(draw, task, functions=FUNCTIONS):
     matrix = draw_masked_scores(draw, task)
     error = spoil(draw, task, matrix)
-    functions = {
-        "rows": lambda users: matrix[users],
-        "columns": lambda users: matrix.t()[:, users].t(),
-        "doubles": lambda users: matrix[users].double(),
-    }
     kind = draw.choice(list(functions))
-    words = f"a function that returns {kind} of {matrix.dtype}"
-    return _given(words, functions[kind], matrix, error)
+    words, recommender = f"{kind} of {matrix.dtype}", functions[kind](matrix)
+    table = matrix.tolist()
+    return Input(words, recommender, table, can_be_searched=True, tensors=[matrix], error=error)
 
 
 def item_scores(draw, task):
@@ -459,66 +401,6 @@ def tiled_embeddings(draw, task):
     return taken
 
 
-def light_gcn(draw, task):
-    edge_index = draw_message_passing(draw, task)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(draw.getrandbits(30))
-        model = LightGCN(task.num_users + task.num_items, draw.choice([1, 4]), num_layers=1)
-    if draw.chance(0.3):  # many scores are equal
-        model.embedding.weight.data.mul_(4).round_()
-    model = model.to(draw.device).train(draw.chance(0.5))
-    with torch.no_grad():
-        embedding = model.get_embedding(edge_index)
-    user, item = embedding.split([task.num_users, task.num_items])
-    table = rounded_scores(user, item)
-    needs = {"edge_index": edge_index}
-    return Input("a LightGCN", model, table, can_be_searched=True, can_be_counted=True, needs=needs)
-
-
-def draw_message_passing(draw, task):
-    """Edges in both directions, with items numbered after the users."""
-    edges = torch.tensor(draw.pairs(task.num_users, task.num_items, 2 * task.num_users)).t()
-    edges = edges + torch.tensor([[0], [task.num_users]])
-    return draw.tensor(torch.cat([edges, edges.flip([0])], dim=1))
-
-
-def given_lists(draw, task):
-    lists = draw_lists(draw, task.num_users, task.num_items, [1, 3, task.num_items // 2 + 1])
-    if len(lists[0]) == task.num_items and any(oracle.without_repeats(own) != own for own in lists):
-        lists = [[*own, -1] for own in lists]  # as wide as the catalogue, they would be scores
-    dtype = draw.pick({torch.long: 3, torch.int: 1, torch.int16: 1})
-    matrix = draw.tensor(lists, dtype).reshape(task.num_users, -1)
-    return Input("lists", matrix, lists=lists, tensors=[matrix])
-
-
-def draw_lists(draw, num_users, num_items, widths):
-    """Lists of one width, with padding anywhere and repeated items."""
-    width = draw.choice([*widths, num_items])
-    kind = draw.pick({"whole": 2, "padded": 1, "with gaps and repeats": 2})
-    lists = []
-    for _ in range(num_users):
-        items = draw.sample(range(num_items), min(width, num_items))
-        if kind == "padded":
-            items = items[: draw.randint(0, width)]
-        if kind == "with gaps and repeats":
-            items = draw.choices([-1, *items, *items], k=len(items))
-        lists.append(oracle.padded(items, width))
-    return lists
-
-
-def model_with_recommend(draw, task):
-    # The model breaks ties in a way of its own, so all of its scores differ.
-    order = [
-        torch.randperm(task.num_items, generator=draw.generator) for _ in range(task.num_users)
-    ]
-    scores = draw.tensor(torch.stack(order).double())
-    model = draw.choice([RecordingModel, PlainModel])(scores, task.num_users)
-    lists = torch.stack(order).argsort(dim=1, descending=True).tolist()
-    needs = {"edge_index": draw_message_passing(draw, task)}
-    recommender = model if draw.chance(0.7) else model.recommend
-    return Input("a model", recommender, lists=lists, is_asked=True, needs=needs)
-
-
 INPUTS = {
     score_matrix: 4,
     pair_scorer: 1.5,
@@ -526,69 +408,44 @@ INPUTS = {
     item_scores: 1.5,
     embedding_pair: 14,
     tiled_embeddings: 3,
-    light_gcn: 0.5,
-    given_lists: 2,
-    model_with_recommend: 1,
 }
 
 
-def draw_ranking(draw):
-    """A case of :func:`rank`."""
+def draw_case(seed, device="cpu"):
+    """The case of a seed."""
+    draw = Draw(seed, device)
     tensors, task = task_tensors(draw, draw_task(draw))
-    made = draw.pick(INPUTS)(draw, task)
+    given = draw.pick(INPUTS)(draw, task)
+    given.patches += draw_patches(draw, task)
+    given.tensors += [value for value in tensors.values() if torch.is_tensor(value)]
+    k = draw.pick({1: 2, 2: 2, 3: 2, draw.randint(1, task.num_items): 3, 1000: 1})
+    depths = {"k": {"k": k}, "full": {"full": True}, "default": {}}
+    width = draw.randint(1, 12)
+    widths = {"none": {}, "all": {"keep_items": True}, "some": {"keep_items": width}}
     options = {
         "ties": draw.pick({"index": 4, "best": 1, "worst": 1, "mean": 1, "random": 1}),
         "seed": draw.randrange(1000),
         "batch_size": draw.choice([None, None, 1, 2, 5]),
-        **draw.pick({"k": 14, "full": 4, "default": 2}, draw_depth(draw, task)),
-        **draw.pick({"none": 8, "all": 1, "some": 1}, draw_width(draw)),
+        **draw.pick({"k": 14, "full": 4, "default": 2}, depths),
+        **draw.pick({"none": 8, "all": 1, "some": 1}, widths),
     }
-    if made.scores is None and draw.chance(0.95):
-        options["ties"] = "index"
-    depth = _depth(task, options)
     keep_items = options.get("keep_items", False)
-    deepest = max(task.num_items, _width(made.recommender))
-    depth = deepest if "full" in options else max(depth, int(keep_items))
-    allowed = [wanted for wanted in ALGORITHMS if _applies(wanted, made, task, depth, options)]
+    depth = task.num_items
+    if "full" not in options:
+        depth = max(options.get("k", task.max_degree), int(keep_items))
+    allowed = [wanted for wanted in ALGORITHMS if _applies(wanted, given, task, depth, options)]
     options["algorithm"] = draw.choice(allowed if draw.chance(0.96) else ALGORITHMS)
-    if isinstance(made.recommender, LightGCN) and options["algorithm"] == "recommend":
-        options["algorithm"] = "auto"  # since its own scores are rounded in another way
-    width = min(depth if keep_items is True else keep_items, deepest)
-    case = Case(
-        form=made.words,
-        task=task,
-        scores=made.scores,
-        lists=made.lists,
-        depth=depth,
-        ties=options["ties"],
-        width=width or None,
-        inputs=made.tensors + [value for value in tensors.values() if torch.is_tensor(value)],
-        patches=made.patches + draw_patches(draw, task),
-        options=options,
-        recommender=made.recommender,
-        needs=made.needs,
-        tensors=tensors,
-    )
+    width = min(depth if keep_items is True else keep_items, task.num_items)
+    error = given.error
     if not task.has_retrievable_truth:
-        case.error = _error_without_truth(task)
+        error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
-        case.error = "'algorithm' needs to be 'auto' or 'dense' "
-        if options["algorithm"] == "recommend":
-            case.error = "'recommender' needs to be a model with a method 'recommend'"
-    elif made.scores is None and case.ties != "index":
-        case.error = "'ties' needs to be 'index' where scores are not known"
-    else:
-        case.error = made.error
-    case.compute = lambda **others: rank(
-        made.recommender, RankingTask(**tensors), **made.needs, **options | others
-    )
-    return case
+        error = "'algorithm' needs to be 'auto' or 'dense' "
+    return Case(given, task, tensors, options, depth, width or None, error)
 
 
 def _error_without_truth(task):
-    """The error of a task in which no user has truth, or `None`."""
-    if task.has_retrievable_truth:
-        return None
+    """The error of a task in which no user has truth."""
     if not task.weighted_truth:
         needs = "to be positive" if task.threshold is None else "to be reached"
         return f"'{'weight' if task.threshold is None else 'threshold'}' needs {needs}"
@@ -598,42 +455,18 @@ def _error_without_truth(task):
 
 
 #: The algorithms, of which those that are hard to get right are drawn more often.
-ALGORITHMS = (*["auto"] * 2, "dense", "recommend", *["count"] * 2, *["search"] * 8)
+ALGORITHMS = (*["auto"] * 2, "dense", *["count"] * 2, *["search"] * 8)
 
 
-def draw_depth(draw, task):
-    return {
-        "k": {"k": draw.pick({1: 2, 2: 2, 3: 2, draw.randint(1, task.num_items): 3, 1000: 1})},
-        "full": {"full": True},
-        "default": {},
-    }
-
-
-def draw_width(draw):
-    return {"none": {}, "all": {"keep_items": True}, "some": {"keep_items": draw.randint(1, 12)}}
-
-
-def _width(recommender):
-    """How long given lists are."""
-    is_lists = torch.is_tensor(recommender) and not recommender.is_floating_point()
-    return recommender.size(1) if is_lists else 0
-
-
-def _depth(task, options):
-    return task.num_items if "full" in options else options.get("k", task.max_degree)
-
-
-def _applies(algorithm, made, task, depth, options):
+def _applies(algorithm, given, task, depth, options):
     """Whether an algorithm can rank an input, as the documentation says."""
     if algorithm in ("auto", "dense"):
         return True
-    if algorithm == "recommend":
-        return made.is_asked
     if task.own is not None:
         return False
     if algorithm == "search":
-        return made.can_be_searched and depth < task.num_items
-    return made.can_be_counted and ("keep_items" not in options or "full" in options)
+        return given.can_be_searched and depth < task.num_items
+    return given.can_be_counted and ("keep_items" not in options or "full" in options)
 
 
 def draw_patches(draw, task):
@@ -682,50 +515,3 @@ def draw_patches(draw, task):
 def _scale(task):
     """How many times larger patches are, so that a case of many items does not take long."""
     return 1 + task.num_items // 100
-
-
-def draw_pairs_of_others(draw):
-    """A case of :meth:`RankedEdges.from_pairs`: the pairs are items, each of one query."""
-    num_pairs = draw.randint(1, 40)
-    names = draw.sample(range(-50, 2**40), draw.randint(1, 6))
-    queries = draw.choices(names, k=num_pairs)
-    values = draw_score_matrix(draw, (num_pairs,))
-    target = draw.tensor([draw.choice([0, 1, 1, 3, -2]) for _ in range(num_pairs)])
-    target = draw.choice([target > 0, target, target * 0.25, target.clamp(max=1)])
-    rows = {query: row for row, query in enumerate(sorted(set(queries)))}
-    weights = [float(value) for value in target.tolist()]
-    is_binary = max(weights) <= 1 and all(weight.is_integer() for weight in weights)
-    pairs = [(rows[query], pair) for pair, query in enumerate(queries)]
-    task = oracle.Task(len(rows), num_pairs, pairs, weights, own=pairs)
-    if is_binary:
-        relevant = [pair for pair, weight in zip(pairs, weights, strict=True) if weight > 0]
-        task = replace(task, truth=relevant, weights=None)
-    if draw.chance(0.2):
-        first_of_query = [queries.index(query) for query in set(queries)]
-        is_masked = draw.tensor(torch.rand(num_pairs, generator=draw.generator) < 0.4)
-        is_masked[first_of_query] = False
-        values = values.masked_fill(is_masked, -math.inf)
-    options = {"ties": draw.choice(TIES), "seed": draw.randrange(1000)}
-    indexes = draw.tensor(queries)
-    return Case(
-        form=f"from_pairs of {values.dtype}",
-        task=task,
-        compute=lambda: RankedEdges.from_pairs(values, target, indexes, **options),
-        scores=[values.tolist()] * len(rows),
-        ties=options["ties"],
-        inputs=[values, target, indexes],
-        options=options,
-        is_asked_of_all=True,
-    )
-
-
-SOURCES = {
-    draw_ranking: 20,
-    draw_pairs_of_others: 1,
-}
-
-
-def draw_case(seed, device="cpu"):
-    """The case of a seed, and the random choices that are left for the metrics."""
-    draw = Draw(seed, device)
-    return draw.pick(SOURCES)(draw), draw

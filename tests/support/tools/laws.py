@@ -3,8 +3,7 @@
 The laws are about whatever is registered at the moment, such as a metric that an example adds.
 """
 
-import math
-from dataclasses import replace
+import itertools
 
 import pytest
 import torch
@@ -27,75 +26,33 @@ def values_of(parameter, k):
     return list(parameter.words or NUMBERS.get(parameter.name, ()))
 
 
-def metrics_of_ranks(k=None):
-    """Every metric with each value of each of its parameters, at `k` where it has a cut-off.
-
-    Those that need all ranks are in `metrics_of_all_ranks`, and those of lists in
-    `metrics_of_lists`.
-    """
-    found = []
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs_all_ranks or definition.needs:
-            continue
-        cut_off = k if definition.has_cut_off else None
-        found.append(metrics.Metric(name, cut_off))
-        for parameter in definition.parameters.values():
-            for value in values_of(parameter, k):
-                found.append(metrics.Metric(name, cut_off, ((parameter.name, value),)))
-    if k is not None:
-        found += [
-            metrics.parse(text.replace("@k", f"@{k}").replace("=k+2", f"={k + 2}"))
-            for text in (
-                "ndcg(gain=binary,ideal=retrieved,ideal_k=k+2)@k",
-                "ndcg(gain=exponential,discount=lenskit,ideal=retrieved)@k",
-                "ndcg(gain=exponential,discount=lenskit,ideal=k)@k",
-                "precision(normalizer=min,average=micro)@k",
-                "precision(normalizer=length,average=micro)@k",
-                "recall(normalizer=min,average=micro)@k",
-                "recall(normalizer=min,weighted=True)@k",
-                "recall(average=micro,weighted=True)@k",
-                "recall(normalizer=min,average=micro,weighted=True)@k",
-            )
-        ]
-    return found
-
-
-def metrics_of_all_ranks():
-    """Every metric that needs all ranks, or can do without a cut-off, with all its arguments."""
-    spelled_out = (
-        "partial_auc@1",
-        "partial_auc@3",
-        "roc_auc(average=candidates)",
-        "roc_auc(average=relevant)",
-        "adjusted_mean_rank(average=macro)",
-        "adjusted_mean_rank_index(average=macro)",
-    )
-    found = [metrics.parse(spelling) for spelling in spelled_out]
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs_all_ranks and not definition.has_cut_off:
-            found.append(metrics.Metric(name))
-    return found + [
-        metrics.Metric(metric.name, None, metric.arguments)
-        for metric in metrics_of_ranks(3)
-        if metric.k
-        and not metrics.definition(metric.name).needs_cut_off
-        and "k" not in dict(metric.arguments).values()
+def with_arguments(name, k):
+    """A metric alone, and with the values of each parameter and of each pair of parameters."""
+    definition = metrics.definition(name)
+    k = k if definition.has_cut_off else None
+    given = [
+        [(parameter.name, value) for value in values_of(parameter, k)]
+        for parameter in definition.parameters.values()
+    ]
+    return [
+        metrics.Metric(name, k, arguments)
+        for number in range(3)
+        for chosen in itertools.combinations(given, number)
+        for arguments in itertools.product(*chosen)
     ]
 
 
+def metrics_of_ranks(k):
+    """Every metric that needs neither all ranks nor lists, at `k` where it has a cut-off."""
+    definitions = map(metrics.definition, metrics.names())
+    wanted = [each.name for each in definitions if not each.needs_all_ranks and not each.needs]
+    return [metric for name in wanted for metric in with_arguments(name, k)]
+
+
 def metrics_of_lists(k):
-    """Every metric of lists, with each value of each of its parameters."""
-    found = []
-    for name in metrics.names():
-        definition = metrics.definition(name)
-        if definition.needs:
-            found.append(metrics.Metric(name, k))
-            for parameter in definition.parameters.values():
-                for value in values_of(parameter, k):
-                    found.append(metrics.Metric(name, k, ((parameter.name, value),)))
-    return found
+    """Every metric of lists."""
+    wanted = [name for name in metrics.names() if metrics.definition(name).needs]
+    return [metric for name in wanted for metric in with_arguments(name, k)]
 
 
 def with_lists(case, k):
@@ -138,43 +95,3 @@ def check_renumbering(case, data):
         value, again = metric(before), metric(after)
         again = again if metric.is_aggregate else again[users]
         assert again.tolist() == pytest.approx(value.tolist(), abs=1e-12, nan_ok=True), metric
-
-
-@settings(max_examples=40)
-@given(case=cases(max_users=15), data=st.data())
-def check_order_and_repetition(case, data):
-    """The order of edges and their repetition change no metric."""
-    order = data.draw(st.permutations(range(len(case.truth))))
-    order += data.draw(st.lists(st.sampled_from(order), max_size=3))
-    shuffled = replace(
-        case,
-        truth=[case.truth[edge] for edge in order],
-        weights=None if case.weights is None else [case.weights[edge] for edge in order],
-        seen=data.draw(st.permutations(case.seen)) + case.seen[:2],
-    )
-    in_order = rank(case.score_matrix, case.task(), k=12)
-    in_disorder = rank(case.score_matrix, shuffled.task(), k=12)
-    for metric in metrics_of_ranks(5):
-        assert torch.equal(metric(in_order).nan_to_num(-1), metric(in_disorder).nan_to_num(-1))
-
-
-@settings(max_examples=40)
-@given(case=cases(max_users=15))
-def check_halves(case):
-    """Evaluating one half of the users and then the other gives the values of all."""
-    whole = rank(case.score_matrix, case.task(), k=12)
-    halves_of_users = [torch.arange(remainder, case.num_users, 2) for remainder in (0, 1)]
-    ranked_halves = [
-        (users, rank(case.score_matrix, case.task(users=users), k=12))
-        for users in halves_of_users
-        if any(case.truths[user] for user in users.tolist())
-    ]
-    for metric in metrics_of_ranks(5):
-        halves = torch.full_like(metric(whole), math.nan)
-        for users, ranked in ranked_halves:
-            half = metric(ranked)
-            halves[users] = half[users]
-            assert half.isnan().sum() >= case.num_users - users.numel()
-        if metric.is_pooled:
-            continue  # a ratio of sums is not the mean over two halves
-        assert torch.equal(halves.nan_to_num(-1), metric(whole).nan_to_num(-1))
