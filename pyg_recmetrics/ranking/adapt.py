@@ -453,15 +453,15 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         return _from_lists(value, task)
     check_scores(value, "recommender")
     if value.dim() == 1:
-        remedy = "; pass scores of pairs as PairScorer(score), with score(user, item)"
+        remedy = "; scores of pairs are passed as PairScorer(score), with score(user, item)"
         check_shape(value, "recommender", (task.num_items,), "one score per item", remedy)
         recommender = MatrixRecommender(value.expand(task.num_users, -1), task)
         recommender.in_words = "one score per item"
         return recommender
     shape = (task.num_users, task.num_items)
-    remedy = "; pass embeddings as (user_embedding, item_embedding), and items as topk(20).indices"
+    remedy = "; embeddings are passed as (user_embedding, item_embedding), items as topk(20).indices"
     if value.shape[:1] == (sum(shape),):
-        remedy = f"; pass embeddings of all nodes as tuple(embedding.split({list(shape)}))"
+        remedy = f"; write tuple(embedding.split({list(shape)})) for embeddings of all nodes"
     check_shape(value, "recommender", shape, "scores [num_users, num_items]", remedy)
     if value.numel() and (doubt := _doubt_scores(value)):
         warn(doubt)
