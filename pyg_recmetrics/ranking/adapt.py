@@ -459,9 +459,7 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         recommender.in_words = "one score per item"
         return recommender
     shape = (task.num_users, task.num_items)
-    remedy = (
-        "; embeddings are (user_embedding, item_embedding), and lists of items topk(20).indices"
-    )
+    remedy = "; embeddings are (user_embedding, item_embedding), and lists are topk(20).indices"
     if value.shape[:1] == (sum(shape),):
         remedy = f"; write tuple(embedding.split({list(shape)})) for embeddings of all nodes"
     check_shape(value, "recommender", shape, "scores [num_users, num_items]", remedy)
