@@ -187,11 +187,7 @@ def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
 def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
     """Returns `weight` in double precision if it gives every edge one finite number."""
     tensor = as_tensor(weight, name)
-    if tensor.shape != edges.shape[1:]:
-        raise ValueError(
-            f"'{name}' needs to have shape [{edges.size(1)}], a number for every edge "
-            f"(got {list(tensor.shape)})"
-        )
+    check_shape(tensor, name, tuple(edges.shape[1:]), "a number for every edge")
     check_finite(tensor, name)
     check_double_precision(tensor.device, name)
     return tensor.double()
@@ -247,11 +243,12 @@ def check_scores(scores: object, name: str) -> Tensor:
     return tensor
 
 
-def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str) -> None:
-    """Raises if `value`, which is called `what`, does not have a shape."""
-    if tuple(value.shape) != shape:
+def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str, tip: str = "") -> None:
+    """Raises if `value`, which is called `what`, does not have a shape, and says what to write."""
+    if (found := tuple(value.shape)) != shape:
         raise ValueError(
-            f"'{name}' needs to hold {what} of shape {list(shape)} (got {list(value.shape)})"
+            f"'{name}' needs to hold {what} of shape {list(shape)} (got {list(found)})"
+            f"{'; transpose it' if found == shape[::-1] else tip}"
         )
 
 

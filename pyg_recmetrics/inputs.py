@@ -18,6 +18,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric import EdgeIndex, Index
+from torch_geometric.data.data import BaseData
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse, scatter, to_edge_index
 
@@ -106,8 +107,12 @@ def is_sparse_matrix(value: Any) -> bool:
 
 
 def is_edges_like(value: Any) -> bool:
-    """Returns whether `value` has one of the forms of edges."""
-    return _is_sequence(value) or hasattr(value, "__array__") or is_sparse_matrix(value)
+    """Returns whether `value` has one of the forms of edges, and is no frame and no whole split."""
+    if _is_sequence(value):
+        return not any(isinstance(part, BaseData) for part in value)
+    if hasattr(value, "columns"):
+        return False
+    return hasattr(value, "__array__") or is_sparse_matrix(value)
 
 
 def to_coordinates(matrix: Any) -> tuple[Tensor, Tensor]:
@@ -268,7 +273,7 @@ def _from_array(value: Any, name: str) -> Tensor:
             f"'{name}' needs to hold numbers in rows of one length ({error})"
         ) from None
     if array.dtype.char not in _NUMBERS:
-        raise ValueError(f"'{name}' needs to hold numbers (got {array.dtype})")
+        raise ValueError(f"'{name}' needs to hold numbers (got {array.dtype}); use astype(float)")
     if array.size == 0 and _is_sequence(value):
         array = array.astype(np.int64)  # empty lists hold no numbers that could be floats
     if array.dtype.kind == "u" and array.itemsize > 1:

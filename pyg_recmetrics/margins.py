@@ -110,7 +110,7 @@ def read_margin(margin: float | Mapping[str, float] | Margin, metrics: Iterable[
         return replace(read, size=dict.fromkeys(names, read.size))
     if unknown := sorted(read.size.keys() - set(names)):
         raise ValueError(
-            f"a margin needs to name metrics that are evaluated, of {names} (got {unknown})"
+            f"'margin' needs to name metrics that are evaluated, of {names} (got {unknown})"
         )
     return read
 

@@ -124,7 +124,7 @@ REFUSED = {
         )
     ],
     "weight": [
-        (torch.ones(2, 1), (torch.zeros(2, 2),), "'x' needs to have shape [2], a number for every"),
+        (torch.ones(2, 1), (torch.zeros(2, 2),), "'x' needs to hold a number for every"),
         (torch.tensor([1, torch.inf]), (torch.zeros(2, 2),), "'x' needs to hold finite numbers"),
         (torch.tensor([1, 1j]), (torch.zeros(2, 2),), f"{REAL}complex64)"),
     ],

@@ -339,7 +339,7 @@ class TestRefusals:
         [
             ({"size": 0}, r"'margin' needs to be a positive number \(got 0\)"),
             ({"size": math.inf}, r"'margin' needs to be a finite number \(got inf\)"),
-            ({"size": {"mrr": 0.1}}, r"a margin needs to name metrics .* \(got \['mrr'\]\)"),
+            ({"size": {"mrr": 0.1}}, r"'margin' needs to name metrics .* \(got \['mrr'\]\)"),
             ({"size": {}}, r"'margin' needs to name each metric once"),
             ({"size": {"ndcg@5": 0.02, "NDCG@5": 0.05}}, "'margin' needs to name each metric once"),
             ({"size": "small"}, "'margin' needs to be a number or a mapping"),

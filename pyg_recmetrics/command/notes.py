@@ -37,6 +37,8 @@ _is_quiet = False
 _REMEDIES = {
     "you write RankingTask.from_frames(..., items=ids_of_all_items)": "--item-ids names all items",
     "items=catalogue['item']": "--item-ids",
+    "write several as ['recall@5', 'ndcg@20']": "write --metrics recall@5 ndcg@20",
+    "exclude_seen=False": "--include-seen",
 }
 
 #: The files behind the arguments of public functions, which their messages name.

@@ -54,8 +54,9 @@ class TableFile:
             if names.count(name) != 1:
                 raise ValueError(
                     f"{self.path}: one column needs to have "
-                    f"{'a usual name' if given[what] is None else repr(name)} for {what}s; options "
-                    f"name others, and all if there is no header (got {names[:20]})"
+                    f"{'a usual name' if given[what] is None else repr(name)} for {what}s "
+                    f"(got {names[:20]}); --user-column, --item-column and --rating-column name "
+                    f"others, and --columns (of lists, --list-columns) all if there is no header"
                 )
         parts = ", ".join(f"{what}s from {name!r}" for what, name in found.items())
         note(f"{self.path} ({self.form}): {parts}")

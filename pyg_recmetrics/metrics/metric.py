@@ -249,8 +249,8 @@ def parse(spelling: str | Metric) -> Metric:
     match = _SPELLING.fullmatch(_canonical(check_spelling(spelling)))
     if match is None:
         raise ValueError(
-            f"'metrics' needs to spell 'name', 'name@k' with a positive integer k, or "
-            f"'name(argument=value)@k' (got {spelling!r})"
+            f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "
+            f"positive integer k (got {spelling!r}); write several as ['recall@5', 'ndcg@20']"
         )
     parameters = definition(match["name"]).parameters
     arguments: list[tuple[str, Value]] = []

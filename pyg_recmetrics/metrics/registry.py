@@ -287,14 +287,14 @@ class Definition(Description):
     def _check_depth(self, depth: int, arguments: Mapping[str, Any]) -> None:
         if arguments["k"] is None:
             raise ValueError(
-                f"'k' needs to be given, or everything ranked with 'rank(..., full=True)' (got a "
-                f"ranking down to {depth})"
+                f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
+                f"'rank(..., full=True)' (got a ranking down to {depth})"
             )
         for name in self.cut_offs:
             if arguments[name] is not None and arguments[name] > depth:
                 raise ValueError(
                     f"'{name}' needs to be at most {depth}, the depth down to which was ranked "
-                    f"(got {arguments[name]})"
+                    f"(got {arguments[name]}); write rank(..., k={arguments[name]})"
                 )
 
 
@@ -322,9 +322,10 @@ class AggregateDefinition(Definition):
 def check_ranked(ranked: object) -> RankedEdges:
     """Returns `ranked` if it is `RankedEdges`."""
     if not isinstance(ranked, RankedEdges):
-        hint = "; rank pairs by 'RankedEdges.from_pairs(preds, target, indexes)'"
-        got = f"(got {type(ranked).__name__}){hint if isinstance(ranked, Tensor) else ''}"
-        raise TypeError(f"'ranked' needs to be 'RankedEdges' {got}")
+        raise TypeError(
+            f"'ranked' needs to be 'RankedEdges' (got {type(ranked).__name__}); write "
+            f"rank(recommender, task), or RankedEdges.from_pairs(preds, target, indexes) for pairs"
+        )
     return ranked
 
 
@@ -548,7 +549,10 @@ def definition(name: str) -> Definition:
     known = aliases().get(folded(name), spelled(name, _DEFINITIONS))
     if known not in _DEFINITIONS:
         similar = _similar_names(name) or names()
-        raise ValueError(f"'metrics' needs to name known metrics, such as {similar} (got {name!r})")
+        raise ValueError(
+            f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
+            f"metrics.names() lists all, and a cut-off follows behind '@', as in 'recall@20'"
+        )
     return _DEFINITIONS[known]
 
 
@@ -556,7 +560,8 @@ def check_spelling(value: object) -> str:
     """Returns `value` if it is a string, as all spellings of metrics are."""
     if not isinstance(value, str):
         raise TypeError(
-            f"'metrics' needs to be a string or a list of strings (got {type(value).__name__})"
+            f"'metrics' needs to be a string or a list of strings (got {type(value).__name__}); "
+            f"write 'name@k', as in 'recall@20'"
         )
     return value
 

@@ -23,7 +23,7 @@ from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.notes import lift_in_words
 from pyg_recmetrics.results.result import Measured, mean_of
-from pyg_recmetrics.results.runs import common_metrics, recommenders_by_name
+from pyg_recmetrics.results.runs import by_name, common_metrics, recommenders_by_name
 from pyg_recmetrics.tables import format_level, format_p
 
 if TYPE_CHECKING:
@@ -107,21 +107,21 @@ def means(
         if isinstance(results, Benchmark)
         else {"": recommenders_by_name(results, or_one=True)}
     )
-    every = [result for by_name in data_sets.values() for result in by_name.values()]
+    every = [result for named in data_sets.values() for result in named.values()]
     asked = common_metrics(all_runs(every)) if metrics is None else parse_all(metrics)
     if not asked:
         raise ValueError("'results' needs to have a metric in common (got none)")
     panels = {}
-    for data_set, by_name in data_sets.items():
+    for data_set, named in data_sets.items():
         for metric in asked:
             rows, counts = {}, []
-            for place, (name, result) in enumerate(by_name.items()):
+            for place, (name, result) in enumerate(named.items()):
                 mean = mean_of(result, metric, level)
                 runs = result.runs if len(result.runs) > 1 else ()
                 values = [run.estimate_of(metric).value for run in runs]
                 rows[name] = _Row(*mean[:3], style_of(place), values)
                 counts.append(mean.num_users)
-            panels[f"{_title(data_set, metric)}, {users(counts, noun_of(by_name.values()))}"] = rows
+            panels[f"{_title(data_set, metric)}, {users(counts, noun_of(named.values()))}"] = rows
     ticks = ", ticks are runs" if len(all_runs(every)) > len(every) else ""
     return _forest(panels, f"means, {format_level(level)} confidence intervals{ticks}", figure)
 
@@ -165,13 +165,8 @@ def differences(
         >>> axes[0].get_title()
         'recall@1 of perfect'
     """
-    data_sets = {"": comparison} if isinstance(comparison, Comparison) else comparison
-    if not isinstance(data_sets, Mapping) or not all(
-        isinstance(found, Comparison) for found in data_sets.values()
-    ):
-        raise TypeError(
-            f"'comparison' needs to be what 'compare' returned (got {type(comparison).__name__})"
-        )
+    what = "'Comparison', as compare(...) returns it"
+    data_sets = by_name(comparison, Comparison, what, "comparison", or_one=True)
     panels: dict[str, dict[str, _Row]] = {}
     sides = {}
     firsts = {row.a for found in data_sets.values() for row in found}

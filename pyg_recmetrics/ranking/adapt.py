@@ -98,8 +98,8 @@ _NEEDS_IDS = (
 def _are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with columns of users and items."""
     columns = _columns_of(value)
-    has_both = find_column(columns, "user") is not None and find_column(columns, "item") is not None
-    return isinstance(value, Mapping) or has_both
+    found = [find_column(columns, *what) for what in (("user",), ("item",), ("rank", "score"))]
+    return isinstance(value, Mapping) or found.count(None) < 2
 
 
 def _columns_of(value: Any) -> Sequence[Hashable]:
@@ -137,7 +137,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
         if not bool(is_known.any()):
             raise ValueError(
                 f"'recommender' needs to hold lists by the original ids of the task, such as the "
-                f"{kind} {ids[0]!r} (got no {kind} of the task)"
+                f"{kind} {ids[0]!r} (got no {kind} of the task); convert ids of another type "
+                f"with {type(ids[0]).__name__}(...)"
             )
     _check_once(user, item, task.user_ids)
     others = (item[~is_item].unique() - task.num_items).tolist()
@@ -206,7 +207,8 @@ def _read_frame(
     if by is None:
         raise ValueError(
             f"'recommender' needs to have columns of users and items, and 'rank' or 'score' "
-            f"(got {frame.columns})"
+            f"(got {frame.columns}); if rows are in order, write "
+            f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1)"
         )
     user, _ = look_up_ids(read_column(frame, "user", None, "recommender"), users)
     item, unknown = look_up_ids(read_column(frame, "item", None, "recommender"), items)
@@ -451,17 +453,16 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         return _from_lists(value, task)
     check_scores(value, "recommender")
     if value.dim() == 1:
-        check_shape(value, "recommender", (task.num_items,), "one score per item")
+        remedy = "; scores of pairs are passed as PairScorer(score), with score(user, item)"
+        check_shape(value, "recommender", (task.num_items,), "one score per item", remedy)
         recommender = MatrixRecommender(value.expand(task.num_users, -1), task)
         recommender.in_words = "one score per item"
         return recommender
     shape = (task.num_users, task.num_items)
-    if value.shape == shape[::-1] != shape:
-        raise ValueError(
-            f"'recommender' needs to hold scores [num_users, num_items] of shape {list(shape)} "
-            f"(got {list(value.shape)}); transpose them"
-        )
-    check_shape(value, "recommender", shape, "scores [num_users, num_items]")
+    remedy = "; embeddings are (user_embedding, item_embedding), and lists are topk(20).indices"
+    if value.shape[:1] == (sum(shape),):
+        remedy = f"; write tuple(embedding.split({list(shape)})) for embeddings of all nodes"
+    check_shape(value, "recommender", shape, "scores [num_users, num_items]", remedy)
     if value.numel() and (doubt := _doubt_scores(value)):
         warn(doubt)
     return MatrixRecommender(value, task)

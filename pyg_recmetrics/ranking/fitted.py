@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.checks import check_shape
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.task import RankingTask
@@ -140,11 +141,7 @@ def read_faiss(value: Any, task: RankingTask) -> Reading:
             f"(got {name_of(value)} alone)"
         )
     user, index = as_tensor(value[0], "recommender").cpu().float(), value[1]
-    if tuple(user.shape) != (task.num_users, index.d):
-        raise ValueError(
-            f"'recommender' needs to hold user embeddings of shape {[task.num_users, index.d]} "
-            f"(got {list(user.shape)})"
-        )
+    check_shape(user, "recommender", (task.num_users, index.d), "user embeddings")
 
     # An index may hold ids of its own, which are those of the task then.
     has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None

@@ -630,7 +630,8 @@ class PairRecommender(Recommender):
     def _ask(self, user: Tensor, item: Tensor) -> Tensor:
         # A function may overwrite what it is given.
         score = check_scores(self.scorer.function(user.clone(), item.clone()), "recommender()")
-        check_shape(score, "recommender()", (user.numel(),), "scores [num_pairs]")
+        remedy = "; .squeeze(1) turns [num_pairs, 1] into it"
+        check_shape(score, "recommender()", (user.numel(),), "scores [num_pairs]", remedy)
         check_device(score, "recommender()", user.device, "task")
         self.mask.check_scores(score)
         return score.clone()  # since a function may use its own tensor for the next batch

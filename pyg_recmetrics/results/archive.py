@@ -96,7 +96,7 @@ def _parse(content: bytes) -> dict[str, Any]:
         number = header["format"]
     # There is no end of what decoders raise on damaged bytes, and all of it means the same.
     except Exception as error:
-        raise ValueError(f"it is damaged, or no saved result ({error})") from error
+        raise ValueError("it is damaged, or no saved result, as 'save' writes it") from error
     if number not in (*OLD_FORMATS, FORMAT):
         raise ValueError(
             f"another version of this package wrote it, in format {number}, and this version reads "

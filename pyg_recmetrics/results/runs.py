@@ -305,18 +305,13 @@ class Runs(Measured, Rows[EvaluationResult]):
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
     """Returns the results of a recommender, which may be a single one."""
-    if isinstance(results, EvaluationResult):
-        results = [results]
-    if isinstance(results, str | Mapping) or not isinstance(results, Iterable):
-        raise TypeError(
-            f"'results' needs to hold 'EvaluationResult' or sequences of these "
-            f"(got {type(results).__name__})"
-        )
-    found: tuple[EvaluationResult, ...] = tuple(results)
+    is_one = isinstance(results, str | Mapping) or not isinstance(results, Iterable)
+    found: tuple[EvaluationResult, ...] = (results,) if is_one else tuple(results)
     for result in found:
         if not isinstance(result, EvaluationResult):
             raise TypeError(
-                f"'results' needs to hold 'EvaluationResult' (got {type(result).__name__})"
+                f"'results' needs to hold 'EvaluationResult' (got {type(result).__name__}); write "
+                f"Runs([a, b]) for runs of one recommender, and compare({{'A': a, 'B': b}}) for two"
             )
     if not found:
         raise ValueError("'results' needs to hold at least one run of a recommender (got none)")
@@ -491,7 +486,8 @@ def recommenders_by_name(
         ValueError: If one has no run, or its runs are of different tasks or have no metric in
             common.
     """
-    found = by_name(results, Measured | Sequence, "'EvaluationResult' or 'Runs'", or_one=or_one)
+    what = "'EvaluationResult' or 'Runs', as evaluate(...) and Runs([a, b]) return them"
+    found = by_name(results, Measured | Sequence, what, or_one=or_one)
     return {name: _as_measured(runs) for name, runs in found.items()}
 
 

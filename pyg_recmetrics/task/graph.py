@@ -103,7 +103,8 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
             )
     elif not isinstance(data, Data):
         raise TypeError(
-            f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__})"
+            f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__}); pass "
+            f"one part of a split, or write RankingTask(edges, num_users=..., num_items=...)"
         )
     elif edge_type is not None:
         raise ValueError(
@@ -385,7 +386,7 @@ def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> t
         if count is None:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
-                f"scores know it by themselves (got None); 'RankingTask.from_frames' reads frames"
+                f"scores know it by themselves (got None); write evaluate(..., {name}=...)"
             )
         counts.append(check_positive_integer(count, name))
     return counts[0], counts[1]

@@ -15,6 +15,7 @@ from pyg_recmetrics.checks import (
     check_mask,
     check_num_pairs,
     check_positive_integer,
+    check_shape,
 )
 from pyg_recmetrics.inputs import TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
@@ -233,11 +234,7 @@ def _read_events(
     named = (("src", src), ("dst", dst), ("t", t))
     source, item, time = columns = [check_integers(value, name) for name, value in named]
     for (name, _), column in zip(named, columns, strict=True):
-        if column.dim() != 1 or column.numel() != source.numel():
-            raise ValueError(
-                f"'{name}' needs to have shape [num_events], as 'src' has it "
-                f"(got {list(column.shape)})"
-            )
+        check_shape(column, name, (source.numel(),), "a number for every event of 'src'")
         check_device(column, name, source.device, "src")
     _check_not_negative(source, "src")
     check_ids(item, "dst", "item", num_items)

@@ -881,8 +881,8 @@ def as_task(
     if isinstance(data, RankingTask):
         for name, value in given.items():
             raise ValueError(
-                f"'{name}' says how to read a graph or edges, and needs to be None for a "
-                f"'RankingTask', which has been read already (got {value!r})"
+                f"'{name}' says how to read a graph or edges, and needs to be None for a task "
+                f"(got {value!r}); write RankingTask(..., {name}={value!r})"
             )
         task = data
     elif isinstance(data, Data | HeteroData):
@@ -895,8 +895,9 @@ def as_task(
         task = RankingTask(**given | read_given_edges(data, edge_index, num_users, num_items))
     else:
         raise TypeError(
-            f"'data' needs to be a 'RankingTask', a 'Data', a 'HeteroData' or ground-truth edges "
-            f"(got {type(data).__name__})"
+            f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
+            f"{type(data).__name__}); write evaluate(recommender, test) in this order, with the "
+            f"data that a loader reads, or RankingTask.from_frames(test=frame) for a data frame"
         )
     if edge_index is None:
         return task

@@ -178,7 +178,7 @@ class TestManners:
             (lambda it: plot.metric_at_k(other(["mean_rank"])), ValueError, "'max_k' needs"),
             (lambda it: plot.metric_by_degree(it, "f1@7"), ValueError, "one that every result has"),
             (lambda it: plot.long_tail(other()), ValueError, "'keep_items=True'"),
-            (lambda it: plot.differences(3), TypeError, "what 'compare' returned"),
+            (lambda it: plot.differences(3), TypeError, "to be one 'Comparison'"),
             (lambda it: plot.means(it, figure="here"), TypeError, "a figure.*got str"),
             (lambda it: plot.history({}), ValueError, "at least one 'History'"),
             (lambda it: plot.history(it), TypeError, r"'histories' needs .* 'History'"),

@@ -80,8 +80,8 @@ class TestWrongRecommenders:
         ("recommender", "error", "message"),
         [
             ("model", TypeError, r"'recommender' needs to be one of these \(got str\):"),
-            (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\)$"),
-            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\); transpose them"),
+            (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\); embeddings"),
+            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\); transpose it"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
             (torch.zeros(3, 3).long(), ValueError, r"item ids of shape \[2, K\] \(got \[3, 3\]\)"),
             (torch.zeros(2, 3).bool(), ValueError, "scores or integer item ids .*bool"),
@@ -145,7 +145,7 @@ class TestWrongRecommenders:
     @pytest.mark.parametrize(
         ("weight", "message"),
         [
-            (torch.ones(3), r"'edge_weight' needs to have shape \[2\].*\(got \[3\]\)"),
+            (torch.ones(3), r"'edge_weight' needs .* of shape \[2\] \(got \[3\]\)"),
             (torch.tensor([1, torch.nan]), "'edge_weight' needs to hold finite"),
         ],
     )
@@ -248,7 +248,7 @@ class TestLists:
             ({"item_id": [999, None], "score": [1.0, 2.0]}, "every row of .*'item_id'"),
             ({"item_id": [999, 999], "score": [1.0, 2.0]}, "every item once .* for 'ann'"),
             ({"item_id": [999, 100]}, "columns of users and items, and 'rank' or 'score'"),
-            ({"score": [1, 2]}, "needs to hold numbers"),
+            ({"score": [1, 2]}, "a column of items with a usual name"),
         ],
     )
     def test_wrong_frames_are_named(self, frame, columns, message):

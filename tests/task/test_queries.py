@@ -215,7 +215,7 @@ SRC, DST, T = torch.tensor([0, 1, 1]), torch.tensor([2, 0, 3]), torch.tensor([5,
     ("options", "message"),
     [
         ({"src": SRC.float()}, "'src' needs to hold integers"),
-        ({"src": SRC[None]}, r"'src' needs to have shape \[num_events\], .*\(got \[1, 3\]\)"),
+        ({"src": SRC[None]}, r"'src' needs .* of shape \[3\] \(got \[1, 3\]\)"),
         ({"dst": DST + 2}, r"'dst' needs to hold item ids in \[0, 5\) \(got 5\)"),
         ({"dst": DST.to("meta")}, r"'dst' .* device of 'src', cpu \(got meta\)"),
         ({"is_test": T}, r"'is_test' needs to be a mask of shape \[3\] \(got torch.int64, \[3\]"),
