@@ -380,9 +380,9 @@ class RankingTask(Frozen):
     @classmethod
     def from_frames(
         cls,
+        test: "IntoDataFrame",
         *,
         train: "IntoDataFrame | None" = None,
-        test: "IntoDataFrame",
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
@@ -408,9 +408,9 @@ class RankingTask(Frozen):
         what recommendations are compared with.
 
         Args:
+            test (data frame): The ground truth: the interactions that were held out.
             train (data frame, optional): The interactions that the model was trained on, which are
                 what users have seen. (default: `None`)
-            test (data frame): The ground truth: the interactions that were held out.
             user (str, optional): The column of user ids.
                 (default: `None`, the one with a usual name, such as `user_id`, `userId` or `uid`)
             item (str, optional): The column of item ids.
