@@ -18,9 +18,10 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.transforms import RandomLinkSplit
 from tqdm import tqdm
 
-from pyg_recmetrics import EvaluationResult, Evaluator, RankingTask, datasets
+from pyg_recmetrics import Benchmark, EvaluationResult, Evaluator, RankingTask, compare, datasets
 
-METRICS = [f"{name}@{k}" for name in ("precision", "recall", "ndcg") for k in (5, 10, 20)]
+METRICS = ["r_precision", "recall@20", "ndcg@20"]
+BASELINES = ["Most popular", "Random"]
 BATCH_SIZE = 8192  # edges
 
 
@@ -77,7 +78,7 @@ def main() -> dict[str, EvaluationResult]:
     torch.manual_seed(args.seed)
 
     task = RankingTask.from_data(load(args)).to(args.device)
-    evaluator = Evaluator(task, ["r_precision", *METRICS])
+    evaluator = Evaluator(task, METRICS)
     model = LightGCN(task.num_users + task.num_items, embedding_dim=64, num_layers=3)
     torch.nn.init.normal_(model.embedding.weight, std=0.1)
     model = model.to(args.device)
@@ -88,16 +89,17 @@ def main() -> dict[str, EvaluationResult]:
             train(model, optimizer, task)
             # These data sets have no validation part. Nothing is chosen by what the bar shows.
             if epoch % 5 == 0 or epoch == args.epochs:
-                bar.set_postfix({"recall@20": f"{evaluator(model)['recall@20']:.4f}"})
+                bar.set_postfix({"test recall@20": f"{evaluator(model)['recall@20']:.4f}"})
 
     recommenders = {
-        "Random": at_random(task),
-        "Most popular": most_popular(task),
         "LightGCN": model,
+        "Most popular": most_popular(task),
+        "Random": at_random(task),
     }
     results = {name: evaluator(recommender) for name, recommender in recommenders.items()}
-    for name, result in results.items():
-        print(f"\n{name}\n{result}")
+    print(f"\n{args.data or args.dataset or 'Synthetic data'}: {task.num_items:,} items")
+    print(Benchmark(results, proposed="LightGCN", deterministic=BASELINES))
+    print("\n".join(compare(results, "ndcg@20", deterministic=BASELINES).claims()))
     return results
 
 

@@ -115,7 +115,7 @@ def test_every_row_of_what_you_have_runs(first):
         ),
         (
             {"model": kge, "test": triples[:, :9], "train": triples[:, 9:]},
-            "evaluate(model, RankingTask.from_triples(test, train, ..))",
+            "evaluate(model, RankingTask.from_triples(test, [train, val], ..))",
         ),
     ]
     results = []

@@ -96,10 +96,10 @@ _NEEDS_IDS = (
 
 
 def _are_lists_by_id(value: Any) -> bool:
-    """Returns whether `value` is a dict, or a data frame with columns of users and items."""
+    """Returns whether `value` is a dict, or a data frame with users, items, ranks or scores."""
     columns = _columns_of(value)
     found = [find_column(columns, *what) for what in (("user",), ("item",), ("rank", "score"))]
-    return isinstance(value, Mapping) or found.count(None) < 2
+    return isinstance(value, Mapping) or found.count(None) < 3
 
 
 def _columns_of(value: Any) -> Sequence[Hashable]:
@@ -190,7 +190,7 @@ def _read_mapping(
     for user_id, number in users.items():
         name = f"recommender[{user_id!r}]"
         listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
-        if wrong := [id_ for id_ in listed if id_ != id_]:
+        if wrong := [id_ for id_ in listed if id_ is None or id_ != id_]:
             raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
         user += [number] * len(listed)
         item += [numbers.setdefault(id_, len(numbers)) for id_ in listed]

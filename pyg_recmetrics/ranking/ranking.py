@@ -361,7 +361,7 @@ class OpenRanking:
         if lack := describe_lack(listed, *counts, depth, needs_degree, task.user_ids):
             warn(
                 f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
-                f"so values for the largest k or R are too low"
+                f"so values for the largest k or R may be too low"
             )
 
 

@@ -156,7 +156,7 @@ def read_column(
     if column is None and (column := find_column(frame.columns, what)) is None:
         raise ValueError(
             f"'{owner}' needs to have a column of {what}s with a usual name, such as '{what}_id' "
-            f"(got {frame.columns})"
+            f"(got {frame.columns}); frame.rename(columns=...) renames others"
         )
     if column not in frame.columns:
         raise ValueError(

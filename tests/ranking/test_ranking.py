@@ -55,7 +55,7 @@ class TestWrongArguments:
             rank(torch.rand(3), self.task, **{name: value})
 
     def test_a_task_is_a_task(self):
-        with pytest.raises(TypeError, match=r"'data' needs to be a 'RankingTask', .* \(got dict\)"):
+        with pytest.raises(TypeError, match=r"'data' needs to be one part .* \(got dict\)"):
             rank(torch.rand(3), {"user": torch.rand(3)})
 
 
