@@ -114,7 +114,12 @@ def test_every_row_of_what_you_have_runs(first):
             "evaluate(lists, RankingTask.from_frames(test=frame))",
         ),
         (
-            {"model": kge, "test": triples[:, :9], "train": triples[:, 9:]},
+            {
+                "model": kge,
+                "test": triples[:, :9],
+                "train": triples[:, 9:19],
+                "val": triples[:, 19:],
+            },
             "evaluate(model, RankingTask.from_triples(test, [train, val], ..))",
         ),
     ]
