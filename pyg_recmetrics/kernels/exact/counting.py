@@ -39,15 +39,16 @@ def count_ranks(
 def _count(scores: Tensor, row: Tensor, own: Tensor, end: Tensor, scratch: Scratch) -> Tensor:
     """Counts what scores higher than `own`, the same, and the same in front of a column `end`."""
     columns = torch.arange(scores.size(1), dtype=scores.dtype, device=scores.device)
+    counts = torch.empty((3, row.numel()), dtype=torch.long, device=scores.device)
     at_a_time = max(1, at_once(NUM_COMPARISONS, scores.device) // scores.size(1))
-    parts = (x.split(at_a_time) for x in (row, own.unsqueeze(1), end.to(scores).unsqueeze(1)))
-    counts = []
-    for rows, limit, before in zip(*parts, strict=True):
+    for start in range(0, row.numel(), at_a_time):
+        part = slice(start, start + at_a_time)
+        limit, shape = own[part].unsqueeze(1), (row[part].numel(), scores.size(1))
+        others, flags = (scratch(f"counting.{x}", shape, scores.dtype) for x in ("others", "flags"))
+        torch.index_select(scores, 0, row[part], out=others)
         # As numbers instead of booleans, the results are several times faster to sum.
-        others = scores.index_select(0, rows)
-        flags = scratch("counting.flags", others.shape, scores.dtype)
-        num_above = torch.gt(others, limit, out=flags).sum(dim=1)
-        num_equal = torch.eq(others, limit, out=flags).sum(dim=1)
-        is_before = torch.lt(columns, before, out=others)
-        counts.append(torch.stack([num_above, num_equal, torch.linalg.vecdot(flags, is_before)]))
-    return torch.cat(counts, dim=1).long()
+        counts[0, part] = torch.gt(others, limit, out=flags).sum(dim=1)
+        counts[1, part] = torch.eq(others, limit, out=flags).sum(dim=1)
+        is_before = torch.lt(columns, end[part].unsqueeze(1), out=others)
+        counts[2, part] = flags.mul_(is_before).sum(dim=1)
+    return counts
