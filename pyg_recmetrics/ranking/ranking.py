@@ -26,7 +26,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import Recommender, ScoreRecommender
+from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender, Recommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
@@ -238,7 +238,7 @@ class OpenRanking:
         self._progress = progress and processes.process_index() == 0
         self._looked_at = (None if full else k or 1), needs_degree
         request = Request(ranker, present, min(depth, deepest), full, num_kept)
-        if full and num_kept > 0 and isinstance(ranker, ScoreRecommender):
+        if full and num_kept > 0 and isinstance(ranker, EmbeddingRecommender):
             # Counting makes no lists.
             self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
             only_lists = replace(request, depth=num_kept, is_full=False)
