@@ -104,14 +104,10 @@ class ModelRecommender(ListRecommender):
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
             first, end = self.first_item, self.first_item + self.num_items
-            since = (
-                "items are numbered from 'num_users' on"
-                if first
-                else "a model that is not given items numbers them from 0 on"
-            )
             raise ValueError(
-                f"'recommender.recommend()' needs to return item ids in [{first}, {end}), since "
-                f"{since}, or -1 (got {num_wrong} ids outside)"
+                f"'recommender.recommend()' needs to return item ids in [{first}, {end}), or -1: a "
+                f"model that is given items numbers them from 'num_users' on, any other from 0 on "
+                f"(got {num_wrong} ids outside)"
             )
 
     def warn(self) -> None:
