@@ -153,7 +153,7 @@ class TestShortAnswers:
             (lambda u, i, k: i[-1:].expand(len(u), -1) + 1, "got 10 ids outside"),
             (
                 lambda u, i, k: i[:k].expand(len(u), -1) - 10,
-                r"\[10, 50\), .* or -1 \(got 100 ids outside\)",
+                r"\[10, 50\), or -1: .* \(got 100 ids outside\)",
             ),
         ],
     )
