@@ -38,7 +38,9 @@ def folders(tmp_path_factory):
         command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=240
     )
     codes = [" ".join([*["0"] * (size - 1), "-9"]) for size in SIZES]
-    assert done.stdout.splitlines() == codes, done.stderr
+    # Gloo of PyTorch 2.8 says which processes it has connected.
+    told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]
+    assert told == codes, done.stderr
     return {size: folder / str(size) for size in SIZES}
 
 
