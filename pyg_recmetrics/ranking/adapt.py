@@ -97,9 +97,8 @@ _NEEDS_IDS = (
 
 def _are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with users, items, ranks or scores."""
-    columns = _columns_of(value)
-    found = [find_column(columns, *what) for what in (("user",), ("item",), ("rank", "score"))]
-    return isinstance(value, Mapping) or found.count(None) < 3
+    column = find_column(_columns_of(value), "user", "item", "rank", "score")
+    return isinstance(value, Mapping) or column is not None
 
 
 def _columns_of(value: Any) -> Sequence[Hashable]:
