@@ -14,6 +14,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
+from pyg_recmetrics.kernels.fast.stored_scores import largest, lists_among, ranks_among
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
@@ -47,6 +48,13 @@ Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
 
 #: How many bytes a chunk of users may take on a CPU.
 SCRATCH_BYTES = 256 * 2**20
+
+#: How many bytes the largest scores of the users of a chunk may take on a CPU.
+_BYTES_OF_LARGEST = 32 * 2**20
+
+_MAX_IN_DOUBLE = 2**21
+#: All scores are stored for at most so many items.
+_MAX_ITEMS_STORED = 2**13
 
 #: How many bytes a user and an item take in the boolean adjacency of a chunk.
 _BYTES_OF_ADJACENCY = 1
@@ -170,6 +178,43 @@ class RankByScores(_ExactAlgorithm):
         return Findings(ranks, lists=lists)
 
 
+class RankByLargest(RankingAlgorithm):
+    """Stores all scores, and looks at the largest of each user: for few items.
+
+    It leaves users unsettled who have close scores, or equal ones.
+    """
+
+    def __init__(
+        self,
+        recommender: EmbeddingRecommender | GivenScoresRecommender,
+        request: Request,
+        dtype: torch.dtype = torch.double,
+    ) -> None:
+        self.dtype = dtype
+        self.recommender, self.device = recommender, request.task.device
+        self.depth, self.list_width = request.depth, request.list_width
+        self.bytes_per_row = recommender.bytes_per_score * request.task.num_items
+
+    def num_rows(self, depth: int) -> int:
+        bytes_per_row = self.bytes_per_row + depth * BYTES_PER_POSITION
+        return max(1, at_once(_BYTES_OF_LARGEST, self.device) // bytes_per_row)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        layout, k = chunk.edges.layout, min(chunk.max_depth + 1, chunk.num_items)
+        tiles, error = self.recommender.tiles(chunk, layout.rows_at_once, self.dtype)
+        found = largest(tiles, layout, k, self.list_width > 0, looks_at_ends=error is None)
+        depth = chunk.depth.index_select(0, layout.row)
+        ranks, is_open = ranks_among(found, layout, depth, error)
+        num_open = torch.zeros_like(chunk.depth).index_add_(0, layout.row, is_open.long())
+        is_unsettled, lists = num_open > 0, None
+        if found.item is not None:
+            lists, is_open = lists_among(found.value, found.item, self.list_width, error)
+            is_unsettled |= is_open
+        if found.ends:  # others count what is `-inf`, and what is wrong
+            is_unsettled |= ~torch.stack(found.ends).isfinite().all()
+        return Findings(ranks, is_unsettled, lists)
+
+
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
@@ -273,6 +318,18 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return _exact(replace(request, recommender=pairs))
+    if _is_stored(request):
+        first = RankByLargest(request.recommender, request)
+        if not isinstance(request.recommender, EmbeddingRecommender):
+            return [first, *_fastest_of_many(request)]
+        is_single = request.task.num_users*request.task.num_items > _MAX_IN_DOUBLE and has_exact_single_precision(request.task.device)
+        if is_single:
+            return [RankByLargest(request.recommender, request, torch.float32), first, *_exact(request)]
+        return [first, *_exact(request)]
+    return _fastest_of_many(request)
+
+
+def _fastest_of_many(request: Request) -> list[RankingAlgorithm]:
     if _is_shallow(request) and _obstacle_to("search", request) is None:
         in_bfloat16 = has_fast_bfloat16(request.task.device)
         return [*_quick("search", request, in_bfloat16), *_exact(request)]
@@ -302,6 +359,15 @@ def _few_pairs(request: Request) -> PairRecommender | None:
     if _MIN_ITEMS_PER_CANDIDATE * num_pairs > task.num_users * task.num_items:
         return None
     return PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
+
+
+def _is_stored(request: Request) -> bool:
+    """Returns whether nothing is faster than to store all scores."""
+    recommender, num_items = request.recommender, request.task.num_items
+    if not isinstance(recommender, EmbeddingRecommender | GivenScoresRecommender):
+        return False
+    is_at_hand = recommender.items_at_once in (None, num_items)
+    return num_items <= _MAX_ITEMS_STORED and is_at_hand and not _has_candidates_of_each_user(request.task)
 
 
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:

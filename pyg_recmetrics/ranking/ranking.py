@@ -411,7 +411,7 @@ class _KnownRanks:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled: Tensor | None = None
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        for chunk in Schedule(self.task, users, algorithm.depth).chunks(num_rows):
+        for chunk in Schedule.of_all(self.task, users, algorithm.depth).chunks(num_rows):
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:

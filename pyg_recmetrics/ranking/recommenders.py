@@ -26,6 +26,7 @@ from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
     inner_product_matrix,
+    relative_error,
     scaled_by_row,
     with_column,
 )
@@ -273,6 +274,34 @@ class EmbeddingRecommender(ScoreRecommender):
         ranked = Entries(*chunk.truth.pairs, user.size(0))
         return count_ranks(tiles(), ranked, own, chunk.scratch), best[0]
 
+    def tiles(
+        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
+    ) -> tuple[Iterator[Tensor], Tensor]:
+        """Returns products of the users of a chunk with all items, and how far they can be off.
+
+        Args:
+            chunk (Chunk): The chunk.
+            rows_at_once (int): How many users each tile has. The next tile overwrites it.
+            dtype (torch.dtype): The precision of the products, single or double.
+        """
+        user, index = self.users(chunk.users), slice(None)
+        error = user.norm(dim=1).mul_(relative_error(user.size(1), dtype))
+        if dtype == torch.double:
+            item = self.items.double(index)
+        else:
+            user, item = self.items.for_single(user).float(), self.items.single(index)
+            error.mul_(self.items.scale)
+        error.mul_(item.norm(dim=1).amax())
+        # Few rows of users are multiplied faster if those of items lie side by side.
+        item = item.t().contiguous()
+
+        def products() -> Iterator[Tensor]:
+            for part in user.split(rows_at_once):
+                buffer = chunk.scratch("tiles", (part.size(0), item.size(1)), dtype)
+                yield torch.mm(part, item, out=buffer)
+
+        return products(), error
+
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
             is_all = self.items_at_once >= self.items.num_items
@@ -330,6 +359,27 @@ class GivenScoresRecommender(ScoreRecommender):
             is_missing &= scores.column[seen.item] >= 0
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
+
+    def tiles(
+        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
+    ) -> tuple[Iterator[Tensor], None]:
+        """Returns the scores of the users of a chunk, which are exact in their own precision.
+
+        Args:
+            chunk (Chunk): The chunk.
+            rows_at_once (int): How many users each tile has.
+        """
+        matrix, row = self.given(chunk.users)
+        dtype = torch.promote_types(matrix.dtype, torch.float32)
+
+        def copies() -> Iterator[Tensor]:
+            for part in row.split(rows_at_once):
+                scores = matrix.index_select(0, part).to(dtype)
+                if chunk.is_excluded is not None:  # these need not be numbers
+                    scores.masked_fill_(chunk.is_excluded, 0.0)
+                yield scores
+
+        return copies(), None
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         matrix, row = self.given(chunk.users)

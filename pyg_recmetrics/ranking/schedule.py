@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from operator import add
 
 import torch
 from torch import Tensor
@@ -11,10 +13,15 @@ from torch_geometric.utils import index_to_mask
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
+from pyg_recmetrics.kernels.fast.stored_scores import Layout
 from pyg_recmetrics.task import RankingTask
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
+
+#: The edges of chunks are kept if all edges of the task are at most so many. Each takes up to 64
+#: bytes.
+MAX_EDGES_KEPT = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +56,7 @@ class Chunk:
             them are excluded.
         num_candidates (int): How many items all users together can be recommended.
         num_items (int): The number of items of the task.
-        truth (ChunkEdges): The edges to rank.
-        seen (ChunkEdges): The edges whose items must not be retrieved.
-        candidates (ChunkEdges or None): The edges whose items may be retrieved, where each user
-            has candidates of its own.
-        is_excluded (torch.Tensor or None): The items that nobody may be recommended, of shape
-            `[num_items]`, where all users share their candidates.
+        edges (EdgesOfChunk): The truth, the seen edges and the candidates.
         scratch (Scratch): The buffers to compute in.
     """
 
@@ -64,11 +66,28 @@ class Chunk:
     num_needed: int
     num_candidates: int
     num_items: int
-    truth: ChunkEdges
-    seen: ChunkEdges
-    candidates: ChunkEdges | None
-    is_excluded: Tensor | None
+    edges: "EdgesOfChunk"
     scratch: Scratch
+
+    @property
+    def truth(self) -> ChunkEdges:
+        """The edges to rank."""
+        return self.edges.truth
+
+    @property
+    def seen(self) -> ChunkEdges:
+        """The edges whose items must not be retrieved."""
+        return self.edges.seen
+
+    @property
+    def candidates(self) -> ChunkEdges | None:
+        """The edges whose items may be retrieved, where each user has candidates of its own."""
+        return self.edges.candidates
+
+    @property
+    def is_excluded(self) -> Tensor | None:
+        """The items that nobody may be recommended, `[num_items]`, if all share candidates."""
+        return self.edges.is_excluded
 
     def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
         """Overwrites the scores of items that must not be retrieved.
@@ -129,6 +148,9 @@ class Schedule:
     know on the host, such as where its edges start, is fetched from the device once, so that no
     chunk has to wait for it.
 
+    It depends on the task alone, and so do the edges of its chunks, which it keeps if there are
+    few.
+
     Args:
         task (RankingTask): The task.
         users (torch.Tensor): The ids of the users to rank, of shape `[num_users]`.
@@ -140,21 +162,34 @@ class Schedule:
         self.num_items, self.device = task.num_items, task.device
         depths = task.degree[users].clamp(min=depth)
         num_excluded = task.num_items - task.num_candidates[users]
-        key = depths * (task.num_items + 1) + num_excluded
-        order = key.argsort(descending=True, stable=True)
-        self.users = users[order]
-        self.depth = depths[order]
-        self._depths: list[int] = self.depth.tolist()
-        self._num_excluded: list[int] = num_excluded[order].tolist()
-        self._num_needed: list[int] = (depths + num_excluded)[order].tolist()
-        self._truth = _EdgesByUser(task.truth, self.users, task.num_users)
-        self._seen = _EdgesByUser(task.excluded, self.users, task.num_users)
+        order = (depths * (task.num_items + 1) + num_excluded).argsort(descending=True, stable=True)
+        self.users, self.depth = users[order], depths[order]
+        self._truth, self._seen = (
+            _EdgesByUser(edges, self.users, task.num_users) for edges in (task.truth, task.excluded)
+        )
         self._candidates: _EdgesByUser | None = None
         self._is_excluded: Tensor | None = None
         if task.candidates is not None and task.candidates.dim() == 2:
             self._candidates = _EdgesByUser(task.candidates, self.users, task.num_users)
         elif task.candidates is not None:
             self._is_excluded = ~index_to_mask(task.candidates, task.num_items)
+        kinds = [x for x in (self._truth, self._seen, self._candidates) if x is not None]
+        # All numbers come to the host in one copy.
+        numbers = [self.depth, num_excluded[order], *(kind.degree.cumsum(0) for kind in kinds)]
+        self._depths, self._num_excluded, *ends = torch.stack(numbers).tolist()
+        for kind, end in zip(kinds, ends, strict=True):
+            kind.ptr = [0, *end]
+        self._is_kept = sum(kind.ptr[-1] for kind in kinds) <= MAX_EDGES_KEPT
+        self._kept: dict[tuple[int, int], EdgesOfChunk] = {}
+
+    @classmethod
+    def of_all(cls, task: RankingTask, users: Tensor, depth: int) -> "Schedule":
+        """Returns the schedule of the users of a task, which knows it from the last time."""
+        if users is not task.users and users is not task.users_with_truth:
+            return cls(task, users, depth)
+        key = (cls, depth, users is task.users)
+        found: Schedule = task.once(key, lambda: cls(task, users, depth))
+        return found
 
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers.
@@ -169,20 +204,72 @@ class Schedule:
             start = end
 
     def _chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
-        num_excluded = self._num_excluded[start:end]
+        num_excluded, depths = self._num_excluded[start:end], self._depths[start:end]
         return Chunk(
             users=self.users[start:end],
             depth=self.depth[start:end],
-            max_depth=self._depths[start],
-            num_needed=max(self._num_needed[start:end]),
+            max_depth=depths[0],
+            num_needed=max(map(add, depths, num_excluded)),
             num_candidates=(end - start) * self.num_items - sum(num_excluded),
             num_items=self.num_items,
-            truth=self._truth.between(start, end),
-            seen=self._seen.between(start, end),
-            candidates=None if self._candidates is None else self._candidates.between(start, end),
-            is_excluded=self._is_excluded,
+            edges=self._edges(start, end),
             scratch=scratch,
         )
+
+    def _edges(self, start: int, end: int) -> "EdgesOfChunk":
+        edges = self._kept.get((start, end))
+        if edges is None:
+            kinds = (self._truth, self._seen, self._candidates)
+            edges = EdgesOfChunk(kinds, self._is_excluded, slice(start, end), self.num_items)
+            if start == 0:  # chunks of other sizes begin
+                self._kept.clear()
+            if self._is_kept:
+                self._kept[start, end] = edges
+        return edges
+
+
+class EdgesOfChunk:
+    """The edges of the users of a chunk, which are put together when they are asked for.
+
+    Args:
+        kinds (tuple): The truth, the seen edges, and the candidates if each user has its own.
+        is_excluded (torch.Tensor or None): See :class:`Chunk`.
+        rows (slice): Which users of the schedule these are.
+        num_items (int): The number of items.
+    """
+
+    def __init__(
+        self,
+        kinds: "tuple[_EdgesByUser, _EdgesByUser, _EdgesByUser | None]",
+        is_excluded: Tensor | None,
+        rows: slice,
+        num_items: int,
+    ) -> None:
+        self._kinds, self.is_excluded = kinds, is_excluded
+        self._rows, self._num_items = rows, num_items
+
+    @cached_property
+    def truth(self) -> ChunkEdges:
+        """The edges to rank."""
+        return self._kinds[0].between(self._rows.start, self._rows.stop)
+
+    @cached_property
+    def seen(self) -> ChunkEdges:
+        """The edges whose items must not be retrieved."""
+        return self._kinds[1].between(self._rows.start, self._rows.stop)
+
+    @cached_property
+    def candidates(self) -> ChunkEdges | None:
+        """The edges whose items may be retrieved, where each user has candidates of its own."""
+        own = self._kinds[2]
+        return None if own is None else own.between(self._rows.start, self._rows.stop)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where they stand among stored scores."""
+        hidden = None if self.is_excluded is None else self.is_excluded.nonzero().squeeze(1)
+        num_rows = self._rows.stop - self._rows.start
+        return Layout(self.truth.pairs, self.seen.pairs, hidden, num_rows, self._num_items)
 
 
 class _EdgesByUser:
@@ -191,12 +278,14 @@ class _EdgesByUser:
     This takes memory for the users only: the edges of a chunk are put together when it is ranked.
     """
 
+    #: The edges of the first `u` users are those up to `ptr[u]`.
+    ptr: list[int]
+
     def __init__(self, edges: Tensor, users: Tensor, num_users: int) -> None:
         self.item = edges[1]
         ptr = index2ptr(edges[0], num_users)
         self.first = ptr[users]
         self.degree = ptr[users + 1] - self.first
-        self.ptr = [0, *self.degree.cumsum(0).tolist()]
 
     def between(self, start: int, end: int) -> ChunkEdges:
         """Returns the edges of a chunk."""
@@ -207,7 +296,8 @@ class _EdgesByUser:
 
 def edges_of(edges: Tensor, users: Tensor, num_users: int) -> Tensor:
     """Returns where the edges of some users stand among coalesced edges, user by user."""
-    return _EdgesByUser(edges, users, num_users).between(0, users.numel()).index
+    ptr = index2ptr(edges[0], num_users)
+    return spread(ptr[users], ptr.diff()[users])[1]
 
 
 def _column(item: Tensor, first: int, width: int) -> Tensor:

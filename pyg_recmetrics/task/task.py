@@ -1,7 +1,7 @@
 """RankingTask: who is ranked, over what, what is relevant, and what is seen."""
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -49,6 +49,9 @@ from pyg_recmetrics.task.queries import (
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
+
+#: So many things that were found out about a task are kept, such as the order of users by depth.
+_MAX_KNOWN = 16
 
 #: What is printed of a task, in this order.
 _SHOWN = (
@@ -688,6 +691,29 @@ class RankingTask(Frozen):
     def users_with_truth(self) -> Tensor:
         """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
         return self.users[self.degree[self.users] > 0]
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns what was found out about the task before, such as a schedule, or finds it out.
+
+        Copies and files of a task do not have it.
+
+        Args:
+            key (hashable): What it is, with all that it depends on besides the task.
+            make (callable): Finds it out.
+        """
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            found = self._known[key] = make()
+        return found
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_known"}
 
     @property
     def is_candidate(self) -> Tensor | None:
