@@ -48,18 +48,31 @@ class ScoreMask:
         task (RankingTask): The task.
 
     Attributes:
-        num_candidates (torch.Tensor): How many items each user can be recommended, of shape
-            `[num_users]`. Nobody looks at the scores of users without truth, unless lists are kept.
-        is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
         allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
             whom a fitted model does not know.
     """
 
     def __init__(self, task: RankingTask) -> None:
         self.task, self.allows_empty = task, False
-        self.num_candidates = task.num_candidates.clone()
-        self.is_masked = torch.zeros_like(task.truth[1])
-        self._is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
+        self._wrong: list[Tensor] = []
+
+    @cached_property
+    def num_candidates(self) -> Tensor:
+        """How many items each user can be recommended, of shape `[num_users]`.
+
+        Nobody looks at the scores of users without truth, unless lists are kept.
+        """
+        return self.task.num_candidates.clone()
+
+    @cached_property
+    def is_masked(self) -> Tensor:
+        """Which truth edges can never be retrieved, of shape `[num_edges]`."""
+        return torch.zeros_like(self.task.truth[1])
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether anything was noted that may be `-inf`."""
+        return "num_candidates" in vars(self)
 
     def check_scores(self, scores: Tensor) -> Tensor:
         """Notes scores that are NaN or `inf`. Returns the lowest of all."""
@@ -70,7 +83,7 @@ class ScoreMask:
 
     def note_highest(self, highest: Tensor) -> None:
         """Notes the highest of some scores: NaN or `inf` if one of them is."""
-        self._is_wrong |= highest.isnan() | highest.isposinf()
+        self._wrong = [torch.stack([highest, *self._wrong]).amax()]  # NaN is the largest
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.
@@ -85,11 +98,13 @@ class ScoreMask:
 
     def check(self) -> None:
         """Raises if there are scores that nothing can be ranked by."""
-        if bool(self._is_wrong):
+        if self._wrong and not float(self._wrong[0]) < torch.inf:
             raise ValueError(
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
+        if not self.is_noted:
+            return
         # A user without truth may be left without an item. Only lists look at such users.
         is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
         is_empty &= self.task.degree > 0
@@ -112,7 +127,7 @@ class ScoreMask:
 
     def warn(self) -> None:
         """Warns of truth edges that can never be retrieved."""
-        if num_masked := int(self.is_masked.sum()):
+        if num_masked := int(self.is_masked.sum()) if self.is_noted else 0:
             warn(
                 f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "
                 f"'-inf': they can never be retrieved, and count as missed"
@@ -296,9 +311,10 @@ class EmbeddingRecommender(ScoreRecommender):
         item = item.t().contiguous()
 
         def products() -> Iterator[Tensor]:
+            scores = user.new_empty(min(rows_at_once, user.size(0)), item.size(1))
             for part in user.split(rows_at_once):
-                buffer = chunk.scratch("tiles", (part.size(0), item.size(1)), dtype)
-                yield torch.mm(part, item, out=buffer)
+                scores = scores if len(part) == len(scores) else scores[: len(part)]
+                yield torch.mm(part, item, out=scores)
 
         return products(), error
 

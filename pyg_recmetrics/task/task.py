@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -58,6 +58,22 @@ _SHOWN = (
     *("num_users", "num_items", "truth", "threshold", "seen", "exclude_seen", "candidates"),
     *("missing", "users", "person", "query", "num_relations"),
 )
+
+
+class Extremes(NamedTuple):
+    """Numbers of a task that the host has to know, in one copy.
+
+    Attributes:
+        max_degree: The largest number of relevant items of a user.
+        num_with_truth: How many users have any.
+        min_candidates: The smallest number of candidates of a user.
+        max_candidates: The largest.
+    """
+
+    max_degree: int
+    num_with_truth: int
+    min_candidates: int
+    max_candidates: int
 
 
 class RankingTask(Frozen):
@@ -685,11 +701,19 @@ class RankingTask(Frozen):
     @cached_property
     def max_degree(self) -> int:
         """The largest number of relevant items of a user; of a part, that of the whole task."""
-        return int(self.degree.max())
+        return self.extremes.max_degree
+
+    @cached_property
+    def extremes(self) -> "Extremes":
+        """What is most and least among its users."""
+        ends = self.degree.max(), (self.degree > 0).sum(), *self.num_candidates.aminmax()
+        return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
     def users_with_truth(self) -> Tensor:
         """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
+        if self.extremes.num_with_truth == self.users.numel():
+            return self.users
         return self.users[self.degree[self.users] > 0]
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
@@ -854,7 +878,7 @@ class RankingTask(Frozen):
             device(type='cpu')
         """
         task = copy.copy(self)
-        for name, value in vars(self).items():
+        for name, value in [*vars(task).items()]:
             settle(task, **{name: value.to(device) if hasattr(value, "to") else value})
         return task
 
@@ -878,7 +902,7 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        for name in ("degree", "max_degree", "users_with_truth") if "truth" in changes else ():
+        for name in ("degree", "max_degree", "extremes", "users_with_truth") if "truth" in changes else ():
             vars(task).pop(name, None)  # which depend on the others
         settle(task, **changes)
         return task

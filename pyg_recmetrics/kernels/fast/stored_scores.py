@@ -25,12 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import SortedRows, UserItems
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-
-#: How many scores are stored at once, so that they stay in the caches.
-NUM_SCORES = 2**19
 
 
 class Layout:
@@ -44,9 +40,9 @@ class Layout:
         hidden (torch.Tensor or None): The items that nobody can be recommended.
         num_rows (int): The number of rows.
         num_items (int): The number of items.
+        rows_at_once (int): How many rows a tile has. The last has the rest.
 
     Attributes:
-        rows_at_once: How many rows a tile has. The last has the rest.
         relevant: Where the relevant items of each tile stand among its scores.
         masked: Where the masked ones do.
     """
@@ -58,18 +54,18 @@ class Layout:
         hidden: Tensor | None,
         num_rows: int,
         num_items: int,
+        rows_at_once: int,
     ) -> None:
         (self.row, _), device = relevant, relevant[0].device
         self.hidden, self.shape = hidden, (num_rows, num_items)
-        self.rows_at_once = max(1, at_once(NUM_SCORES, device) // num_items)
-        start = torch.arange(0, num_rows + self.rows_at_once, self.rows_at_once, device=device)
+        start = torch.arange(0, num_rows + rows_at_once, rows_at_once, device=device)
         rows = SortedRows(self.row, num_rows)
         ends = [torch.searchsorted(part[0].contiguous(), start) for part in (relevant, masked)]
         # All that the host has to know comes in one copy.
         *ends_on_host, num_slots = torch.cat([*ends, rows.ptr.diff().amax(keepdim=True)]).tolist()
         parts = ends_on_host[: start.numel()], ends_on_host[start.numel() :]
         self.relevant, self.masked = (
-            self._in_tiles(*pairs, of_tiles)
+            self._in_tiles(*pairs, of_tiles, rows_at_once)
             for pairs, of_tiles in zip((relevant, masked), parts, strict=True)
         )
         num_slots = max(1, num_slots)
@@ -78,8 +74,10 @@ class Layout:
         beside = torch.zeros(num_rows * num_slots, dtype=torch.long, device=device)
         self._beside = beside.scatter_(0, self._slot, edge).view(num_rows, num_slots)
 
-    def _in_tiles(self, row: Tensor, item: Tensor, ends: list[int]) -> tuple[Tensor, ...]:
-        place = (row % self.rows_at_once).mul_(self.shape[1]).add_(item)
+    def _in_tiles(
+        self, row: Tensor, item: Tensor, ends: list[int], rows_at_once: int
+    ) -> tuple[Tensor, ...]:
+        place = (row % rows_at_once).mul_(self.shape[1]).add_(item)
         return place.split([end - start for start, end in zip(ends, ends[1:], strict=False)])
 
     def mask_(self, scores: Tensor, number: int) -> Tensor:
@@ -106,17 +104,18 @@ class Largest(NamedTuple):
         value: The scores, in ascending order, of shape `[num_rows, k]`.
         item: Their items, best first, of the same shape; `None` if no lists are wanted.
         own: The scores of the relevant items, of shape `[num_relevant]`.
-        ends: The lowest and the highest scores of tiles before any was masked, NaN if there is one.
+        span: How far all scores of each row are apart, masked ones, too: finite if all of them are,
+            and small; `None` if nobody asked. Of shape `[num_rows]`.
     """
 
     value: Tensor
     item: Tensor | None
     own: Tensor
-    ends: list[Tensor]
+    span: Tensor | None
 
 
 def largest(
-    tiles: Iterable[Tensor], layout: Layout, k: int, makes_lists: bool, looks_at_ends: bool
+    tiles: Iterable[Tensor], layout: Layout, k: int, makes_lists: bool, looks_at_all: bool
 ) -> Largest:
     """Returns the largest scores of each row.
 
@@ -125,12 +124,13 @@ def largest(
         layout (Layout): Where what matters stands.
         k (int): How many scores of each row.
         makes_lists (bool): Whether to return their items, too.
-        looks_at_ends (bool): Whether to return the ends of all scores, too.
+        looks_at_all (bool): Whether to find out how far all scores are apart.
     """
-    values, items, own, ends = [], [], [], list[Tensor]()
+    values, items, own, spans = [], [], [], []
     for number, scores in enumerate(tiles):
-        if looks_at_ends:
-            ends += scores.aminmax()
+        if looks_at_all:
+            low, high = scores.aminmax(dim=1)
+            spans.append(high.sub_(low))
         layout.mask_(scores, number)
         own.append(scores.take(layout.relevant[number]))
         if makes_lists:
@@ -140,7 +140,8 @@ def largest(
         else:
             values.append(_largest_values(scores, k))
     item = torch.cat(items) if makes_lists else None
-    return Largest(torch.cat(values).double(), item, torch.cat(own).double(), ends)
+    span = torch.cat(spans) if looks_at_all else None
+    return Largest(torch.cat(values).double(), item, torch.cat(own).double(), span)
 
 
 def _largest_values(scores: Tensor, k: int) -> Tensor:
@@ -170,6 +171,8 @@ def ranks_among(
         The ranks down to the depth, and which items this does not settle, of shape
         `[num_relevant]`.
     """
+    if found.own.numel() == 0:
+        return Ranks.unknown(layout.row), torch.zeros_like(layout.row, dtype=torch.bool)
     low = high = found.own
     if error is not None:
         width = _window(found.own, error.index_select(0, layout.row))
