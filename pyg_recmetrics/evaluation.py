@@ -346,15 +346,16 @@ class Evaluator(Frozen):
 
     def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
-        processes.check_same(
-            metrics=(*self.metrics, self._convention),
-            ties=self._ranked_ties,
-            seed=self._seed,
-            empty_target_action=self._empty_target_action,
-            per=self._per,
-            margin=self._margin,
-            catalogue=self._catalogue,
-        )
+        if processes.num_processes() > 1:
+            processes.check_same(
+                metrics=(*self.metrics, self._convention),
+                ties=self._ranked_ties,
+                seed=self._seed,
+                empty_target_action=self._empty_target_action,
+                per=self._per,
+                margin=self._margin,
+                catalogue=self._catalogue,
+            )
         ranking = OpenRanking(recommender, self.task, **self._how)
         if self._per == "edge":
             _check_lists_of_edges(ranking)

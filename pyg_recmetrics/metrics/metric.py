@@ -16,6 +16,7 @@ from pyg_recmetrics.metrics.registry import (
     Value,
     check_spelling,
     definition,
+    is_registered,
     spelled,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -246,7 +247,24 @@ def parse(spelling: str | Metric) -> Metric:
     """
     if isinstance(spelling, Metric):
         return spelling
-    match = _SPELLING.fullmatch(_canonical(check_spelling(spelling)))
+    known = _PARSED.get(check_spelling(spelling))
+    # A metric may have been defined anew since.
+    if known is not None and is_registered(known[1]):
+        return known[0]
+    metric = _parse(spelling)
+    if len(_PARSED) >= _MAX_PARSED:
+        _PARSED.clear()
+    _PARSED[spelling] = metric, metric.definition
+    return metric
+
+
+#: The metrics that spellings were read as, and what they were then. So many are kept.
+_PARSED: dict[str, tuple[Metric, Definition]] = {}
+_MAX_PARSED = 1024
+
+
+def _parse(spelling: str) -> Metric:
+    match = _SPELLING.fullmatch(_canonical(spelling))
     if match is None:
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "

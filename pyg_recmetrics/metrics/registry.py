@@ -556,6 +556,11 @@ def definition(name: str) -> Definition:
     return _DEFINITIONS[known]
 
 
+def is_registered(defined: Definition) -> bool:
+    """Returns whether a metric is still defined like this."""
+    return _DEFINITIONS.get(defined.name) is defined
+
+
 def check_spelling(value: object) -> str:
     """Returns `value` if it is a string, as all spellings of metrics are."""
     if not isinstance(value, str):

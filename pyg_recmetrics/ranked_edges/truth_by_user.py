@@ -46,7 +46,7 @@ class TruthByUser:
             grouped.degree, grouped.num_with_truth = task.degree, task.extremes.num_with_truth
             return grouped
 
-        found: TruthByUser = task.once(cls, make)
+        found: TruthByUser = task.once("truth by user", make)
         return found
 
     @property

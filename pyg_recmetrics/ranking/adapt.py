@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -13,9 +14,9 @@ from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.checks import (
+    check_all_finite,
     check_device,
     check_edges,
-    check_all_finite,
     check_ids,
     check_labels,
     check_range,
@@ -323,7 +324,7 @@ def _ask(model: FoundModel, task: RankingTask) -> Recommender:
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
     names = ", ".join(name for name in model.form if name != "edge_weight")
     recommender.in_words = f"recommend({names}) of {model.name}"
-    recommender.state = _state(model, *edges)
+    recommender.state = partial(_state, model, *edges)
     return recommender
 
 
@@ -347,7 +348,7 @@ def _from_model(value: object, task: RankingTask) -> Recommender:
     recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
     recommender.in_words = f"the embeddings of {model.name}"
     # Not its embeddings: some devices add up messages in another order in each process.
-    recommender.state = _state(model, *edges)
+    recommender.state = partial(_state, model, *edges)
     return recommender
 
 
@@ -595,7 +596,7 @@ def _are_numbers(value: object) -> bool:
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
     read, in_words = read_fitted(value, task)
     recommender = as_recommender(read, task)
-    recommender.in_words, recommender.state = in_words, state_of(value)
+    recommender.in_words, recommender.state = in_words, partial(state_of, value)
     if recommender.mask is not None:
         recommender.mask.allows_empty = True
     return recommender

@@ -53,7 +53,7 @@ SCRATCH_BYTES = 256 * 2**20
 _BYTES_OF_LARGEST = 32 * 2**20
 
 #: How many scores are stored at once. So many in all are products in double precision, which leave
-#: fewer users unsettled. More are products in single precision, of which so many stay in the caches.
+#: fewer users unsettled. Of more, in single precision, few stay in the caches.
 _NUM_IN_DOUBLE, _NUM_IN_SINGLE, _NUM_GIVEN = 2**21, 2**18, 2**20
 
 #: All scores are stored for at most so many items.
@@ -372,6 +372,8 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
         others = _quick("search", request) if is_shallow else []
         return [RankByLargest(recommender, request, torch.float32, _NUM_GIVEN), *others]
+    if not isinstance(recommender, EmbeddingRecommender):
+        return []
     in_double = RankByLargest(recommender, request, torch.double, _NUM_IN_DOUBLE)
     is_small = task.num_users * task.num_items <= _NUM_IN_DOUBLE
     if is_small or not has_exact_single_precision(task.device):

@@ -20,6 +20,7 @@ models are asked for the scores of pairs, as are subclasses and models that were
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -112,7 +113,7 @@ def from_kge_model(value: object, task: RankingTask) -> Recommender:
         scorer = PairScorer(_scores_of_pairs(model, query), max(1, pairs_at_once))
         recommender = PairRecommender(scorer, task)
         recommender.in_words = f"the scores of {name}"
-    recommender.state = state_of(model)
+    recommender.state = partial(state_of, model)
     return recommender
 
 

@@ -231,8 +231,9 @@ class OpenRanking:
             depth = deepest if full else max(depth, num_kept)
             num_kept = min(depth, deepest) if keep_items is True else min(num_kept, deepest)
             answer = _answer(ranker, task) if processes.num_processes() > 1 else None
-        options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
-        processes.check_same(data=task, recommender=answer, **options)
+        if answer is not None:
+            options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
+            processes.check_same(data=task, recommender=answer, **options)
         self.task, self.recommender, self.depth = task, ranker, depth
         self._is_missed = None if is_candidate is None else ~is_candidate
         self._ties, self._seed, self._batch_size = ties, seed, batch_size
@@ -318,10 +319,11 @@ class OpenRanking:
             weight, is_missed = (x if x is None else x[edges] for x in (weight, is_missed))
         if users is None and task.users.numel() < task.num_users:
             users = task.users
-        is_masked = mask is not None and mask.is_noted
-        num_candidates = mask.num_candidates if is_masked else task.num_candidates
+        if mask is not None and not mask.is_noted:
+            mask = None
+        num_candidates = task.num_candidates if mask is None else mask.num_candidates
         has_scores = self.recommender.has_scores
-        most = _largest(num_candidates) if is_masked else task.extremes.max_candidates
+        most = task.extremes.max_candidates if mask is None else _largest(num_candidates)
         deepest = max(most, self.recommender.max_depth or 0)
         ranked = sort_edges(
             truth,
@@ -341,7 +343,7 @@ class OpenRanking:
             is_candidate=None if is_missed is None else ~is_missed,
             origin=Origin(
                 ranked_by=self.recommender.in_words,
-                num_masked=mask.num_masked if is_masked else None,
+                num_masked=None if mask is None else mask.num_masked,
                 listed=self.recommender.listed,
                 person=task.person,
             ),
@@ -448,8 +450,9 @@ class _KnownRanks:
 def _answer(recommender: Recommender, task: RankingTask) -> object:
     """Returns what tells a recommender from others: it is the same in every process and call."""
     kind = (type(recommender).__name__, recommender.in_words)
-    if recommender.state is not None:
-        return *kind, recommender.state
+    state = None if recommender.state is None else recommender.state()
+    if state is not None:
+        return *kind, state
     step = max(1, task.users.numel() // _NUM_ASKED)
     return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
 

@@ -159,8 +159,9 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: The state of the model behind it, and the edges it propagates over, if it has a state.
-    state: Mapping[str, Tensor] | None = None
+    #: Returns the state of the model behind it, and the edges it propagates over, if it has a
+    #: state. Only processes that rank together ask for it.
+    state: Callable[[], Mapping[str, Tensor] | None] | None = None
 
     #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
     listed: Tensor | None = None
@@ -244,6 +245,7 @@ class EmbeddingRecommender(ScoreRecommender):
         self.tables = (user, item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
+        self._stored: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
@@ -299,16 +301,11 @@ class EmbeddingRecommender(ScoreRecommender):
             rows_at_once (int): How many users each tile has. The next tile overwrites it.
             dtype (torch.dtype): The precision of the products, single or double.
         """
-        user, index = self.users(chunk.users), slice(None)
-        error = user.norm(dim=1).mul_(relative_error(user.size(1), dtype))
-        if dtype == torch.double:
-            item = self.items.double(index)
-        else:
-            user, item = self.items.for_single(user).float(), self.items.single(index)
+        user, (item, norm) = self.users(chunk.users), self._stored_items(dtype)
+        error = user.norm(dim=1).mul_(norm)
+        if dtype == torch.float32:
+            user = self.items.for_single(user).float()
             error.mul_(self.items.scale)
-        error.mul_(item.norm(dim=1).amax())
-        # Few rows of users are multiplied faster if those of items lie side by side.
-        item = item.t().contiguous()
 
         def products() -> Iterator[Tensor]:
             scores = user.new_empty(min(rows_at_once, user.size(0)), item.size(1))
@@ -317,6 +314,16 @@ class EmbeddingRecommender(ScoreRecommender):
                 yield torch.mm(part, item, out=scores)
 
         return products(), error
+
+    def _stored_items(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Returns all items, and the largest norm times the error of a product."""
+        if dtype not in self._stored:
+            is_double, index = dtype == torch.double, slice(None)
+            item = self.items.double(index) if is_double else self.items.single(index)
+            norm = item.norm(dim=1).amax().mul_(relative_error(self.items.dim, dtype))
+            # Few rows of users are multiplied faster if those of items lie side by side.
+            self._stored[dtype] = item.t().contiguous(), norm
+        return self._stored[dtype]
 
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
@@ -384,6 +391,7 @@ class GivenScoresRecommender(ScoreRecommender):
         Args:
             chunk (Chunk): The chunk.
             rows_at_once (int): How many users each tile has.
+            dtype (torch.dtype): The precision of products, of which there are none.
         """
         matrix, row = self.given(chunk.users)
         dtype = torch.promote_types(matrix.dtype, torch.float32)

@@ -194,7 +194,7 @@ class Schedule:
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
         is_own = users is task.users or users is task.users_with_truth
-        key = (cls, users is task.users, depth)
+        key = ("schedule", users is task.users, depth)
 
         def make(is_sorted: bool) -> Schedule:
             return cls(task, users, depth, is_sorted)
@@ -256,7 +256,8 @@ class Schedule:
         """The items that nobody may be recommended, if all users share candidates."""
         if self._candidates is None or self._candidates.dim() == 2:
             return None
-        return ~index_to_mask(self._candidates, self.num_items)
+        is_candidate: Tensor = index_to_mask(self._candidates, self.num_items)
+        return ~is_candidate
 
     @cached_property
     def counts(self) -> tuple[list[int], list[int]]:

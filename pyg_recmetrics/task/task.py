@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 #: So many things that were found out about a task are kept, such as the order of users by depth.
 _MAX_KNOWN = 16
 
+#: What follows from the truth of a task.
+_OF_TRUTH = ("degree", "max_degree", "extremes", "users_with_truth")
+
 #: What is printed of a task, in this order.
 _SHOWN = (
     *("num_users", "num_items", "truth", "threshold", "seen", "exclude_seen", "candidates"),
@@ -902,8 +905,8 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        for name in ("degree", "max_degree", "extremes", "users_with_truth") if "truth" in changes else ():
-            vars(task).pop(name, None)  # which depend on the others
+        for name in _OF_TRUTH if "truth" in changes else ():
+            vars(task).pop(name, None)
         settle(task, **changes)
         return task
 

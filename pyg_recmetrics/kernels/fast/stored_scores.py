@@ -19,6 +19,7 @@ left to other kernels. A list is proved by the gaps between its scores, and that
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +79,8 @@ class Layout:
         self, row: Tensor, item: Tensor, ends: list[int], rows_at_once: int
     ) -> tuple[Tensor, ...]:
         place = (row % rows_at_once).mul_(self.shape[1]).add_(item)
-        return place.split([end - start for start, end in zip(ends, ends[1:], strict=False)])
+        parts: tuple[Tensor, ...] = place.split([end - start for start, end in pairwise(ends)])
+        return parts
 
     def mask_(self, scores: Tensor, number: int) -> Tensor:
         """Overwrites the scores of a tile that must not be retrieved."""
@@ -139,9 +141,12 @@ def largest(
             values.append(value.flip(1))
         else:
             values.append(_largest_values(scores, k))
-    item = torch.cat(items) if makes_lists else None
-    span = torch.cat(spans) if looks_at_all else None
-    return Largest(torch.cat(values).double(), item, torch.cat(own).double(), span)
+    return Largest(
+        torch.cat(values).double(),
+        torch.cat(items) if makes_lists else None,
+        torch.cat(own).double(),
+        torch.cat(spans) if looks_at_all else None,
+    )
 
 
 def _largest_values(scores: Tensor, k: int) -> Tensor:
