@@ -56,6 +56,12 @@ _CURVES = tuple(sorted(name for name in metrics.__all__ if name.islower() and na
 
 #: The parts by the name of their page, in the order in which the reference lists them.
 PARTS = {
+    "plain": Part(
+        "The plain file",
+        "All of it in one function.",
+        "pyg_recmetrics.plain",
+        names=("evaluate",),
+    ),
     "evaluation": Part(
         "Evaluation",
         "From a recommender and one part of a split to its numbers.",
