@@ -169,7 +169,7 @@ def note_on_calls(num_calls: int, nouns: Nouns) -> str:
 
 def note_on_trials(trials: Mapping[str, int | None]) -> str | None:
     """Says how often each recommender was tuned; `None` if that is not known of any."""
-    known = {name: number for name, number in trials.items() if number is not None}
+    known = {name: number for name, number in trials.items() if number}
     if not known:
         return None
     if len(trials) == 1:

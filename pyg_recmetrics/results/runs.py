@@ -22,7 +22,7 @@ from pyg_recmetrics.results.notes import (
     note_on_copies,
     note_on_intervals,
 )
-from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
+from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest
 from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
@@ -85,6 +85,9 @@ class Runs(Measured, Rows[EvaluationResult]):
     Attributes:
         metrics (tuple of Metric): The metrics that all results have.
         runs (tuple of EvaluationResult): The results without those whose ranking was there before.
+        num_trials (int or None): The most trials of a result that says them, see
+            :meth:`EvaluationResult.with_trials`; `None` if none does.
+        seconds (float or None): The same of seconds.
 
     Raises:
         ImportError: If scipy is not installed.
@@ -121,6 +124,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         check_comparable({f"run {i}": result for i, result in enumerate(self, start=1)})
         self.metrics = metrics_in_common(self)
         self._runs = _different(self)
+        self.num_trials = largest(result.num_trials for result in self)
+        self.seconds = largest(result.seconds for result in self)
         if note := note_on_copies(len(self), len(self.runs)):
             warn(note)
 
@@ -201,6 +206,29 @@ class Runs(Measured, Rows[EvaluationResult]):
         columns = ["metric", "k", *MeanOfRuns._fields]
         frame = to_data_frame(rows, columns, index=[str(metric) for metric in self.metrics])
         return frame.astype({"k": "Int64"})
+
+    def with_trials(self, trials: int, seconds: float | None = None) -> "Runs":
+        """Returns these runs, each with a budget, see :meth:`EvaluationResult.with_trials`.
+
+        Args:
+            trials (int): How many settings of hyperparameters were tried.
+            seconds (float, optional): How long tuning, and the training of one run, took together.
+                (default: `None`, which is not known)
+
+        Raises:
+            ValueError: If `trials` is not a non-negative integer, or `seconds` is not a
+                non-negative number.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[[0.1, 0.3, 0.2]] * 2, [[0.3, 0.1, 0.2]] * 2])
+            >>> runs = Runs([evaluate(each, task, "mrr") for each in scores])
+            >>> runs.with_trials(20, seconds=3.5).num_trials
+            20
+        """
+        return Runs(result.with_trials(trials, seconds) for result in self)
 
     def save(self, path: str | Path) -> None:
         """Saves all results in one file, for :meth:`load`. Edges of the task are stored once.
