@@ -1,5 +1,6 @@
 """The examples run, and learn something."""
 
+import ast
 import logging
 import runpy
 from collections import defaultdict
@@ -13,6 +14,14 @@ from pyg_recmetrics import RankingTask, metrics, modules
 from pyg_recmetrics.metrics import registry
 from tests.support.tools import laws
 from tests.support.tools.examples import EXAMPLES, run_example
+
+
+def test_the_list_of_examples_has_the_first_line_of_each():
+    names = {path.relative_to(EXAMPLES).as_posix(): path for path in EXAMPLES.rglob("*.py")}
+    about = {name: ast.get_docstring(ast.parse(path.read_text())) for name, path in names.items()}
+    rows = [f"| [{name}]({name}) | {text.splitlines()[0]} |" for name, text in about.items()]
+    listed = [line for line in (EXAMPLES / "README.md").read_text().splitlines() if ".py](" in line]
+    assert sorted(listed) == sorted(rows)
 
 
 def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys):
