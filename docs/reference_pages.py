@@ -184,6 +184,17 @@ HOOKS = (
 )
 
 
+def pages_of_files() -> dict[str, str]:
+    """Returns the page of the reference for each file of the repository whose names it explains."""
+    pages: dict[str, str] = {}
+    for page, part in PARTS.items():
+        for name in part.documented:
+            module = inspect.getmodule(part.value(name))
+            file = f"{module.__name__.replace('.', '/')}.py" if module else ""
+            pages.setdefault(file, page)
+    return pages
+
+
 def is_for_users(explained: type, method: str) -> bool:
     """Returns whether people call a method of a class, and not only other parts of the package."""
     for_the_package = (FOR_THE_PACKAGE.get(base.__name__, ()) for base in explained.__mro__)
