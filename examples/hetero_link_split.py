@@ -71,7 +71,7 @@ def test(model: Model, data: HeteroData, evaluator: Evaluator) -> EvaluationResu
     return evaluator(PairScorer(lambda user, item: model.decode(z, user, item)))
 
 
-def main() -> EvaluationResult:
+def main() -> tuple[Model, HeteroData, EvaluationResult]:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
@@ -101,7 +101,7 @@ def main() -> EvaluationResult:
 
     result = test(model, test_data, evaluate_test)
     print(f"\nTest\n{result}")
-    return result
+    return model, test_data, result
 
 
 if __name__ == "__main__":
