@@ -1,6 +1,6 @@
 """Makes the table of a paper: LightGCN and its baselines, all of them tuned alike.
 
-    python examples/benchmark.py                             # two synthetic data sets, no download
+    python examples/benchmark.py                             # synthetic data, no download
     python examples/benchmark.py --data FOLDER --trials 8    # train.txt and test.txt in FOLDER
 
 Each recommender of `recommenders.py` has the same number of random trials. The best of them, and
@@ -40,21 +40,16 @@ from pyg_recmetrics import (
 
 Bar: TypeAlias = "tqdm[Any]"
 
-METRICS = ["ndcg@20", "recall@20", "r_precision"]
-
-#: The users, the items, and the mean number of items of a user.
-SHAPES = {"Dense": (600, 150, 20.0), "Sparse": (800, 800, 8.0)}
+TUNED_FOR = "ndcg@20"
+METRICS = [TUNED_FOR, "recall@20", "r_precision"]
 
 
-def load(folder: Path | None) -> dict[str, HeteroData]:
+def load(folder: Path | None) -> HeteroData:
     """Returns data with training edges as `edge_index` and test edges as `edge_label_index`."""
     if folder is not None:
-        return {"": datasets.read_lightgcn(folder)}
-    split = transforms.PerUserSplit(num_test=0.2)
-    return {
-        name: split(datasets.synthetic_interactions(users, items, mean_degree=degree))[2]
-        for name, (users, items, degree) in SHAPES.items()
-    }
+        return datasets.read_lightgcn(folder)
+    data = datasets.synthetic_interactions(num_users=600, num_items=300)
+    return transforms.PerUserSplit(num_test=0.2)(data)[2]
 
 
 def tune(
@@ -66,13 +61,12 @@ def tune(
     for trial in range(1, num_trials + 1):
         bar.set_postfix_str(f"trial {trial} of {num_trials}")
         settings = recommender.draw(generator)
-        evaluator = Evaluator(task, "ndcg@20", patience=4)
+        evaluator = Evaluator(task, TUNED_FOR, patience=4)
         checkpoints = islice(recommender(task, settings), max_epochs // EPOCHS_PER_CHECKPOINT)
         for number, checkpoint in enumerate(checkpoints, start=1):
-            found.append((evaluator(checkpoint)["ndcg@20"], number, settings))
+            found.append((evaluator(checkpoint)[TUNED_FOR], number, settings))
             if evaluator.should_stop:
                 break
-        bar.update()
     _, number, settings = max(found, key=itemgetter(0))
     return settings, number
 
@@ -98,17 +92,35 @@ def run(
         *_, trained = islice(recommender(evaluator.task, settings, seed), num_checkpoints)
         of_run = time.process_time() - start
         results.append(evaluator(trained).with_trials(num_trials, seconds + of_run))
-        bar.update()
     return Runs(results) if recommender.has_seed else results[0]
 
 
-def draw(comparisons: Mapping[str, Comparison], benchmark: Benchmark, path: Path) -> None:
-    """Saves a picture of all means, and of LightGCN minus each of the others."""
-    figure = Figure(figsize=(11, 6 * len(benchmark)), layout="constrained")
-    rows = figure.subfigures(len(benchmark), 2, squeeze=False)
-    for (left, right), (data_set, results) in zip(rows, benchmark.items(), strict=True):
-        plot.means(results, figure=left)
-        plot.differences(comparisons[data_set].select(name="LightGCN"), figure=right)
+def run_all(
+    data: HeteroData, validation_data: HeteroData, args: argparse.Namespace
+) -> dict[str, EvaluationResult | Runs]:
+    """Tunes, trains and evaluates all recommenders."""
+    validation = RankingTask.from_data(validation_data)
+    evaluator = Evaluator(RankingTask.from_data(data), METRICS, keep_items=True)
+    recommenders = dict(RECOMMENDERS)
+    if find_spec("implicit") is None:
+        del recommenders["iALS"]
+        print("iALS is left out: pip install implicit")
+    results = {}
+    with tqdm(recommenders.items()) as bar:
+        for name, recommender in bar:
+            bar.set_description(name)
+            results[name] = run(recommender, validation, evaluator, args, bar)
+    return results
+
+
+def draw(
+    results: Mapping[str, EvaluationResult | Runs], comparison: Comparison, path: Path
+) -> None:
+    """Saves a picture of the means, and of LightGCN minus each of the others."""
+    figure = Figure(figsize=(11, 3.5), layout="constrained")
+    ((left, right),) = figure.subfigures(1, 2, squeeze=False)
+    plot.means(results, TUNED_FOR, figure=left)
+    plot.differences(comparison.select(name="LightGCN"), figure=right)
     figure.savefig(path, dpi=150)
 
 
@@ -119,51 +131,28 @@ def main() -> Benchmark:
     parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save a picture")
     parser.add_argument("--trials", type=int, default=4, help="of each that can be tuned")
     parser.add_argument("--seeds", type=int, default=3, help="of each that has any, at least two")
-    parser.add_argument("--epochs", type=int, default=250, help="the maximum")
+    parser.add_argument("--epochs", type=int, default=200, help="the maximum")
     args = parser.parse_args()
 
-    recommenders = dict(RECOMMENDERS)
-    if find_spec("implicit") is None:
-        del recommenders["iALS"]
-        print("iALS is left out: pip install implicit")
-    deterministic = [name for name, model in recommenders.items() if not model.has_seed]
-    data_sets = load(args.data)
-    results: dict[str, dict[str, EvaluationResult | Runs]] = {}
-    splits = {}
-    of_one = sum(
-        (args.trials if model.space else 0) + (args.seeds if model.has_seed else 1)
-        for model in recommenders.values()
-    )
-    with tqdm(total=of_one * len(data_sets)) as bar:
-        for data_set, data in data_sets.items():
-            train_data, _, validation_data = transforms.PerUserSplit(num_test=0.1)(data)
-            splits[data_set] = train_data, validation_data, data
-            validation = RankingTask.from_data(validation_data)
-            evaluator = Evaluator(RankingTask.from_data(data), METRICS, keep_items=True)
-            results[data_set] = {}
-            for name, model in recommenders.items():
-                bar.set_description(f"{data_set} {name}".strip())
-                results[data_set][name] = run(model, validation, evaluator, args, bar)
-
+    data = load(args.data)
+    train_data, _, validation_data = transforms.PerUserSplit(num_test=0.1)(data)
+    results = run_all(data, validation_data, args)
+    deterministic = [name for name in results if not RECOMMENDERS[name].has_seed]
     benchmark = Benchmark(results, proposed="LightGCN", deterministic=deterministic)
-    print(f"\n{benchmark}\n\n{benchmark.to_latex()}\n")
     # A difference of less than two per cent is too small to matter here.
-    comparisons = {
-        data_set: compare(of_all, equivalence="2%", deterministic=deterministic)
-        for data_set, of_all in results.items()
-    }
-    for data_set, comparison in comparisons.items():
-        print(data_set, *comparison.select("ndcg@20", "LightGCN").claims(), sep="\n")
+    comparison = compare(results, TUNED_FOR, equivalence="2%", deterministic=deterministic)
+    print(f"\n{benchmark}\n\n{benchmark.to_latex()}\n")
+    print(*comparison.select(name="LightGCN").claims(), sep="\n")
     path = report(
-        benchmark,
+        results,
         args.report,
-        split=splits.get(""),
-        comparison=comparisons.get(""),
+        split=(train_data, validation_data, data),
+        comparison=comparison,
         title="LightGCN and its baselines, tuned alike",
     )
     print(f"The report is in {path.resolve()}")
     if args.picture is not None:
-        draw(comparisons, benchmark, args.picture)
+        draw(results, comparison, args.picture)
     return benchmark
 
 

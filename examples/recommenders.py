@@ -85,7 +85,8 @@ def lightgcn(
     """
     torch.manual_seed(seed)
     sizes = [task.num_users, task.num_items]
-    adjacency = to_torch_csr_tensor(task.edge_index, size=(sum(sizes), sum(sizes)))
+    with torch.sparse.check_sparse_tensor_invariants():
+        adjacency = to_torch_csr_tensor(task.edge_index, size=(sum(sizes), sum(sizes)))
     model = LightGCN(sum(sizes), DIM, num_layers)
     torch.nn.init.normal_(model.embedding.weight, std=0.1)
 
@@ -140,8 +141,8 @@ def descend(
 @recommender(
     "iALS",
     factors=[16, 32, 64, 128],
-    regularization=loguniform(0.01, 100),
-    alpha=loguniform(1, 50),
+    regularization=loguniform(3, 300),
+    alpha=loguniform(4, 64),
 )
 def ials(
     task: RankingTask, seed: int, factors: int, regularization: float, alpha: float
@@ -178,8 +179,8 @@ def ease(task: RankingTask, penalty: float) -> Iterator[Scores]:
 
 @recommender(
     "RP3beta",
-    alpha=uniform(0.2, 1.4),  # from 0.2 to 1.6
-    beta=uniform(0, 1),
+    alpha=uniform(0.2, 1.0),  # from 0.2 to 1.2
+    beta=uniform(0, 0.8),
     num_neighbours=[20, 50, 100, 200, 400],
 )
 def rp3beta(task: RankingTask, alpha: float, beta: float, num_neighbours: int) -> Iterator[Scores]:
