@@ -81,11 +81,11 @@ from pyg_recmetrics.results.notes import (
     caution,
     caution_on_persons,
     note_on_bounds,
+    note_on_budget,
     note_on_calls,
     note_on_intervals,
     note_on_lists,
     note_on_sampling,
-    note_on_trials,
     notes_on_protocol,
     summarize_users,
     write_recipe,
@@ -940,7 +940,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
         """Returns this result, of a recommender whose tuning and training had some budget.
 
-        Tables and the recipe say so, and those of several recommenders say if budgets are unequal.
+        Tables and the recipe say so. Those of several recommenders say whom unequal budgets favour,
+        and which trainable ones say nothing while others do. Every recommender counts as trainable
+        but those with zero trials.
 
         Args:
             trials (int): How many settings of hyperparameters were tried. Zero says that there is
@@ -1226,8 +1228,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     @property
     def _selection(self) -> list[str]:
         """How the recommender was chosen, as far as that is known."""
-        calls = note_on_calls(self.num_calls, self.nouns) if self.num_calls > 1 else None
-        return [*filter(None, [calls, note_on_trials({"": self.num_trials})])]
+        calls = note_on_calls(self.num_calls, self.nouns)
+        return [*filter(None, [calls, note_on_budget(self.num_trials, self.seconds)])]
 
     @cached_property
     def _protocol(self) -> tuple[str, ...]:
