@@ -34,6 +34,7 @@ from pyg_recmetrics.inputs import (
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
+from pyg_recmetrics.ranking.asking import ModelRecommender
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
@@ -46,7 +47,6 @@ from pyg_recmetrics.ranking.models import (
     state_of,
     unwrapped,
 )
-from pyg_recmetrics.ranking.plain import ModelRecommender
 from pyg_recmetrics.ranking.recommenders import (
     NO_CHANCE,
     EmbeddingRecommender,
