@@ -113,7 +113,7 @@ CONTENTS = {
         "Reference": "reference/index reference/changelog",
     },
     "migration/index": {
-        "": "pyg torchmetrics recbole recommenders lenskit implicit ranx recometrics lightgcn",
+        "Other libraries": "pyg torchmetrics recbole recommenders lenskit implicit ranx recometrics lightgcn",
     },
 }
 
