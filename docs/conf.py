@@ -116,7 +116,8 @@ CONTENTS = {
         "Reference": "reference/index reference/examples reference/changelog",
     },
     "migration/index": {
-        "Other libraries": "pyg torchmetrics recbole recommenders lenskit implicit ranx recometrics lightgcn",
+        "Libraries": "pyg torchmetrics recbole recommenders lenskit implicit ranx recometrics",
+        "Papers": "lightgcn",
     },
 }
 
