@@ -79,6 +79,8 @@ def generate(app: Sphinx) -> None:
     """Writes the pages whose content comes from elsewhere in the repository."""
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
     changelog = "```{include} ../../CHANGELOG.md\n```"
+    examples = (HERE.parent / "examples" / "README.md").read_text()
+    pages["examples.md"] = examples.replace("](", "](../../examples/")
     write("reference", {"index.md": index_page(), "changelog.md": changelog, **pages})
     notebooks = {path.name: with_badge(path, REPOSITORY) for path in NOTEBOOKS.glob("*.ipynb")}
     write("notebooks", notebooks)
@@ -96,6 +98,7 @@ def write(folder_name: str, files: dict[str, str]) -> None:
 #: The page of the site for each file of the repository that has one.
 PAGES = {
     "CHANGELOG.md": "reference/changelog.md",
+    "examples/README.md": "reference/examples.md",
     **{f"notebooks/{path.name}": f"notebooks/{path.name}" for path in NOTEBOOKS.glob("*.ipynb")},
     **{file: f"reference/{page}.rst" for file, page in pages_of_files().items()},
 }
@@ -106,11 +109,11 @@ CONTENTS = {
     "index": {
         "The first hour": "start notebooks/lightgcn",
         "Your data and model": "own_data splits own_model queries",
-        "Metrics": "metrics semantics conventions",
+        "Metrics": "metrics semantics my_number_differs conventions",
         "Results": "comparing groups export",
         "In your work": "training command margin speed",
         "Coming from elsewhere": "migration/index notebooks/migrate",
-        "Reference": "reference/index reference/changelog",
+        "Reference": "reference/index reference/examples reference/changelog",
     },
     "migration/index": {
         "Other libraries": "pyg torchmetrics recbole recommenders lenskit implicit ranx recometrics lightgcn",

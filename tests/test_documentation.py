@@ -63,9 +63,9 @@ NEEDED = {
     "migration/recommenders.md": ("tests/peers.txt", "recommenders"),
 }
 
-#: What single blocks need that only the extras 'peers' and 'trackers' install. Elsewhere they are
-#: not run. Where they are, warnings are ignored, as these packages give many.
-OPTIONAL = ("faiss", "lightning", "mlflow", "tensorboard")
+#: What single blocks need that no extra but 'trackers' installs. Elsewhere they are not run. Where
+#: they are, warnings are ignored, as these packages give many.
+OPTIONAL = ("lightning", "mlflow", "tensorboard", "torch_sparse")
 
 #: Persons without a name, and clauses without a subject: who reads these has to read twice.
 RIDDLES = re.compile(
@@ -76,8 +76,9 @@ RIDDLES = re.compile(
 
 #: A block of code, and the block of its output if the page shows it.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", flags=re.DOTALL)
-#: A line whose comment says which tensor it returns.
+#: A line whose comment says which tensor or which number it returns.
 LINE_WITH_VALUE = re.compile(r"^(.*\S)  # (tensor\(.*\))$", flags=re.MULTILINE)
+LINE_WITH_NUMBER = re.compile(r"^(.*\S)  # (\d[\d.]*)$", flags=re.MULTILINE)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 
 
@@ -119,6 +120,8 @@ def run(page, capsys):
             assert {name: ours[name] for name in theirs} == pytest.approx(theirs, abs=1e-6)
         for expression, value in LINE_WITH_VALUE.findall(code):
             assert repr(eval(expression, namespace)).startswith(value[:-1]), expression
+        for expression, value in LINE_WITH_NUMBER.findall(code):
+            assert eval(expression, namespace) == pytest.approx(float(value), abs=5e-5), expression
     return namespace
 
 

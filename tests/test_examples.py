@@ -1,5 +1,6 @@
 """The examples run, and learn something."""
 
+import ast
 import logging
 import math
 import runpy
@@ -14,6 +15,14 @@ from pyg_recmetrics import RankingTask, evaluate, metrics, modules
 from pyg_recmetrics.metrics import registry
 from tests.support.tools import laws
 from tests.support.tools.examples import EXAMPLES, run_example
+
+
+def test_the_list_of_examples_has_the_first_line_of_each():
+    names = {path.relative_to(EXAMPLES).as_posix(): path for path in EXAMPLES.rglob("*.py")}
+    about = {name: ast.get_docstring(ast.parse(path.read_text())) for name, path in names.items()}
+    rows = [f"| [{name}]({name}) | {text.splitlines()[0]} |" for name, text in about.items()]
+    listed = [line for line in (EXAMPLES / "README.md").read_text().splitlines() if ".py](" in line]
+    assert sorted(listed) == sorted(rows)
 
 
 def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys):
@@ -34,9 +43,22 @@ def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
     assert results["Most popular"]["recall@20"] == pytest.approx(0.037, abs=0.0005)
 
 
-def test_hetero_link_split(monkeypatch):
-    result = run_example(monkeypatch, "hetero_link_split.py", "--epochs", "120")
+def test_the_pairs_that_a_decoder_scores_are_ranked_as_by_a_loop_over_users(monkeypatch):
+    model, data, result = run_example(monkeypatch, "hetero_link_split.py", "--epochs", "120")
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
+    store = data["user", "rates", "item"]
+    with torch.no_grad():
+        z = model.encode(data)
+        for user in range(20):
+            of_user = model.decode(z, torch.full((500,), user), torch.arange(500))
+            seen, relevant = (
+                x[1, x[0] == user].tolist() for x in (store.edge_index, store.edge_label_index)
+            )
+            of_user[seen] = -torch.inf
+            hits = {*of_user.topk(20).indices.tolist()} & {*relevant}
+            expected = len(hits) / len(relevant) if relevant else float("nan")
+            found = float(result.per_user["recall@20"][user])
+            assert found == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.slow
