@@ -1,6 +1,6 @@
 """Tables that pages of the documentation take from the package.
 
-python docs/tables.py    # writes them into the pages
+`python docs/tables.py` writes them into the pages.
 """
 
 import re
