@@ -3,7 +3,7 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -199,13 +199,28 @@ def check_finite(values: Tensor, name: str) -> float:
     Raises:
         ValueError: If values are no real numbers, NaN or infinite; the error says how many.
     """
-    # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
-    if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
-        raise ValueError(
-            f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
-        )
-    # The extremes show both, and take no memory, unlike a mask of all values.
-    low, high = map(float, values.aminmax()) if values.numel() else (0.0, 0.0)
+    return check_all_finite([values], name)[0]
+
+
+def check_all_finite(parts: Sequence[Tensor], name: str) -> list[float]:
+    """Returns the largest size of a value of each part, see :func:`check_finite`."""
+    for values in parts:
+        # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
+        if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
+            raise ValueError(
+                f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
+            )
+    if len({values.device for values in parts}) > 1:
+        return [check_finite(values, name) for values in parts]
+    # The extremes show both, and take no memory, unlike a mask of all values. All of them come to
+    # the host in one copy.
+    ends = [end for values in parts if values.numel() for end in values.aminmax()]
+    numbers = iter(torch.stack(ends).tolist() if ends else ())
+    return [_check_ends(values, numbers, name) for values in parts]
+
+
+def _check_ends(values: Tensor, ends: Iterator[float], name: str) -> float:
+    low, high = (next(ends), next(ends)) if values.numel() else (0.0, 0.0)
     if math.isfinite(low) and math.isfinite(high):
         return max(-low, high)
     num_wrong = int((~values.isfinite()).sum())

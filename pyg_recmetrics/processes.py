@@ -36,7 +36,7 @@ def process_index() -> int:
 
 def share(users: Tensor) -> Tensor:
     """Returns the users that this process ranks: every n-th, so that all have equal work."""
-    return users[process_index() :: num_processes()]
+    return users if num_processes() == 1 else users[process_index() :: num_processes()]
 
 
 def collect(value: T) -> list[T]:

@@ -5,14 +5,27 @@ without rounding, and rounds once at the end.
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
+import torch
 from torch import Tensor
+
+#: Values in memory that the host reads.
+Numbers: TypeAlias = np.ndarray[Any, Any]
 
 #: Sums of values that are smaller by this factor do not overflow.
 _SCALE = 2.0**64
 
 
-def exact_sum(values: Tensor) -> float:
+def on_host(parts: Sequence[Tensor]) -> list[Numbers]:
+    """Copies vectors or numbers to the host, all of them at once, in the widest precision."""
+    numbers = torch.cat([part if part.dim() else part.view(1) for part in parts]).cpu().numpy()
+    return np.split(numbers, np.cumsum([part.numel() for part in parts])[:-1])
+
+
+def exact_sum(values: Tensor | Numbers) -> float:
     """Returns the sum of values `[num_values]`, rounded once; `NaN` if one of them is."""
     try:
         return math.fsum(values.tolist())
@@ -22,7 +35,7 @@ def exact_sum(values: Tensor) -> float:
         return math.nan
 
 
-def exact_mean(values: Tensor) -> float:
+def exact_mean(values: Tensor | Numbers) -> float:
     """Returns the mean of the values that are not `NaN`; `NaN` if there are none."""
-    counted = values[~values.isnan()]
-    return exact_sum(counted) / counted.numel() if counted.numel() else math.nan
+    counted = values[values == values]  # which `NaN` is not
+    return exact_sum(counted) / len(counted) if len(counted) else math.nan

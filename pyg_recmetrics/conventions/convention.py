@@ -101,6 +101,12 @@ class Population:
             warn(left_out)
         return eligible
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some users of a task may not be eligible."""
+        are_few_enough = self.min_items_pool == 1 and self.min_pos_test == 1
+        return not (are_few_enough and self.consider_cold_start)
+
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
         """Returns the ranking of those whose scores may be evaluated, and how many others had one.
 

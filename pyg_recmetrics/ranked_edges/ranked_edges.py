@@ -789,6 +789,7 @@ def sort_edges(
     truth: Tensor,
     rank: Tensor,
     num_users: int,
+    grouped: TruthByUser | None = None,
     **fields: Any,
 ) -> RankedEdges:
     """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
@@ -797,9 +798,10 @@ def sort_edges(
         truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
         rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
         num_users (int): The number of users.
+        grouped (TruthByUser, optional): What is known of the truth by itself. (default: `None`)
         **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
     """
-    grouped = TruthByUser.of(truth[0], num_users)
+    grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
     fields |= _of_edges(fields, grouped.order(rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)

@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pyg_recmetrics.task import RankingTask
+
 #: How many bits a rank takes beside the user of an edge. All larger ranks are alike.
 _BITS_OF_RANK = 32
 
@@ -34,6 +36,18 @@ class TruthByUser:
     def of(cls, user: Tensor, num_users: int) -> "TruthByUser":
         """Groups edges by their users, given in ascending order."""
         return cls(user, F.pad(torch.bincount(user, minlength=num_users).cumsum(0), (1, 0)))
+
+    @classmethod
+    def of_task(cls, task: RankingTask) -> "TruthByUser":
+        """Groups the truth of a task, which knows it from the last time."""
+
+        def make() -> TruthByUser:
+            grouped = cls(task.truth[0], F.pad(task.degree.cumsum(0), (1, 0)))
+            grouped.degree, grouped.num_with_truth = task.degree, task.extremes.num_with_truth
+            return grouped
+
+        found: TruthByUser = task.once(cls, make)
+        return found
 
     @property
     def num_users(self) -> int:

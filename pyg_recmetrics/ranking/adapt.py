@@ -15,7 +15,7 @@ from torch_geometric.utils import is_sparse
 from pyg_recmetrics.checks import (
     check_device,
     check_edges,
-    check_finite,
+    check_all_finite,
     check_ids,
     check_labels,
     check_range,
@@ -402,7 +402,7 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
     for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
-    of_user, of_item, *of_biases = (check_finite(part, "recommender") for part in parts)
+    of_user, of_item, *of_biases = check_all_finite(parts, "recommender")
     for of_items, largest in zip(biases, of_biases, strict=True):
         check_shape(of_items, "recommender", (task.num_items,), "item biases")
         check_range(of_user, of_item, largest, user.size(1))
@@ -547,7 +547,8 @@ def _doubt_scores(scores: Tensor) -> str | None:
     if part.size(0) * math.lgamma(num_items + 1) < NO_CHANCE:
         return None
     # Two rows tell nearly always.
-    if all(bool((rows.diff(dim=1) <= 0).all()) for rows in (part[:2], part)):
+    first = part[:2].cpu().numpy()
+    if bool((first[:, 1:] <= first[:, :-1]).all()) and bool((part.diff(dim=1) <= 0).all()):
         if bool((part != part[0]).any()):
             return (
                 "'recommender' holds scores that fall from the first item to the last for every "
@@ -555,7 +556,7 @@ def _doubt_scores(scores: Tensor) -> str | None:
                 "scores.topk(20).indices; if not, pass a function, as in "
                 "lambda users: scores[users]"
             )
-    elif all(_are_permutations(rows) for rows in (part[:2], part)):
+    elif (first.max(1) == first.min(1) + num_items - 1).all() and _are_permutations(part):
         return (
             "'recommender' holds floating-point numbers that are ranks or items, one of each for "
             "every user, and are read as scores. If they are items, best first, pass integers, as "

@@ -14,6 +14,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
+from pyg_recmetrics.kernels.fast.stored_scores import largest, lists_among, ranks_among
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
@@ -47,6 +48,16 @@ Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
 
 #: How many bytes a chunk of users may take on a CPU.
 SCRATCH_BYTES = 256 * 2**20
+
+#: How many bytes the largest scores of the users of a chunk may take on a CPU.
+_BYTES_OF_LARGEST = 32 * 2**20
+
+#: How many scores are stored at once. So many in all are products in double precision, which leave
+#: fewer users unsettled. More are products in single precision, of which so many stay in the caches.
+_NUM_IN_DOUBLE, _NUM_IN_SINGLE, _NUM_GIVEN = 2**21, 2**18, 2**20
+
+#: All scores are stored for at most so many items.
+_MAX_ITEMS_STORED = 2**12
 
 #: How many bytes a user and an item take in the boolean adjacency of a chunk.
 _BYTES_OF_ADJACENCY = 1
@@ -170,6 +181,44 @@ class RankByScores(_ExactAlgorithm):
         return Findings(ranks, lists=lists)
 
 
+class RankByLargest(RankingAlgorithm):
+    """Stores all scores, and looks at the largest of each user: for few items.
+
+    It leaves users unsettled who have close scores, or equal ones.
+    """
+
+    def __init__(
+        self,
+        recommender: EmbeddingRecommender | GivenScoresRecommender,
+        request: Request,
+        dtype: torch.dtype,
+        num_scores: int,
+    ) -> None:
+        self.recommender, self.dtype, self.device = recommender, dtype, request.task.device
+        self.depth, self.list_width = request.depth, request.list_width
+        self.bytes_per_row = recommender.bytes_per_score * request.task.num_items
+        self.rows_at_once = max(1, at_once(num_scores, self.device) // request.task.num_items)
+
+    def num_rows(self, depth: int) -> int:
+        bytes_per_row = self.bytes_per_row + depth * BYTES_PER_POSITION
+        return max(1, at_once(_BYTES_OF_LARGEST, self.device) // bytes_per_row)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        layout = chunk.edges.layout(self.rows_at_once)
+        tiles, error = self.recommender.tiles(chunk, self.rows_at_once, self.dtype)
+        k = min(chunk.max_depth + 1, chunk.num_items)
+        found = largest(tiles, layout, k, self.list_width > 0, looks_at_all=error is None)
+        ranks, is_open = ranks_among(found, layout, chunk.edges.depth, error)
+        num_open = torch.zeros_like(chunk.depth).index_add_(0, layout.row, is_open.long())
+        is_unsettled, lists = num_open > 0, None
+        if found.item is not None:
+            lists, is_open = lists_among(found.value, found.item, self.list_width, error)
+            is_unsettled |= is_open
+        if found.span is not None:  # other ways count what is `-inf`, and what is wrong
+            is_unsettled |= ~found.span.isfinite()
+        return Findings(ranks, is_unsettled, lists)
+
+
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
@@ -273,6 +322,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return _exact(replace(request, recommender=pairs))
+    if _is_stored(request):
+        return [*_stored(request), *_exact(request)]
     if _is_shallow(request) and _obstacle_to("search", request) is None:
         in_bfloat16 = has_fast_bfloat16(request.task.device)
         return [*_quick("search", request, in_bfloat16), *_exact(request)]
@@ -302,6 +353,30 @@ def _few_pairs(request: Request) -> PairRecommender | None:
     if _MIN_ITEMS_PER_CANDIDATE * num_pairs > task.num_users * task.num_items:
         return None
     return PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
+
+
+def _is_stored(request: Request) -> bool:
+    """Returns whether nothing is faster than to store all scores."""
+    recommender, num_items = request.recommender, request.task.num_items
+    if not isinstance(recommender, EmbeddingRecommender | GivenScoresRecommender):
+        return False
+    if _has_candidates_of_each_user(request.task):
+        return False
+    return num_items <= _MAX_ITEMS_STORED and recommender.items_at_once in (None, num_items)
+
+
+def _stored(request: Request) -> list[RankingAlgorithm]:
+    """Returns the ways to rank by stored scores, and what finds ties of given ones."""
+    recommender, task = request.recommender, request.task
+    if isinstance(recommender, GivenScoresRecommender):
+        is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
+        others = _quick("search", request) if is_shallow else []
+        return [RankByLargest(recommender, request, torch.float32, _NUM_GIVEN), *others]
+    in_double = RankByLargest(recommender, request, torch.double, _NUM_IN_DOUBLE)
+    is_small = task.num_users * task.num_items <= _NUM_IN_DOUBLE
+    if is_small or not has_exact_single_precision(task.device):
+        return [in_double]
+    return [RankByLargest(recommender, request, torch.float32, _NUM_IN_SINGLE), in_double]
 
 
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:

@@ -17,6 +17,7 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -257,8 +258,9 @@ class OpenRanking:
         if processes.num_processes() > 1:
             for findings in processes.collect(self._found(own)):
                 self._put(*findings)
-        if self.recommender.mask is not None:
-            self.recommender.mask.apply(self._of_ranks.ranks)
+        mask = self.recommender.mask
+        if mask is not None and mask.is_noted:
+            mask.apply(self._of_ranks.ranks)
 
     def _found(self, users: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor], Tensor | None]:
         """Returns what is known about some users and their edges, for other processes."""
@@ -309,19 +311,23 @@ class OpenRanking:
             self.warn()
         task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
         truth, weight, is_missed = task.truth, task.weight, self._is_missed
+        grouped = TruthByUser.of_task(task) if users is None else None
         if users is not None:
             edges = edges_of(truth, users, task.num_users)
             truth, ranks = truth[:, edges], Ranks(*(known[edges] for known in ranks))
             weight, is_missed = (x if x is None else x[edges] for x in (weight, is_missed))
         if users is None and task.users.numel() < task.num_users:
             users = task.users
-        num_candidates = task.num_candidates if mask is None else mask.num_candidates
+        is_masked = mask is not None and mask.is_noted
+        num_candidates = mask.num_candidates if is_masked else task.num_candidates
         has_scores = self.recommender.has_scores
-        deepest = max(_largest(num_candidates), self.recommender.max_depth or 0)
+        most = _largest(num_candidates) if is_masked else task.extremes.max_candidates
+        deepest = max(most, self.recommender.max_depth or 0)
         ranked = sort_edges(
             truth,
             ranks.rank,
             num_users=task.num_users,
+            grouped=grouped,
             num_above=ranks.num_above if has_scores else None,
             num_tied=ranks.num_tied if has_scores else None,
             weight=weight,
@@ -335,7 +341,7 @@ class OpenRanking:
             is_candidate=None if is_missed is None else ~is_missed,
             origin=Origin(
                 ranked_by=self.recommender.in_words,
-                num_masked=None if mask is None else mask.num_masked,
+                num_masked=mask.num_masked if is_masked else None,
                 listed=self.recommender.listed,
                 person=task.person,
             ),
@@ -396,6 +402,10 @@ class _KnownRanks:
             for way in self._algorithms if num_users else ():
                 if pending.numel() > 0:
                     pending = self._find_out(way, pending, batch_size, bar)
+        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
+        # depth are discarded, since they would depend on the size of the chunks.
+        depth = task.degree.clamp(min=self.request.depth)
+        self.ranks.forget_beyond(depth.index_select(0, task.truth[0]))
 
     def lists_of(self, users: Tensor | None) -> Lists | None:
         """Returns the lists of some users, and empty ones for all others, if they are kept."""
@@ -411,7 +421,8 @@ class _KnownRanks:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         is_unsettled: Tensor | None = None
         num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        for chunk in Schedule(self.task, users, algorithm.depth).chunks(num_rows):
+        schedule = Schedule.of(self.task, users, algorithm.depth, num_rows)
+        for chunk in schedule.chunks(num_rows):
             findings = algorithm.rank(chunk)
             self._write(chunk, findings)
             if findings.is_unsettled is not None:
@@ -428,12 +439,7 @@ class _KnownRanks:
         return unsettled
 
     def _write(self, chunk: Chunk, findings: Findings) -> None:
-        ranks, index, row = findings.ranks, chunk.truth.index, chunk.truth.row
-        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
-        # depth are discarded, since they would depend on the size of the chunks.
-        depth = self.task.degree.index_select(0, chunk.users).clamp_(min=self.request.depth)
-        ranks.forget_beyond(depth.index_select(0, row))
-        self.ranks.update(index, ranks)
+        self.ranks.update(chunk.truth.index, findings.ranks)
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
@@ -462,7 +468,7 @@ def _depth(task: RankingTask, k: int | None, full: bool) -> int:
         if k is not None:
             raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
         return task.num_items
-    return _largest(task.degree) if k is None else check_positive_integer(k, "k")
+    return task.extremes.max_degree if k is None else check_positive_integer(k, "k")
 
 
 def _largest(numbers: Tensor) -> int:

@@ -26,6 +26,7 @@ from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
     inner_product_matrix,
+    relative_error,
     scaled_by_row,
     with_column,
 )
@@ -47,18 +48,31 @@ class ScoreMask:
         task (RankingTask): The task.
 
     Attributes:
-        num_candidates (torch.Tensor): How many items each user can be recommended, of shape
-            `[num_users]`. Nobody looks at the scores of users without truth, unless lists are kept.
-        is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
         allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
             whom a fitted model does not know.
     """
 
     def __init__(self, task: RankingTask) -> None:
         self.task, self.allows_empty = task, False
-        self.num_candidates = task.num_candidates.clone()
-        self.is_masked = torch.zeros_like(task.truth[1])
-        self._is_wrong = torch.zeros((), dtype=torch.bool, device=task.device)
+        self._wrong: list[Tensor] = []
+
+    @cached_property
+    def num_candidates(self) -> Tensor:
+        """How many items each user can be recommended, of shape `[num_users]`.
+
+        Nobody looks at the scores of users without truth, unless lists are kept.
+        """
+        return self.task.num_candidates.clone()
+
+    @cached_property
+    def is_masked(self) -> Tensor:
+        """Which truth edges can never be retrieved, of shape `[num_edges]`."""
+        return torch.zeros_like(self.task.truth[1])
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether anything was noted that may be `-inf`."""
+        return "num_candidates" in vars(self)
 
     def check_scores(self, scores: Tensor) -> Tensor:
         """Notes scores that are NaN or `inf`. Returns the lowest of all."""
@@ -69,7 +83,7 @@ class ScoreMask:
 
     def note_highest(self, highest: Tensor) -> None:
         """Notes the highest of some scores: NaN or `inf` if one of them is."""
-        self._is_wrong |= highest.isnan() | highest.isposinf()
+        self._wrong = [torch.stack([highest, *self._wrong]).amax()]  # NaN is the largest
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.
@@ -84,11 +98,13 @@ class ScoreMask:
 
     def check(self) -> None:
         """Raises if there are scores that nothing can be ranked by."""
-        if bool(self._is_wrong):
+        if self._wrong and not float(self._wrong[0]) < torch.inf:
             raise ValueError(
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
+        if not self.is_noted:
+            return
         # A user without truth may be left without an item. Only lists look at such users.
         is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
         is_empty &= self.task.degree > 0
@@ -111,7 +127,7 @@ class ScoreMask:
 
     def warn(self) -> None:
         """Warns of truth edges that can never be retrieved."""
-        if num_masked := int(self.is_masked.sum()):
+        if num_masked := int(self.is_masked.sum()) if self.is_noted else 0:
             warn(
                 f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "
                 f"'-inf': they can never be retrieved, and count as missed"
@@ -273,6 +289,35 @@ class EmbeddingRecommender(ScoreRecommender):
         ranked = Entries(*chunk.truth.pairs, user.size(0))
         return count_ranks(tiles(), ranked, own, chunk.scratch), best[0]
 
+    def tiles(
+        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
+    ) -> tuple[Iterator[Tensor], Tensor]:
+        """Returns products of the users of a chunk with all items, and how far they can be off.
+
+        Args:
+            chunk (Chunk): The chunk.
+            rows_at_once (int): How many users each tile has. The next tile overwrites it.
+            dtype (torch.dtype): The precision of the products, single or double.
+        """
+        user, index = self.users(chunk.users), slice(None)
+        error = user.norm(dim=1).mul_(relative_error(user.size(1), dtype))
+        if dtype == torch.double:
+            item = self.items.double(index)
+        else:
+            user, item = self.items.for_single(user).float(), self.items.single(index)
+            error.mul_(self.items.scale)
+        error.mul_(item.norm(dim=1).amax())
+        # Few rows of users are multiplied faster if those of items lie side by side.
+        item = item.t().contiguous()
+
+        def products() -> Iterator[Tensor]:
+            scores = user.new_empty(min(rows_at_once, user.size(0)), item.size(1))
+            for part in user.split(rows_at_once):
+                scores = scores if len(part) == len(scores) else scores[: len(part)]
+                yield torch.mm(part, item, out=scores)
+
+        return products(), error
+
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
             is_all = self.items_at_once >= self.items.num_items
@@ -330,6 +375,27 @@ class GivenScoresRecommender(ScoreRecommender):
             is_missing &= scores.column[seen.item] >= 0
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
+
+    def tiles(
+        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
+    ) -> tuple[Iterator[Tensor], None]:
+        """Returns the scores of the users of a chunk, which are exact in their own precision.
+
+        Args:
+            chunk (Chunk): The chunk.
+            rows_at_once (int): How many users each tile has.
+        """
+        matrix, row = self.given(chunk.users)
+        dtype = torch.promote_types(matrix.dtype, torch.float32)
+
+        def copies() -> Iterator[Tensor]:
+            for part in row.split(rows_at_once):
+                scores = matrix.index_select(0, part).to(dtype)
+                if chunk.is_excluded is not None:  # these need not be numbers
+                    scores.masked_fill_(chunk.is_excluded, 0.0)
+                yield scores
+
+        return copies(), None
 
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         matrix, row = self.given(chunk.users)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
@@ -11,10 +12,15 @@ from torch_geometric.utils import index_to_mask
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
+from pyg_recmetrics.kernels.fast.stored_scores import Layout
 from pyg_recmetrics.task import RankingTask
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
+
+#: The edges of chunks are kept if all edges of the task are at most so many. Each takes up to 64
+#: bytes.
+MAX_EDGES_KEPT = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,30 +51,47 @@ class Chunk:
         users (torch.Tensor): User ids of shape `[num_rows]`.
         depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
         max_depth (int): How deep the deepest user is ranked.
-        num_needed (int): How many of the best items leave every user with enough, whichever of
-            them are excluded.
-        num_candidates (int): How many items all users together can be recommended.
         num_items (int): The number of items of the task.
-        truth (ChunkEdges): The edges to rank.
-        seen (ChunkEdges): The edges whose items must not be retrieved.
-        candidates (ChunkEdges or None): The edges whose items may be retrieved, where each user
-            has candidates of its own.
-        is_excluded (torch.Tensor or None): The items that nobody may be recommended, of shape
-            `[num_items]`, where all users share their candidates.
+        edges (EdgesOfChunk): The truth, the seen edges and the candidates.
         scratch (Scratch): The buffers to compute in.
     """
 
     users: Tensor
     depth: Tensor
     max_depth: int
-    num_needed: int
-    num_candidates: int
     num_items: int
-    truth: ChunkEdges
-    seen: ChunkEdges
-    candidates: ChunkEdges | None
-    is_excluded: Tensor | None
+    edges: "EdgesOfChunk"
     scratch: Scratch
+
+    @property
+    def truth(self) -> ChunkEdges:
+        """The edges to rank."""
+        return self.edges.truth
+
+    @property
+    def seen(self) -> ChunkEdges:
+        """The edges whose items must not be retrieved."""
+        return self.edges.seen
+
+    @property
+    def candidates(self) -> ChunkEdges | None:
+        """The edges whose items may be retrieved, where each user has candidates of its own."""
+        return self.edges.candidates
+
+    @property
+    def is_excluded(self) -> Tensor | None:
+        """The items that nobody may be recommended, `[num_items]`, if all share candidates."""
+        return self.edges.is_excluded
+
+    @property
+    def num_needed(self) -> int:
+        """How many of the best items leave every user with enough, whichever are excluded."""
+        return max(self.edges.num_needed)
+
+    @property
+    def num_candidates(self) -> int:
+        """How many items all users together can be recommended."""
+        return len(self.edges.num_excluded) * self.num_items - sum(self.edges.num_excluded)
 
     def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
         """Overwrites the scores of items that must not be retrieved.
@@ -122,39 +145,65 @@ class Chunk:
 
 
 class Schedule:
-    """The order in which users are ranked: the deepest first.
+    """The order in which users are ranked: the deepest first, if they are more than one chunk.
 
     A single deep user therefore makes only the first chunk deep. Of equally deep users, those with
     the most excluded items come first, for whom models need longer lists. What a chunk needs to
     know on the host, such as where its edges start, is fetched from the device once, so that no
     chunk has to wait for it.
 
+    It depends on the task alone, and so do the edges of its chunks, which it keeps if there are
+    few.
+
     Args:
         task (RankingTask): The task.
         users (torch.Tensor): The ids of the users to rank, of shape `[num_users]`.
         depth (int): How deep users are ranked at least. They are also ranked down to their own
             number of relevant items.
+        is_sorted (bool): Whether the deepest come first. If not, all users are one chunk.
     """
 
-    def __init__(self, task: RankingTask, users: Tensor, depth: int) -> None:
-        self.num_items, self.device = task.num_items, task.device
-        depths = task.degree[users].clamp(min=depth)
-        num_excluded = task.num_items - task.num_candidates[users]
-        key = depths * (task.num_items + 1) + num_excluded
-        order = key.argsort(descending=True, stable=True)
-        self.users = users[order]
-        self.depth = depths[order]
-        self._depths: list[int] = self.depth.tolist()
-        self._num_excluded: list[int] = num_excluded[order].tolist()
-        self._num_needed: list[int] = (depths + num_excluded)[order].tolist()
-        self._truth = _EdgesByUser(task.truth, self.users, task.num_users)
-        self._seen = _EdgesByUser(task.excluded, self.users, task.num_users)
-        self._candidates: _EdgesByUser | None = None
-        self._is_excluded: Tensor | None = None
-        if task.candidates is not None and task.candidates.dim() == 2:
-            self._candidates = _EdgesByUser(task.candidates, self.users, task.num_users)
-        elif task.candidates is not None:
-            self._is_excluded = ~index_to_mask(task.candidates, task.num_items)
+    def __init__(self, task: RankingTask, users: Tensor, depth: int, is_sorted: bool) -> None:
+        # It does not hold the task, which may hold it.
+        self.users, self.is_sorted, self.device = users, is_sorted, task.device
+        self.num_users, self.num_items = task.num_users, task.num_items
+        self._edges, self._num_candidates = (task.truth, task.excluded), task.num_candidates
+        self._candidates = task.candidates
+        self.depth = task.degree[users].clamp_(min=depth)
+        # These users have their own numbers for rows.
+        is_own = users is task.users or users is task.users_with_truth
+        self._is_whole = is_own and not is_sorted and users.numel() == task.num_users
+        self.max_depth = max(depth, task.extremes.max_degree) if is_own else int(self.depth.max())
+        if is_sorted:
+            key = self.depth * (task.num_items + 1) - task.num_candidates[users]
+            order = key.argsort(descending=True, stable=True)
+            self.users, self.depth = users[order], self.depth[order]
+        self._depths: list[int] = self.depth.tolist() if is_sorted else []
+        self._kept: dict[tuple[int, int], EdgesOfChunk] = {}
+
+    @classmethod
+    def of(
+        cls, task: RankingTask, users: Tensor, depth: int, num_rows: Callable[[int], int]
+    ) -> "Schedule":
+        """Returns the schedule of users; a task knows that of its own users from the last time.
+
+        Args:
+            task (RankingTask): The task.
+            users (torch.Tensor): The ids of the users to rank.
+            depth (int): How deep users are ranked at least.
+            num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
+        """
+        is_own = users is task.users or users is task.users_with_truth
+        key = (cls, users is task.users, depth)
+
+        def make(is_sorted: bool) -> Schedule:
+            return cls(task, users, depth, is_sorted)
+
+        schedule: Schedule = task.once(key, partial(make, False)) if is_own else make(False)
+        if users.numel() <= num_rows(schedule.max_depth):
+            return schedule
+        schedule = task.once((*key, "sorted"), partial(make, True)) if is_own else make(True)
+        return schedule
 
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers.
@@ -163,51 +212,153 @@ class Schedule:
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
         scratch, start = Scratch(self.device), 0
-        while start < len(self._depths):
-            end = min(start + num_rows(self._depths[start]), len(self._depths))
-            yield self._chunk(start, end, scratch)
+        while start < self.users.numel():
+            max_depth = self._depths[start] if self.is_sorted else self.max_depth
+            end = min(start + num_rows(max_depth), self.users.numel())
+            rows = slice(start, end)
+            users, depth = self.users[rows], self.depth[rows]
+            yield Chunk(users, depth, max_depth, self.num_items, self._edges_of(rows), scratch)
             start = end
 
-    def _chunk(self, start: int, end: int, scratch: Scratch) -> Chunk:
-        num_excluded = self._num_excluded[start:end]
-        return Chunk(
-            users=self.users[start:end],
-            depth=self.depth[start:end],
-            max_depth=self._depths[start],
-            num_needed=max(self._num_needed[start:end]),
-            num_candidates=(end - start) * self.num_items - sum(num_excluded),
-            num_items=self.num_items,
-            truth=self._truth.between(start, end),
-            seen=self._seen.between(start, end),
-            candidates=None if self._candidates is None else self._candidates.between(start, end),
-            is_excluded=self._is_excluded,
-            scratch=scratch,
-        )
+    def _edges_of(self, rows: slice) -> "EdgesOfChunk":
+        key = rows.start, rows.stop
+        edges = self._kept.get(key)
+        if edges is None:
+            edges = EdgesOfChunk(self, rows)
+            if rows.start == 0:  # chunks of other sizes begin
+                self._kept.clear()
+            if sum(each.size(1) for each in self._edges) <= MAX_EDGES_KEPT:
+                self._kept[key] = edges
+        return edges
+
+    def _by_user(self, edges: Tensor) -> "_EdgesByUser":
+        return _EdgesByUser(edges, self.users, self.num_users, self._is_whole)
+
+    @cached_property
+    def truth(self) -> "_EdgesByUser":
+        """The edges to rank."""
+        return self._by_user(self._edges[0])
+
+    @cached_property
+    def seen(self) -> "_EdgesByUser":
+        """The edges whose items must not be retrieved."""
+        return self._by_user(self._edges[1])
+
+    @cached_property
+    def candidates(self) -> "_EdgesByUser | None":
+        """The edges whose items may be retrieved, where each user has candidates of its own."""
+        if self._candidates is None or self._candidates.dim() == 1:
+            return None
+        return self._by_user(self._candidates)
+
+    @cached_property
+    def is_excluded(self) -> Tensor | None:
+        """The items that nobody may be recommended, if all users share candidates."""
+        if self._candidates is None or self._candidates.dim() == 2:
+            return None
+        return ~index_to_mask(self._candidates, self.num_items)
+
+    @cached_property
+    def counts(self) -> tuple[list[int], list[int]]:
+        """How many items are excluded for each user, and how many of the best leave enough."""
+        num_excluded = self.num_items - self._num_candidates[self.users]
+        excluded, needed = torch.stack([num_excluded, self.depth + num_excluded]).tolist()
+        return excluded, needed
+
+
+class EdgesOfChunk:
+    """The edges of the users of a chunk, which are put together when they are asked for.
+
+    Args:
+        schedule (Schedule): The schedule.
+        rows (slice): Which users of the schedule these are.
+    """
+
+    def __init__(self, schedule: Schedule, rows: slice) -> None:
+        self._schedule, self._rows = schedule, rows
+        self.is_excluded = schedule.is_excluded
+        self._layouts: dict[int, Layout] = {}
+
+    @cached_property
+    def truth(self) -> ChunkEdges:
+        """The edges to rank."""
+        return self._schedule.truth.between(self._rows)
+
+    @cached_property
+    def seen(self) -> ChunkEdges:
+        """The edges whose items must not be retrieved."""
+        return self._schedule.seen.between(self._rows)
+
+    @cached_property
+    def candidates(self) -> ChunkEdges | None:
+        """The edges whose items may be retrieved, where each user has candidates of its own."""
+        own = self._schedule.candidates
+        return None if own is None else own.between(self._rows)
+
+    @cached_property
+    def depth(self) -> Tensor:
+        """How deep the user of each edge of the truth is ranked, of shape `[num_edges]`."""
+        return self._schedule.depth[self._rows].index_select(0, self.truth.row)
+
+    @property
+    def num_excluded(self) -> list[int]:
+        """How many items are excluded for each user."""
+        return self._schedule.counts[0][self._rows]
+
+    @property
+    def num_needed(self) -> list[int]:
+        """How many of the best items leave each user with enough, whichever are excluded."""
+        return self._schedule.counts[1][self._rows]
+
+    def layout(self, rows_at_once: int) -> Layout:
+        """Returns where they stand among the scores of so many rows, one tile after the other."""
+        layout = self._layouts.get(rows_at_once)
+        if layout is None:
+            hidden = None if self.is_excluded is None else self.is_excluded.nonzero().squeeze(1)
+            shape = self._rows.stop - self._rows.start, self._schedule.num_items, rows_at_once
+            layout = Layout(self.truth.pairs, self.seen.pairs, hidden, *shape)
+            self._layouts[rows_at_once] = layout
+        return layout
 
 
 class _EdgesByUser:
     """Coalesced edges, handed out in the order in which their users are ranked.
 
     This takes memory for the users only: the edges of a chunk are put together when it is ranked.
+
+    Args:
+        edges (torch.Tensor): The edges, of shape `[2, num_edges]`.
+        users (torch.Tensor): The users.
+        num_users (int): How many users there are in all.
+        is_whole (bool): Whether these are all users, by their ids, in one chunk.
     """
 
-    def __init__(self, edges: Tensor, users: Tensor, num_users: int) -> None:
-        self.item = edges[1]
-        ptr = index2ptr(edges[0], num_users)
-        self.first = ptr[users]
-        self.degree = ptr[users + 1] - self.first
-        self.ptr = [0, *self.degree.cumsum(0).tolist()]
+    def __init__(self, edges: Tensor, users: Tensor, num_users: int, is_whole: bool) -> None:
+        self.edges, self.users, self.num_users, self.is_whole = edges, users, num_users, is_whole
 
-    def between(self, start: int, end: int) -> ChunkEdges:
+    @cached_property
+    def _places(self) -> tuple[Tensor, Tensor, list[int]]:
+        """The first edge of each user, how many follow, and how many there are up to each."""
+        ptr = index2ptr(self.edges[0], self.num_users)
+        first = ptr[self.users]
+        degree = ptr[self.users + 1] - first
+        return first, degree, [0, *degree.cumsum(0).tolist()]
+
+    def between(self, rows: slice) -> ChunkEdges:
         """Returns the edges of a chunk."""
-        num_edges = self.ptr[end] - self.ptr[start]
-        row, index = spread(self.first[start:end], self.degree[start:end], num_edges)
-        return ChunkEdges(index, row, self.item[index])
+        row, item = self.edges
+        if self.is_whole:
+            return ChunkEdges(torch.arange(item.numel(), device=item.device), row, item)
+        first, degree, ptr = self._places
+        num_edges = ptr[rows.stop] - ptr[rows.start]
+        row, index = spread(first[rows], degree[rows], num_edges)
+        return ChunkEdges(index, row, item[index])
 
 
 def edges_of(edges: Tensor, users: Tensor, num_users: int) -> Tensor:
     """Returns where the edges of some users stand among coalesced edges, user by user."""
-    return _EdgesByUser(edges, users, num_users).between(0, users.numel()).index
+    ptr = index2ptr(edges[0], num_users)
+    return spread(ptr[users], ptr.diff()[users])[1]
 
 
 def _column(item: Tensor, first: int, width: int) -> Tensor:

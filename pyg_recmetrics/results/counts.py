@@ -78,6 +78,7 @@ class UserCounts:
         num_left_out: int,
         action: EmptyTargetAction,
         nouns: Nouns = USERS,
+        least: int = 0,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -87,6 +88,8 @@ class UserCounts:
             num_left_out (int): How many users the convention does not evaluate.
             action (str): What users without ground truth count as.
             nouns (Nouns, optional): What the users are called. (default: users)
+            least (int, optional): How many candidates each user has at least, as far as that is
+                known. (default: `0`)
 
         Raises:
             ValueError: If there is a user without truth and `action` is `"error"`.
@@ -98,11 +101,17 @@ class UserCounts:
         num_without_truth = num_users - num_evaluated
         few = listed = None
         if ranked.num_candidates is not None:
-            is_evaluated, num_candidates = evaluated_mask(ranked), ranked.num_candidates
-            has_truth = is_evaluated & (ranked.degree > 0)
-            few = int((has_truth & (num_candidates < (max_k or 0))).sum())
+            few = _num_with_few(ranked, max_k or 0, least)
         if ranked.lists is not None:
             has_list = ranked.lists.length(ranked.lists.width) > 0
             listed = int((evaluated_mask(ranked) & has_list).sum())
         check_num_without_truth(num_without_truth, action)
         return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)
+
+
+def _num_with_few(ranked: RankedEdges, max_k: int, least: int) -> int:
+    """Returns how many evaluated users have truth and fewer than `max_k` candidates."""
+    if least >= max_k or ranked.num_candidates is None:
+        return 0
+    has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
+    return int((has_truth & (ranked.num_candidates < max_k)).sum())

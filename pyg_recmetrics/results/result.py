@@ -92,7 +92,7 @@ from pyg_recmetrics.results.notes import (
 )
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges
-from pyg_recmetrics.sums import exact_mean
+from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
@@ -536,14 +536,20 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
-            self.convention.resolve_all(self.metrics, knows_ties=self.num_tied is not None)
+            self.convention.resolve_all(self.metrics, knows_ties=ranked.num_tied is not None)
         )
         self.sampling = sampling
         self.num_calls = check_positive_integer(num_calls, "num_calls")
         self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
         self.seconds = None
+        is_of_task = task is not None and self.ranked.num_candidates is task.num_candidates
         self.user_counts = UserCounts.of(
-            self.ranked, self.max_k, num_left_out, self.empty_target_action, self._nouns()
+            self.ranked,
+            self.max_k,
+            num_left_out,
+            self.empty_target_action,
+            self._nouns(),
+            least=task.extremes.min_candidates if is_of_task and task else 0,
         )
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
@@ -563,17 +569,26 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
         }
         self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
-        self._means = ByMetric({name: self._mean(name, value) for name, value in values.items()})
+        counted = [
+            self._averaged(self._counted(self.definitions[name], value)) if value.dim() else value
+            for name, value in values.items()
+        ]
+        if self.ranked.num_tied is not None:
+            counted.append((self.ranked.num_tied > 0).sum())
+        # All numbers come to the host in one copy.
+        numbers = on_host(counted)
+        if self.ranked.num_tied is not None:
+            settle(self._ties, num_tied=int(numbers.pop()[0]))
+        self._means = ByMetric(dict(zip(values, map(self._mean, values, numbers), strict=True)))
 
-    def _mean(self, name: str, value: Tensor) -> float:
+    def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
-        if not value.dim():
-            return float(value)
-        counted = self._averaged(self._counted(self.definitions[name], value))
+        if name not in self.per_user:
+            return float(numbers[0])
         if self._sampled is None:
-            return exact_mean(counted)
+            return exact_mean(numbers)
         # A sample has not quite the share of users without truth that there is among all.
-        mean = exact_mean(counted[self.ranked.degree > 0])
+        mean = exact_mean(numbers[(self.ranked.degree > 0).cpu().numpy()])
         return self._sampled.mean_over_all(name, mean, self.empty_target_action)
 
     @property

@@ -1,9 +1,9 @@
 """RankingTask: who is ranked, over what, what is relevant, and what is seen."""
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -50,11 +50,30 @@ from pyg_recmetrics.task.queries import (
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
+#: So many things that were found out about a task are kept, such as the order of users by depth.
+_MAX_KNOWN = 16
+
 #: What is printed of a task, in this order.
 _SHOWN = (
     *("num_users", "num_items", "truth", "threshold", "seen", "exclude_seen", "candidates"),
     *("missing", "users", "person", "query", "num_relations"),
 )
+
+
+class Extremes(NamedTuple):
+    """Numbers of a task that the host has to know, in one copy.
+
+    Attributes:
+        max_degree: The largest number of relevant items of a user.
+        num_with_truth: How many users have any.
+        min_candidates: The smallest number of candidates of a user.
+        max_candidates: The largest.
+    """
+
+    max_degree: int
+    num_with_truth: int
+    min_candidates: int
+    max_candidates: int
 
 
 class RankingTask(Frozen):
@@ -682,12 +701,43 @@ class RankingTask(Frozen):
     @cached_property
     def max_degree(self) -> int:
         """The largest number of relevant items of a user; of a part, that of the whole task."""
-        return int(self.degree.max())
+        return self.extremes.max_degree
+
+    @cached_property
+    def extremes(self) -> "Extremes":
+        """What is most and least among its users."""
+        ends = self.degree.max(), (self.degree > 0).sum(), *self.num_candidates.aminmax()
+        return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
     def users_with_truth(self) -> Tensor:
         """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
+        if self.extremes.num_with_truth == self.users.numel():
+            return self.users
         return self.users[self.degree[self.users] > 0]
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns what was found out about the task before, such as a schedule, or finds it out.
+
+        Copies and files of a task do not have it.
+
+        Args:
+            key (hashable): What it is, with all that it depends on besides the task.
+            make (callable): Finds it out.
+        """
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            found = self._known[key] = make()
+        return found
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_known"}
 
     @property
     def is_candidate(self) -> Tensor | None:
@@ -828,7 +878,7 @@ class RankingTask(Frozen):
             device(type='cpu')
         """
         task = copy.copy(self)
-        for name, value in vars(self).items():
+        for name, value in [*vars(task).items()]:
             settle(task, **{name: value.to(device) if hasattr(value, "to") else value})
         return task
 
@@ -852,7 +902,7 @@ class RankingTask(Frozen):
     def _with(self, **changes: Any) -> "RankingTask":
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
-        for name in ("degree", "max_degree", "users_with_truth") if "truth" in changes else ():
+        for name in ("degree", "max_degree", "extremes", "users_with_truth") if "truth" in changes else ():
             vars(task).pop(name, None)  # which depend on the others
         settle(task, **changes)
         return task

@@ -15,6 +15,7 @@ from pyg_recmetrics.kernels.devices import (
     sums_in_single_precision,
 )
 from pyg_recmetrics.kernels.fast import bounded_counting, searching
+from pyg_recmetrics.ranking import algorithms
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 MATMUL = torch.backends.cuda.matmul
@@ -100,6 +101,7 @@ def test_a_device_without_double_precision_is_named(monkeypatch):
 def test_a_device_that_does_more_at_once_waits_less(monkeypatch, device, waits, options):
     if device.type != "emulated":
         pytest.skip("needs a device whose memory can be chosen")
+    monkeypatch.setattr(algorithms, "_MAX_ITEMS_STORED", 0)
     monkeypatch.setattr(searching, "MAX_ROWS", 32)
     monkeypatch.setattr(searching, "NUM_VALUES", 2**14)
     monkeypatch.setattr(bounded_counting, "MAX_ROWS", 32)

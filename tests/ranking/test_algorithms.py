@@ -10,6 +10,7 @@ from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking.algorithms import (
     CountByBound,
     RankByFinding,
+    RankByLargest,
     RankByScores,
     SearchGivenScores,
     SearchProducts,
@@ -49,6 +50,21 @@ def used(monkeypatch):
 
     rank_by_search = SearchProducts.rank
     monkeypatch.setattr(SearchProducts, "rank", search)
+    monkeypatch.setattr(algorithms, "_MAX_ITEMS_STORED", 0)  # what is chosen if there are more
+    return used
+
+
+@pytest.fixture
+def stored(monkeypatch, used):
+    """The same, and scores of few items are stored."""
+
+    def store(self, chunk):
+        used.append(f"RankByLargest in {str(self.dtype).removeprefix('torch.')}")
+        return rank_by_largest(self, chunk)
+
+    rank_by_largest = RankByLargest.rank
+    monkeypatch.setattr(RankByLargest, "rank", store)
+    monkeypatch.setattr(algorithms, "_MAX_ITEMS_STORED", 100)
     return used
 
 
@@ -99,6 +115,34 @@ def test_the_choice_is_made_by_what_applies(
     processor(monkeypatch, fast, precision)
     rank(embeddings, TASK, **options)
     assert used == [expected]
+
+
+LARGEST = "RankByLargest in double", "RankByLargest in float32"
+
+
+@pytest.mark.parametrize("embeddings", [EMBEDDINGS, BIASED])
+@pytest.mark.parametrize("options", [{"k": 1}, {"k": 3, "keep_items": True}, {"full": True}])
+@pytest.mark.parametrize("precision", ["highest", "medium"])
+def test_scores_of_few_items_are_stored(monkeypatch, stored, embeddings, options, precision):
+    processor(monkeypatch, True, precision)
+    rank(embeddings, TASK, **options)
+    monkeypatch.setattr(algorithms, "_NUM_IN_DOUBLE", 99)
+    rank(embeddings, TASK, **options)
+    in_double, in_single = (name.replace("double", "float64") for name in LARGEST)
+    assert stored[:2] == [in_double, in_single if precision == "highest" else in_double]
+
+
+@pytest.mark.parametrize("size", [100, 400])
+def test_ties_of_stored_scores_are_left_to_others(stored, monkeypatch, size):
+    monkeypatch.setattr(algorithms, "_MAX_ITEMS_STORED", size)
+    scores = torch.zeros(1, size)
+    scores[0, 1:4] = 1
+    task = RankingTask(torch.tensor([[0, 0], [2, 4]]), num_users=1, num_items=size)
+    ranked = rank(scores, task, k=5)
+    # A search leaves it to others if too many tie.
+    others = [DENSE] if size == 100 else ["SearchGivenScores", DENSE]
+    assert stored == ["RankByLargest in float32", *others]
+    assert (ranked.rank.tolist(), ranked.num_tied.tolist()) == ([2, 5], [2, size - 4])
 
 
 @pytest.mark.parametrize("form", GIVEN)

@@ -135,7 +135,7 @@ def products_of_rows(left: Tensor, right: Tensor) -> Tensor:
 def _bounds(product: Tensor) -> tuple[Tensor, Tensor]:
     """Rounds the lower and the upper bound of the exact sums of rows of products."""
     total = product.sum(dim=1)
-    error = product.abs_().sum(dim=1).mul_(_relative_error(product.size(1)))
+    error = product.abs_().sum(dim=1).mul_(relative_error(product.size(1)))
     return (total - error).float(), (total + error).float()
 
 
@@ -198,7 +198,7 @@ def _round_products(
         largest, finest = item_norm.max(), 2.0**52 * item_grain.min()
         for rows, users, norm, grain in user.parts(max(1, num_scores // width)):
             is_exact = norm * largest <= grain * finest
-            error = (_relative_error(users.size(1)) * norm).masked_fill_(is_exact, 0)
+            error = (relative_error(users.size(1)) * norm).masked_fill_(is_exact, 0)
             undecided = _round_tile(
                 users, items, error.unsqueeze(1), item_norm, scores[rows, columns], scratch
             )
@@ -219,7 +219,7 @@ def _round_tile(
         return undecided
     # Where most terms are zero, their absolute sum is far below the product of the norms.
     torch.mm(user, item.t(), out=product)
-    error = torch.mm(user.abs(), item.abs().t()).mul_(_relative_error(user.size(1)))
+    error = torch.mm(user.abs(), item.abs().t()).mul_(relative_error(user.size(1)))
     return _round(product, error, torch.ones_like(factor), scores, upper)
 
 
@@ -250,9 +250,13 @@ def _collected(pairs: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor,
         yield torch.cat(rows), torch.cat(columns)
 
 
-def _relative_error(dim: int) -> float:
+def relative_error(dim: int, dtype: torch.dtype = torch.double) -> float:
+    """Returns how far a product can be off, as a part of the product of both norms.
+
+    In single precision, this allows for embeddings that are rounded.
+    """
     # The bound itself is rounded, too, and its sum with the product is rounded twice.
-    return 1.001 * (dim + 8) * 2.0**-53
+    return 1.001 * (dim + 8) * torch.finfo(dtype).eps / 2
 
 
 def _exact_products(left: Tensor, right: Tensor) -> Tensor:

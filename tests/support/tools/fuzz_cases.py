@@ -473,6 +473,16 @@ def draw_patches(draw, task):
     """Smaller chunks, tiles and blocks than those of the package, so that few items fill many."""
     has_fast_bfloat16 = draw.choice([True, False])
     patches = [(algorithms, "has_fast_bfloat16", lambda device: has_fast_bfloat16)]
+    if draw.chance(0.6):
+        patches += [(algorithms, "_MAX_ITEMS_STORED", 0)]
+    if draw.chance(0.5):
+        scale = _scale(task)
+        patches += [
+            (algorithms, "_NUM_IN_DOUBLE", draw.choice([1, 40 * scale])),
+            (algorithms, "_NUM_IN_SINGLE", draw.choice([1, 40 * scale])),
+            (algorithms, "_NUM_GIVEN", draw.choice([1, 40 * scale])),
+            (algorithms, "_BYTES_OF_LARGEST", draw.choice([1, 3000])),
+        ]
     if draw.chance(0.5):
         stretch = draw.choice([8, 16])
         patches += [
