@@ -1,10 +1,12 @@
 """The documentation, built by `sphinx-build -W docs docs/_build`.
 
-The reference, the table of metrics and the page of conventions are written from the package, and
-the notebooks are shown with the outputs they were saved with.
+The reference is written from the package, and the notebooks are shown with the outputs they were
+saved with. Pages link to files of the repository, as they are read there, too. The site leads these
+links to the pages that it makes from the files.
 """
 
 import os
+import posixpath
 import re
 import shutil
 import sys
@@ -23,8 +25,7 @@ sys.path.insert(0, str(HERE))
 # These stand beside this file.
 import mathml  # noqa: E402
 from colab import with_badge  # noqa: E402
-from reference_pages import PARTS, index_page, reference_page  # noqa: E402
-from tables import conventions_page, metric_table  # noqa: E402
+from reference_pages import PARTS, index_page, pages_of_files, reference_page  # noqa: E402
 
 project = "pyg_recmetrics"
 release = version = pyg_recmetrics.__version__
@@ -34,8 +35,8 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
-# Other pages include what is generated, and the last is what myst_nb writes beside a build.
-exclude_patterns = ["_build", "images", "generated", "jupyter_execute"]
+# The last is what myst_nb writes beside a build.
+exclude_patterns = ["_build", "images", "jupyter_execute"]
 html_theme = "furo"
 pygments_dark_style = "github-dark"
 html_title = f"pyg_recmetrics {release}"
@@ -75,10 +76,11 @@ python_maximum_signature_line_length = 88
 
 
 def generate(app: Sphinx) -> None:
-    """Writes the pages and tables whose content comes from elsewhere in the repository."""
-    write("generated", {"metric_table.md": metric_table(), "conventions.md": conventions_page()})
+    """Writes the pages whose content comes from elsewhere in the repository."""
     pages = {f"{name}.rst": reference_page(part) for name, part in PARTS.items()}
     changelog = "```{include} ../../CHANGELOG.md\n```"
+    examples = (HERE.parent / "examples" / "README.md").read_text()
+    pages["examples.md"] = examples.replace("](", "](../../examples/")
     write("reference", {"index.md": index_page(), "changelog.md": changelog, **pages})
     notebooks = {path.name: with_badge(path, REPOSITORY) for path in NOTEBOOKS.glob("*.ipynb")}
     write("notebooks", notebooks)
@@ -93,6 +95,54 @@ def write(folder_name: str, files: dict[str, str]) -> None:
         (folder / name).write_text(f"{text}\n")
 
 
+#: The page of the site for each file of the repository that has one.
+PAGES = {
+    "CHANGELOG.md": "reference/changelog.md",
+    "examples/README.md": "reference/examples.md",
+    **{f"notebooks/{path.name}": f"notebooks/{path.name}" for path in NOTEBOOKS.glob("*.ipynb")},
+    **{file: f"reference/{page}.rst" for file, page in pages_of_files().items()},
+}
+
+
+#: The pages below a page, in the order in which the site lists them under a caption.
+CONTENTS = {
+    "index": {
+        "The first hour": "start notebooks/lightgcn",
+        "Your data and model": "own_data splits own_model queries",
+        "Metrics": "metrics semantics my_number_differs conventions",
+        "Results": "comparing groups export",
+        "In your work": "training command margin speed",
+        "Coming from elsewhere": "migration/index notebooks/migrate",
+        "Reference": "reference/index reference/examples reference/changelog",
+    },
+    "migration/index": {
+        "Libraries": "pyg torchmetrics recbole recommenders lenskit implicit ranx recometrics",
+        "Papers": "lightgcn",
+    },
+}
+
+
+def add_directives(app: Sphinx, page: str, source: list[str]) -> None:
+    """Adds the first picture and the lists of pages, which GitHub would show as code."""
+    source[0] = source[0].replace(
+        "<!-- idea: drawn by docs/conf.py -->", "```{raw} html\n:file: idea.html\n```"
+    )
+    for caption, names in CONTENTS.get(page, {}).items():
+        lines = ["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *names.split(), "```"]
+        source[0] += "\n".join([*lines, ""])
+
+
+def link_within_the_site(app: Sphinx, page: str, source: list[str]) -> None:
+    """Leads links to files of the repository to the pages that are made from them."""
+    folder = posixpath.dirname(page)
+
+    def lead(link: re.Match[str]) -> str:
+        file = posixpath.normpath(posixpath.join("docs", folder, link[1]))
+        return f"]({posixpath.relpath(PAGES[file], folder or '.')}" if file in PAGES else link[0]
+
+    source[0] = re.sub(r"\]\(((?:\.\./)[^)#\s]+)", lead, source[0])
+
+
 def without_links_back(
     app: Sphinx, page: str, template: str, context: dict[str, str], tree: object
 ) -> None:
@@ -105,4 +155,6 @@ def setup(app: Sphinx) -> None:
     """Adds the renderer of formulas, and tells Sphinx when to call the functions above."""
     mathml.setup(app)
     app.connect("builder-inited", generate)
+    app.connect("source-read", add_directives)
+    app.connect("source-read", link_within_the_site)
     app.connect("html-page-context", without_links_back)

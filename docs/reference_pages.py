@@ -56,6 +56,12 @@ _CURVES = tuple(sorted(name for name in metrics.__all__ if name.islower() and na
 
 #: The parts by the name of their page, in the order in which the reference lists them.
 PARTS = {
+    "plain": Part(
+        "The plain file",
+        "All of it in one function.",
+        "pyg_recmetrics.plain",
+        names=("evaluate",),
+    ),
     "evaluation": Part(
         "Evaluation",
         "From a recommender and one part of a split to its numbers.",
@@ -176,6 +182,17 @@ HOOKS = (
     *("arrange", "assign", "forward", "order"),  # of transforms
     "table",  # of what prints as one
 )
+
+
+def pages_of_files() -> dict[str, str]:
+    """Returns the page of the reference for each file of the repository whose names it explains."""
+    pages: dict[str, str] = {}
+    for page, part in PARTS.items():
+        for name in part.documented:
+            module = inspect.getmodule(part.value(name))
+            file = f"{module.__name__.replace('.', '/')}.py" if module else ""
+            pages.setdefault(file, page)
+    return pages
 
 
 def is_for_users(explained: type, method: str) -> bool:

@@ -1,4 +1,11 @@
-"""Tables that the documentation takes from the package."""
+"""Tables that pages of the documentation take from the package.
+
+`python docs/tables.py` writes them into the pages.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
 
 from toy_ranking import toy_table
 
@@ -12,6 +19,16 @@ tested on queries of their own, most of which have equal scores, to 1e-9. There 
 exceptions. `rectorch`, `ncf` and `ngcf` (a notebook whose NDCG compares a list with itself) are
 tested against their formulas. Plain bugs of a library are not reproduced. The section of the
 library says which; so does its `note`, as in `conventions.get("torchmetrics").note`."""
+
+
+def with_tables(page: Path) -> str:
+    """Returns a page with each table as it is now, between the comments that name it."""
+
+    def written(found: re.Match[str]) -> str:
+        return f"{found[1]}\n\n{TABLES[found[2]]()}\n\n{found[3]}"
+
+    pattern = r"(<!-- ([\w ]+): written by docs/tables\.py -->).*?(<!-- end -->)"
+    return re.sub(pattern, written, page.read_text(), flags=re.DOTALL)
 
 
 def metric_table() -> str:
@@ -40,7 +57,8 @@ def metric_table() -> str:
 def _formula(definition: metrics.Definition) -> str:
     """Returns the right-hand side of the formula, as LaTeX."""
     math = definition.about.partition(".. math::")[2].lstrip("\n").partition("\n\n")[0]
-    return " ".join(line.strip() for line in math.split("\n")).partition("=")[2].strip()
+    right = " ".join(line.strip() for line in math.split("\n")).partition("=")[2].strip()
+    return right.replace("\\, ", "")  # a Markdown page would read a comma
 
 
 def conventions_page() -> str:
@@ -50,7 +68,7 @@ def conventions_page() -> str:
 
 
 def _section(convention: conventions.Convention) -> str:
-    paragraphs = [f"## {convention.name}", f"{convention.source}. {convention.note}".rstrip()]
+    paragraphs = [f"### {convention.name}", f"{convention.source}. {convention.note}".rstrip()]
     spellings = [
         f"| `{asked}` | `{convention.resolve(asked)}` |"
         for asked in _offered(convention)
@@ -71,3 +89,14 @@ def _offered(convention: conventions.Convention) -> list[str]:
     """Returns every metric that a convention offers, at 10 where it has a cut-off."""
     names = metrics.names() if convention.metrics is None else list(convention.metrics)
     return [f"{name}@10" if metrics.definition(name).has_cut_off else name for name in names]
+
+
+#: The tables by the names that pages call them.
+TABLES: dict[str, Callable[[], str]] = {
+    "all metrics": metric_table,
+    "all conventions": conventions_page,
+}
+
+if __name__ == "__main__":
+    for page in Path(__file__).parent.glob("*.md"):
+        page.write_text(with_tables(page))

@@ -75,6 +75,8 @@ def main() -> optuna.Study:
     study.optimize(objective, n_trials=args.trials)
     print(f"the best of {len(study.trials)}: {study.best_params}, ndcg@20 {study.best_value:.4f}")
     print(f"{len(study.get_trials(states=(TrialState.PRUNED,)))} were pruned")
+    if evaluator.best is not None:
+        print(evaluator.best.with_trials(len(study.trials)))
     return study
 
 

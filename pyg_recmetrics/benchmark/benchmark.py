@@ -25,9 +25,11 @@ from pyg_recmetrics.results.notes import notes_on_daggers
 from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import (
     Name,
+    budgets_of,
     common_metrics,
     every_run,
     fields_of_runs,
+    notes_on_budgets,
     recommenders_by_name,
     results_of,
     runs_from_fields,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 #: The columns of a data frame of means.
 _COLUMNS = [
     *("data_set", "recommender", "metric", "value", "low", "high", "num_users", "num_runs"),
-    *("deviation", "p_adjusted"),
+    *("deviation", "p_adjusted", "num_trials", "seconds"),
 ]
 
 #: What a dagger stands in where other seeds of a recommender are not known.
@@ -55,8 +57,9 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     Each cell is the mean over users. A recommender that was trained with several seeds has the
     standard deviation over its runs in brackets. The best mean of a column is bold. A dagger
     stands for a mean that is significantly better than the best of the others, user by user, as
-    :func:`compare` tests it; all daggers of a table hold together, by Holm's method. It is a
-    mapping of each data set to its results, and a single data set has the name `""`.
+    :func:`compare` tests it; all daggers of a table hold together, by Holm's method. Where results
+    say how they were tuned, see :meth:`EvaluationResult.with_trials`, there are columns for it. It
+    is a mapping of each data set to its results, and a single data set has the name `""`.
 
     A recommender need not have been run on every data set. All results of a data set are of one
     task, and all of the benchmark have one convention.
@@ -105,7 +108,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         >>> path = tempfile.mkdtemp() + "/benchmark.npz"
         >>> benchmark.save(path)
         >>> Benchmark.load(path).to_pandas().shape
-        (4, 10)
+        (4, 12)
     """
 
     def __init__(
@@ -167,6 +170,9 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                     with on(_place(data_set, name)):
                         cells[name] = self._cell(data_set, name, result, metric)
                 columns.append(with_best(cells, self.recommenders, metric))
+            for what, budgets in budgets_of(of_one).items():
+                head.append(f"{data_set} {what}".strip())
+                columns.append([budgets.get(name, "-") for name in self.recommenders])
         rows = list(zip(self.recommenders, *columns, strict=True))
         return Table(head, rows, tuple(self._notes()))
 
@@ -174,8 +180,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         """Returns a data frame with a row for every mean.
 
         Its columns are `data_set`, `recommender`, `metric`, `value`, the ends of the confidence
-        interval of the mean, `num_users`, `num_runs`, the standard deviation over runs, and the
-        corrected p-value of what a dagger stands for.
+        interval of the mean, `num_users`, `num_runs`, the standard deviation over runs, the
+        corrected p-value of what a dagger stands for, `num_trials` and `seconds`.
 
         Raises:
             ImportError: If pandas is not installed.
@@ -186,6 +192,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 *mean_of(result, metric, self.level),
                 *(len(result.runs), _deviation(result, metric)),
                 getattr(self._row(data_set, name, metric), "p_adjusted", math.nan),
+                *(result.num_trials, result.seconds),
             )
             for data_set, of_one in self.items()
             for name, result in of_one.items()
@@ -288,6 +295,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 for data_set, found in self.comparisons.items()
             }
         )
+        yield from notes_of_all({x: notes_on_budgets(of_one) for x, of_one in self.items()})
 
 
 def _place(data_set: str, name: str) -> str:

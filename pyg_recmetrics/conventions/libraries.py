@@ -152,7 +152,7 @@ _LIBRARIES = (
         note="Its NDCG compares a list with its own best order, not with the best possible list. "
         "Relevant items that were not retrieved cost nothing, so values are inflated, and NDCG@5 "
         "depends on the largest k that is evaluated. Its AUC is zero for users whose candidates "
-        "are all relevant, and with ranklist_by_heapq for everybody; here, the former do not "
+        "are all relevant, and with ranklist_by_heapq for all; here, the former do not "
         "count. For reproducing published numbers only.",
     ),
     Convention(

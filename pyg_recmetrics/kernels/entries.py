@@ -8,11 +8,14 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-# Torch warns once that these matrices are new. Filters cannot be changed later, when other threads
-# may do so, too.
+# Torch warns once that these matrices are new. Torch 2.11 and 2.12 warn once that they are not
+# checked, also where that is asked for. Filters cannot be changed later, when other threads may do
+# so, too.
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", ".*Sparse CSR tensor support.*")
-    torch.empty(0, 0, layout=torch.sparse_csr, device="cpu")
+    warnings.filterwarnings("ignore", ".*parse.* invariant checks are implicitly disabled.*")
+    _nothing = torch.zeros(1, dtype=torch.long, device="cpu")
+    torch.sparse_csr_tensor(_nothing, _nothing[1:], _nothing[1:], (0, 0), check_invariants=False)
 
 
 #: The rows and the items of some edges, sorted by row.

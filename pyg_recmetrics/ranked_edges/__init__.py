@@ -23,4 +23,5 @@ from pyg_recmetrics.ranked_edges.ranked_edges import positions as positions
 from pyg_recmetrics.ranked_edges.ranked_edges import select_edges as select_edges
 from pyg_recmetrics.ranked_edges.ranked_edges import select_users as select_users
 from pyg_recmetrics.ranked_edges.ranked_edges import sort_edges as sort_edges
+from pyg_recmetrics.ranked_edges.sources import ONE_SCORE_PER_ITEM as ONE_SCORE_PER_ITEM
 from pyg_recmetrics.ranked_edges.sources import Origin as Origin

@@ -39,6 +39,10 @@ _MANY_RELEVANT = 100
 _NUM_SCORES = 2**16
 
 
+#: What ranks the items alike for everybody, in the words of :attr:`Origin.ranked_by`.
+ONE_SCORE_PER_ITEM = "one score per item"
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """Where a ranking comes from: what ranked it, and what its rows are.

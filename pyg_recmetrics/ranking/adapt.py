@@ -34,7 +34,8 @@ from pyg_recmetrics.inputs import (
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
-from pyg_recmetrics.ranked_edges import Lists
+from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
+from pyg_recmetrics.ranking.asking import ModelRecommender
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
@@ -47,7 +48,6 @@ from pyg_recmetrics.ranking.models import (
     state_of,
     unwrapped,
 )
-from pyg_recmetrics.ranking.plain import ModelRecommender
 from pyg_recmetrics.ranking.recommenders import (
     NO_CHANCE,
     EmbeddingRecommender,
@@ -454,9 +454,9 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     check_scores(value, "recommender")
     if value.dim() == 1:
         remedy = "; scores of pairs are passed as PairScorer(score), with score(user, item)"
-        check_shape(value, "recommender", (task.num_items,), "one score per item", remedy)
+        check_shape(value, "recommender", (task.num_items,), ONE_SCORE_PER_ITEM, remedy)
         recommender = MatrixRecommender(value.expand(task.num_users, -1), task)
-        recommender.in_words = "one score per item"
+        recommender.in_words = ONE_SCORE_PER_ITEM
         return recommender
     shape = (task.num_users, task.num_items)
     remedy = "; embeddings are (user_embedding, item_embedding), and lists are topk(20).indices"

@@ -16,8 +16,9 @@ from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Drawing, Grid, Page, Part, Remarks, drawing
 from pyg_recmetrics.results import EvaluationResult, Runs, compare
-from pyg_recmetrics.results.notes import claims_on_best, note_on_trials
+from pyg_recmetrics.results.notes import claims_on_best
 from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
+from pyg_recmetrics.results.runs import notes_on_budgets
 from pyg_recmetrics.results.tie_range import TieRanges
 from pyg_recmetrics.tables import Table, format_interval
 
@@ -119,8 +120,7 @@ def _warnings(contents: Contents) -> Iterator[str]:
         yield f"the items of {num_cold:,} test edges have no training edges"
     if comparison is not None and (names := comparison.protocol.uncovered):
         yield f"one run of {', '.join(names)}: another seed may give other numbers"
-    if comparison is not None and len({*comparison.protocol.trials.values()}) > 1:
-        yield str(note_on_trials(comparison.protocol.trials))
+    yield from notes_on_budgets(contents.recommenders)
 
 
 def _cautions(measured: Measured, metric: Metric | None) -> list[str]:

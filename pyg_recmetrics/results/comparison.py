@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_level, check_mapping, check_positive_integer
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -40,9 +40,11 @@ from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
     are_copies,
+    budgets_of,
     check_comparable,
     every_run,
     metrics_in_common,
+    notes_on_budgets,
     read_name,
     recommenders_by_name,
     results_of,
@@ -445,7 +447,10 @@ class Comparison(Rows[PairedDifference]):
                  metric        a        b  difference
             0  recall@1  perfect  popular         0.5
         """
-        return to_data_frame(self._rows, PairedDifference._fields)
+        budgets = {x: (each.num_trials, each.seconds) for x, each in self._recommenders.items()}
+        rows = [(*row, *budgets[row.a], *budgets[row.b]) for row in self]
+        of_both = [f"{what}_{side}" for side in "ab" for what in ("num_trials", "seconds")]
+        return to_data_frame(rows, [*PairedDifference._fields, *of_both])
 
     def __repr__(self) -> str:
         num_significant = sum(map(self.is_significant, self))
@@ -455,8 +460,11 @@ class Comparison(Rows[PairedDifference]):
         """Returns the printed table."""
         head = ["metric", "a - b", "lift", "p", "", "verdict", "a", "b", "wins/ties/losses"]
         rows: list[list[str]] = []
+        budgets = budgets_of(self._recommenders)
         for (a, b), of_pair in rows_by_pair(self).items():
-            rows += [[f"{a} - {b}"], *map(self._row, of_pair)]
+            of_both = [f"{cells[a]}/{cells[b]}" for cells in budgets.values()]
+            rows += [[f"{a} - {b}"], *([*self._row(row), *of_both] for row in of_pair)]
+        head += [f"{name} a/b" for name in budgets]
         return Table(head, rows, tuple(self._notes()))
 
     def star(self, difference: PairedDifference) -> str:
@@ -506,6 +514,7 @@ class Comparison(Rows[PairedDifference]):
         if len(rows_by_pair(self)) <= NUM_CLAIMED:
             yield from self.claims()
         yield from notes_on_comparison(self.protocol, self._rows)
+        yield from notes_on_budgets(self._recommenders)
 
 
 def compare(
@@ -515,7 +524,6 @@ def compare(
     baseline: Name | None = None,
     equivalence: float | str | None = None,
     deterministic: str | Iterable[Name] = (),
-    trials: Mapping[Name, int] | None = None,
     level: float = 0.95,
 ) -> Comparison:
     r"""Compares results of one task user by user, with intervals, tests and verdicts.
@@ -546,9 +554,6 @@ def compare(
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             such as the most popular items. A single run of them is all there can be.
             (default: `()`)
-        trials (dict, optional): In how many trials each recommender was tuned, by name, see
-            :meth:`EvaluationResult.with_trials`. The table says so, and whether budgets are
-            unequal. (default: `None`, as the results say)
         level (float, optional): The level of confidence. (default: `0.95`)
 
     Returns:
@@ -556,7 +561,9 @@ def compare(
         all tests, and ends with a sentence for each pair. `verdict` says whether `a` is better,
         worse, equivalent, or whether the data are inconclusive; lower is better for metrics such as
         `mean_rank`. Intervals are those of the paired t-test, whatever the test. Metrics that have
-        one value for all users together have no interval and no test.
+        one value for all users together have no interval and no test. Where results say how they
+        were tuned, see :meth:`EvaluationResult.with_trials`, the table has the trials and seconds
+        of both, and says whom unequal budgets favour, or whose is not known.
 
     Raises:
         ImportError: If scipy is not installed.
@@ -590,7 +597,7 @@ def compare(
     recommenders = _comparable(results)
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
-    protocol = _protocol(recommenders, equivalence, deterministic, level, trials)
+    protocol = _protocol(recommenders, equivalence, deterministic, level)
     pairs = list(combinations(recommenders, 2))
     if baseline is not None:
         baseline = read_name(baseline, "baseline", list(recommenders))
@@ -656,14 +663,8 @@ def _protocol(
     equivalence: float | str | None,
     deterministic: str | Iterable[Name],
     level: float,
-    trials: Mapping[Name, int] | None = None,
 ) -> Protocol:
     """Returns how recommenders are compared if nothing else is asked for."""
-    known = {name: each.runs[0].num_trials for name, each in recommenders.items()}
-    given = {
-        read_name(name, "trials", list(known)): check_positive_integer(number, "trials")
-        for name, number in check_mapping(trials or {}, "trials").items()
-    }
     remarks = [
         note_on_copies(len(results_of(each)), len(each.runs), name)
         for name, each in recommenders.items()
@@ -682,7 +683,6 @@ def _protocol(
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=read_names(deterministic, list(recommenders)),
         nouns=nouns,
-        trials=FrozenDict(known | given),
         remarks=tuple(filter(None, remarks)),
     )
 

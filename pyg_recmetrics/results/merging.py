@@ -20,7 +20,7 @@ from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
-from pyg_recmetrics.results.result import EvaluationResult
+from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.same_task import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 
@@ -89,7 +89,7 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
     _check_alike(parts, tasks)
     users = _Users(tasks)
     task = users.task()
-    return EvaluationResult(
+    merged = EvaluationResult(
         _side_by_side(rankings, users, task),
         first.metrics,
         task=task,
@@ -98,7 +98,10 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
         num_left_out=sum(part.user_counts.num_left_out for part in parts),
         average_over=first.average_over,
         num_calls=max(part.num_calls for part in parts),
-        num_trials=first.num_trials,
+    )
+    return merged._with(
+        num_trials=largest(part.num_trials for part in parts),
+        seconds=largest(part.seconds for part in parts),
     )
 
 

@@ -162,23 +162,18 @@ def _is_too_good(metric: Metric, mean: float) -> bool:
     return is_share and is_of_top and mean > _TOO_GOOD
 
 
-def note_on_calls(num_calls: int, nouns: Nouns) -> str:
+def note_on_calls(num_calls: int, nouns: Nouns) -> str | None:
     """Returns what is said of the best of several calls: its mean is too good to be expected."""
+    if num_calls == 1:
+        return None
     return f"the best of {num_calls:,} calls on these {nouns.users}"
 
 
-def note_on_trials(trials: Mapping[str, int | None]) -> str | None:
-    """Says how often each recommender was tuned; `None` if that is not known of any."""
-    known = {name: number for name, number in trials.items() if number is not None}
-    if not known:
-        return None
-    if len(trials) == 1:
-        return f"tuned in {counted(max(known.values()), 'trials')}"
-    numbers = [f"{number or 'an unknown number'} for {name}" for name, number in trials.items()]
-    text = f"trials of tuning: {', '.join(numbers)}"
-    if len({*trials.values()}) == 1:
-        return text
-    return f"{text}; unequal budgets favour {max(known, key=lambda name: known[name])}"
+def note_on_budget(num_trials: int | None, seconds: float | None) -> str | None:
+    """Says how a recommender was tuned; `None` if that is not known, or there is nothing to say."""
+    trials = f"tuned in {counted(num_trials, 'trials')}" if num_trials else None
+    took = None if seconds is None else f"tuning and training took {seconds:,.1f} s"
+    return ", ".join(filter(None, [trials, took])) or None
 
 
 def note_on_copies(num_results: int, num_runs: int, name: str = "") -> str | None:
@@ -548,8 +543,6 @@ def _on_what_is_missing(
         )
     if FEW_RUNS in protocol.num_runs.values():
         yield ON_TWO_RUNS
-    if trials := note_on_trials(protocol.trials):
-        yield trials
     yield from protocol.remarks
     if protocol.caution:
         yield protocol.caution

@@ -18,6 +18,7 @@ from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
+    check_finite_number,
     check_labels,
     check_level,
     check_natural_number,
@@ -37,6 +38,7 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.metrics.registry import AggregateDefinition, check_ranked
 from pyg_recmetrics.ranked_edges import (
+    ONE_SCORE_PER_ITEM,
     RankedEdges,
     catalogue_of,
     evaluated_mask,
@@ -79,11 +81,11 @@ from pyg_recmetrics.results.notes import (
     caution,
     caution_on_persons,
     note_on_bounds,
+    note_on_budget,
     note_on_calls,
     note_on_intervals,
     note_on_lists,
     note_on_sampling,
-    note_on_trials,
     notes_on_protocol,
     summarize_users,
     write_recipe,
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
 
 
 V = TypeVar("V")
+N = TypeVar("N", int, float)
 
 
 class ByMetric(FrozenDict[str, V]):
@@ -173,6 +176,8 @@ class Measured(Tabular):
     """One run of a recommender, or several: a value for every row in every run."""
 
     metrics: tuple[Metric, ...]
+    num_trials: int | None
+    seconds: float | None
 
     @property
     @abstractmethod
@@ -423,6 +428,11 @@ def common_popularity(runs: "Iterable[EvaluationResult]", needed_by: str) -> Ten
     return counts[0]
 
 
+def largest(values: Iterable[N | None]) -> N | None:
+    """Returns the largest of the values that are known; `None` if none is."""
+    return max((value for value in values if value is not None), default=None)
+
+
 def _users_per_ranked(run: "EvaluationResult") -> float:
     """Returns how many users of the task each user of a result stands for."""
     # A sample has users without ground truth in the same proportion.
@@ -454,8 +464,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             task. (default: `None`, they are all there are)
         num_calls (int, optional): Of how many calls of an :class:`Evaluator` it is the best.
             (default: `1`)
-        num_trials (int, optional): In how many trials the recommender was tuned, see
-            :meth:`with_trials`. (default: `None`, which is not known)
 
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
@@ -466,6 +474,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         sampling (Sampling or None): How many users were ranked to know means to a `margin`, and why
             no more; `None` without a margin.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
+        num_trials (int or None): How many settings of hyperparameters were tried, see
+            :meth:`with_trials`; zero if there is nothing to tune, as for one score per item, and
+            `None` if it is not known.
+        seconds (float or None): How long tuning and training took together; `None` if it is not
+            known.
 
     Raises:
         TypeError: If an argument has a wrong type.
@@ -505,7 +518,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         average_over: AverageOver = "user",
         sampling: Sampling | None = None,
         num_calls: int = 1,
-        num_trials: int | None = None,
     ) -> None:
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
@@ -528,9 +540,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         )
         self.sampling = sampling
         self.num_calls = check_positive_integer(num_calls, "num_calls")
-        if num_trials is not None:
-            check_positive_integer(num_trials, "num_trials")
-        self.num_trials = num_trials
+        self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
+        self.seconds = None
         is_of_task = task is not None and self.ranked.num_candidates is task.num_candidates
         self.user_counts = UserCounts.of(
             self.ranked,
@@ -888,7 +899,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "average_over": self.average_over,
             "sampling": self.sampling and self.sampling.to_dict(),
             "num_calls": self.num_calls,
-            "num_trials": self.num_trials,
+            "budget": {"num_trials": self.num_trials, "seconds": self.seconds},
         }
 
     @classmethod
@@ -926,7 +937,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Raises:
             KeyError: If a field is missing.
         """
-        return cls(
+        # Files of 0.4.0 have trials without seconds.
+        budget = fields.get("budget", {"num_trials": fields.get("num_trials")})
+        result = cls(
             from_fields(fields["ranked"]),
             fields["metrics"],
             task=fields["task"] and RankingTask.from_dict(fields["task"]),
@@ -936,31 +949,40 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
             num_calls=fields.get("num_calls", 1),
-            num_trials=fields.get("num_trials"),
         )
+        return result._with(**{name: x for name, x in budget.items() if x is not None})
 
-    def with_trials(self, trials: int) -> "EvaluationResult":
-        """Returns this result, of a recommender that was tuned in some trials.
+    def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
+        """Returns this result, of a recommender whose tuning and training had some budget.
 
-        Tables and the recipe say so, and comparisons say if budgets are unequal.
+        Tables and the recipe say so. Those of several recommenders say whom unequal budgets favour,
+        and which trainable ones say nothing while others do. Every recommender counts as trainable
+        but those with zero trials.
 
         Args:
-            trials (int): How many settings of hyperparameters were tried.
+            trials (int): How many settings of hyperparameters were tried. Zero says that there is
+                nothing to tune, which is known of one score per item.
+            seconds (float, optional): How long tuning and training took together.
+                (default: `None`, which is not known)
 
         Raises:
-            ValueError: If `trials` is not a positive integer.
+            ValueError: If `trials` is not a non-negative integer, or `seconds` is not a
+                non-negative number.
 
         Example:
             >>> import torch
             >>> from pyg_recmetrics import RankingTask, evaluate
             >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").with_trials(20)
-            >>> result.num_trials
-            20
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+            >>> tuned = result.with_trials(20, seconds=3.5)
+            >>> tuned.num_trials, tuned.seconds
+            (20, 3.5)
         """
-        return self._with(num_trials=check_positive_integer(trials, "trials"))
+        if seconds is not None and (seconds := check_finite_number(seconds, "seconds")) < 0:
+            raise ValueError(f"'seconds' needs to be a non-negative number (got {seconds})")
+        return self._with(num_trials=check_natural_number(trials, "trials"), seconds=seconds)
 
-    def _with(self, **changes: int) -> "EvaluationResult":
+    def _with(self, **changes: Any) -> "EvaluationResult":
         changed = copy.copy(self)
         settle(changed, **changes)
         return changed
@@ -1221,8 +1243,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     @property
     def _selection(self) -> list[str]:
         """How the recommender was chosen, as far as that is known."""
-        calls = note_on_calls(self.num_calls, self.nouns) if self.num_calls > 1 else None
-        return [*filter(None, [calls, note_on_trials({"": self.num_trials})])]
+        calls = note_on_calls(self.num_calls, self.nouns)
+        return [*filter(None, [calls, note_on_budget(self.num_trials, self.seconds)])]
 
     @cached_property
     def _protocol(self) -> tuple[str, ...]:

@@ -19,10 +19,12 @@ from pyg_recmetrics.results.notes import (
     ON_TWO_RUNS,
     caution,
     describe_samples,
+    note_on_budget,
+    note_on_calls,
     note_on_copies,
     note_on_intervals,
 )
-from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
+from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest
 from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
@@ -85,6 +87,9 @@ class Runs(Measured, Rows[EvaluationResult]):
     Attributes:
         metrics (tuple of Metric): The metrics that all results have.
         runs (tuple of EvaluationResult): The results without those whose ranking was there before.
+        num_trials (int or None): The most trials of a result that says them, see
+            :meth:`EvaluationResult.with_trials`; `None` if none does.
+        seconds (float or None): The same of seconds.
 
     Raises:
         ImportError: If scipy is not installed.
@@ -121,6 +126,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         check_comparable({f"run {i}": result for i, result in enumerate(self, start=1)})
         self.metrics = metrics_in_common(self)
         self._runs = _different(self)
+        self.num_trials = largest(result.num_trials for result in self)
+        self.seconds = largest(result.seconds for result in self)
         if note := note_on_copies(len(self), len(self.runs)):
             warn(note)
 
@@ -201,6 +208,29 @@ class Runs(Measured, Rows[EvaluationResult]):
         columns = ["metric", "k", *MeanOfRuns._fields]
         frame = to_data_frame(rows, columns, index=[str(metric) for metric in self.metrics])
         return frame.astype({"k": "Int64"})
+
+    def with_trials(self, trials: int, seconds: float | None = None) -> "Runs":
+        """Returns these runs, each with a budget, see :meth:`EvaluationResult.with_trials`.
+
+        Args:
+            trials (int): How many settings of hyperparameters were tried.
+            seconds (float, optional): How long tuning, and the training of one run, took together.
+                (default: `None`, which is not known)
+
+        Raises:
+            ValueError: If `trials` is not a non-negative integer, or `seconds` is not a
+                non-negative number.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[[0.1, 0.3, 0.2]] * 2, [[0.3, 0.1, 0.2]] * 2])
+            >>> runs = Runs([evaluate(each, task, "mrr") for each in scores])
+            >>> runs.with_trials(20, seconds=3.5).num_trials
+            20
+        """
+        return Runs(result.with_trials(trials, seconds) for result in self)
 
     def save(self, path: str | Path) -> None:
         """Saves all results in one file, for :meth:`load`. Edges of the task are stored once.
@@ -288,7 +318,8 @@ class Runs(Measured, Rows[EvaluationResult]):
         bases = [Basis.of(x, Sample.of(each, self[0]._person)) for x, each in drawn.items()]
         yield caution(bases, self.nouns.means, unit)
         yield note_on_copies(len(self), num_runs)
-        yield from dict.fromkeys(note for run in self.runs for note in run._selection)
+        yield from dict.fromkeys(note_on_calls(run.num_calls, run.nouns) for run in self.runs)
+        yield note_on_budget(self.num_trials, self.seconds)
         number = counted(num_runs, "runs")
         yield f"{number}; sd: standard deviation of their means; se: standard error"
         if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
@@ -381,6 +412,43 @@ def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResul
         for name, recommender in recommenders.items()
         for number, run in enumerate(recommender.runs, start=1)
     }
+
+
+def budgets_of(recommenders: Mapping[str, Measured]) -> dict[str, dict[str, str]]:
+    """Returns what tables show of the tuning of recommenders: nothing, if none of them says it.
+
+    Returns:
+        The trials and the seconds of each recommender, by the names of their columns.
+    """
+    trials = {name: each.num_trials for name, each in recommenders.items()}
+    seconds = {name: each.seconds for name, each in recommenders.items()}
+    columns = {}
+    if any(trials.values()):
+        columns["trials"] = {x: "-" if n is None else f"{n:,}" for x, n in trials.items()}
+    if largest(seconds.values()) is not None:
+        columns["seconds"] = {x: "-" if s is None else f"{s:,.1f}" for x, s in seconds.items()}
+    return columns
+
+
+def notes_on_budgets(recommenders: Mapping[str, Measured]) -> Iterator[str]:
+    """Says whom unequal budgets of tuning favour, and of whom nothing is known beside others.
+
+    Whoever has nothing to tune is left out: zero trials say so, as of one score per item. All
+    others are trainable.
+    """
+    trainable = {x: each.num_trials for x, each in recommenders.items() if each.num_trials != 0}
+    known = {name: number for name, number in trainable.items() if number is not None}
+    if len({*known.values()}) > 1:
+        most, least = max(known.values()), min(known.values())
+        favoured = ", ".join(name for name, number in known.items() if number == most)
+        yield (
+            f"unequal budgets favour {favoured}: {most:,} trials of tuning, and as few as "
+            f"{least:,} for others"
+        )
+    unknown = [name for name in trainable if name not in known]
+    if unknown and budgets_of(recommenders):
+        were = "was" if len(unknown) == 1 else "were"
+        yield f"it is not known how {', '.join(unknown)} {were} tuned"
 
 
 def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:

@@ -136,7 +136,6 @@ class Protocol:
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
-        trials (mapping): In how many trials each recommender was tuned; `None` if not known.
         remarks (tuple of str): What else is to be known of the results.
         num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 
@@ -157,7 +156,6 @@ class Protocol:
     num_runs: Mapping[str, int]
     deterministic: tuple[str, ...]
     nouns: Nouns
-    trials: Mapping[str, int | None]
     remarks: tuple[str, ...] = ()
     caution: str | None = None
     num_tests: int = 0

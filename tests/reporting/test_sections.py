@@ -162,7 +162,7 @@ def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     said = f"The items of {num_cold} test edges have no training edges."
     assert said in remarks(evaluate(torch.rand(60), cold, "ndcg@10"), "warnings")
     tuned = {"a": runs[0].with_trials(9), "b": popular.with_trials(1)}
-    said = "Trials of tuning: 9 for a, 1 for b; unequal budgets favour a."
+    said = "Unequal budgets favour a: 9 trials of tuning, and as few as 1 for others."
     assert said in remarks(tuned, "warnings")
 
 

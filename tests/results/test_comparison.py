@@ -303,26 +303,6 @@ class TestSelect:
         assert compare(numbered, deterministic=[1, 2, 3]).protocol.uncovered == []
 
 
-class TestTrials:
-    """In how many trials each recommender was tuned, as results or the caller say."""
-
-    def test_budgets_are_compared(self, results, tmp_path):
-        good, fair, none = results.values()
-        good.with_trials(40).save(tmp_path / "good.npz")
-        good = EvaluationResult.load(tmp_path / "good.npz")
-        assert "tuned in 40 trials" in str(good)
-        assert "tuned in 40 trials" in good.recipe()
-        given = {"good": good, "fair": [fair.with_trials(5)], "none": none}
-        numbers = "trials of tuning: 40 for good, 5 for fair, an unknown number for none; unequal"
-        assert f"{numbers} budgets favour good" in " ".join(str(compare(given)).split())
-        same = str(compare(given, trials={"good": 5, "none": 5}))
-        assert "trials of tuning: 5 for good, 5 for fair, 5 for none\n" in f"{same}\n"
-        assert "trials" not in str(compare(results))
-        for wrong in ({"x": 1}, {"good": 0}, ["good"]):
-            with pytest.raises((TypeError, ValueError), match="'trials' needs to be"):
-                compare(results, trials=wrong)
-
-
 class TestVerdicts:
     def test_they_follow_from_the_tests(self, results):
         comparison = compare(results)
@@ -374,7 +354,7 @@ def row(metric, verdict, difference=0.01, lift=5.0, p=0.01, a="A", b="B"):
 
 def say(*rows, uncovered=()):
     num_runs = dict.fromkeys("ABC", 2) | dict.fromkeys(uncovered, 1)
-    protocol = Protocol(0.95, None, num_runs, (), USERS, trials={})
+    protocol = Protocol(0.95, None, num_runs, (), USERS)
     return Comparison(rows, protocol, {}).claims()
 
 

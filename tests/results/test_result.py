@@ -361,7 +361,9 @@ def test_pandas_is_asked_for_by_name(ranked_of_frames, monkeypatch, name, ask):
 def test_frames_of_a_result_on_any_device(task, scores, device):
     result = evaluate(scores.to(device), task.to(device), METRICS_OF_FRAMES, keep_items=True)
     wanted = evaluate(scores, task, METRICS_OF_FRAMES, keep_items=True)
-    assert result.to_pandas(per_user=True).equals(wanted.to_pandas(per_user=True))
+    frames = [result.to_pandas(per_user=True), wanted.to_pandas(per_user=True)]
+    # A card adds up in another order.
+    pd.testing.assert_frame_equal(*frames, rtol=1e-14 if device.type == "cuda" else 0, atol=0)
     assert result.top_k(4, users=[6, 0]).equals(wanted.top_k(4, users=[6, 0]))
     assert result.per_item("recall@4").equals(wanted.per_item("recall@4"))
 

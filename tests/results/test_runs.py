@@ -1,12 +1,15 @@
 """Runs of one recommender: means over users and runs, and comparisons of several runs."""
 
 import math
+from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 
 from pyg_recmetrics import (
+    Benchmark,
     Catalogue,
     EvaluationResult,
     RankedEdges,
@@ -14,10 +17,12 @@ from pyg_recmetrics import (
     Runs,
     compare,
     evaluate,
+    merge,
     plot,
     report,
 )
 from pyg_recmetrics.ranked_edges import select_users
+from pyg_recmetrics.reporting.sections import SECTIONS
 from pyg_recmetrics.results.estimates import Sample, mean_of_users
 from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import recommenders_by_name
@@ -351,3 +356,93 @@ def test_a_recommender_has_one_run_or_several():
     assert isinstance(found["two"], Runs)
     assert recommenders_by_name(found["two"], or_one=True) == {"": found["two"]}
     assert recommenders_by_name(RESULT, or_one=True) == {"": RESULT}
+
+
+class TestBudgets:
+    """How recommenders were tuned, as results say it."""
+
+    def test_what_a_result_says_reaches_every_table(self, task, results, others, tmp_path):
+        given = {
+            "one": results[0].with_trials(4017, seconds=61.5),
+            "runs": Runs(others).with_trials(8, seconds=1072.5),
+            "popular": evaluate(torch.arange(60.0), task, METRICS),
+        }
+        said = {"one": (4017, 61.5), "runs": (8, 1072.5), "popular": (0, math.nan)}
+        said = {name: pytest.approx(budget, nan_ok=True) for name, budget in said.items()}
+        for name, result in given.items():
+            result.save(tmp_path / name)
+            found = type(result).load(tmp_path / name)
+            assert (found.num_trials, found.seconds or math.nan) == said[name]
+        Benchmark({"A": given, "B": given}).save(tmp_path / "all")
+        benchmark = Benchmark.load(tmp_path / "all")
+        found = [compare(given), compare(given, baseline="popular").select("ndcg@3"), benchmark]
+        for tabular in (*found, Benchmark(given)):
+            for text in (str(tabular), tabular.to_markdown(), tabular.to_latex()):
+                assert all(number in text for number in ("4,017", "61.5", "1,072.5"))
+        only = {name: SECTIONS[name] for name in ("Means", "Comparison")}
+        with patch.dict(SECTIONS, only, clear=True):  # as pictures take time
+            pages = [report(x, tmp_path / "page.html").read_text() for x in (given, benchmark)]
+        for page in pages:
+            assert all(number in page for number in ("4,017", "61.5", "1,072.5"))
+        for tabular in (given["one"], given["runs"]):
+            assert f"tuned in {tabular.num_trials:,} trials" in str(tabular)
+            assert f"took {tabular.seconds:,} s" in str(tabular)
+        assert "tuned in 4,017 trials" in " ".join(given["one"].recipe().split())
+        assert "tuned" not in str(given["popular"])
+        for row in benchmark.to_pandas().itertuples():
+            assert (row.num_trials, row.seconds) == said[row.recommender]
+        for row in compare(given).to_pandas().itertuples():
+            assert (row.num_trials_a, row.seconds_a) == said[row.a]
+            assert (row.num_trials_b, row.seconds_b) == said[row.b]
+
+    def test_tables_say_whom_budgets_favour_and_who_says_nothing(self, results):
+        names = ["a", "b", "c"]
+        for budgets in product([None, 0, 3, 8], repeat=3):
+            pairs = dict(zip(names, zip(results, budgets, strict=False), strict=True))
+            given = {x: r if n is None else r.with_trials(n) for x, (r, n) in pairs.items()}
+            known = {x: n for x, (_, n) in pairs.items() if n}
+            unknown = [x for x, (_, n) in pairs.items() if n is None]
+            for made in (compare(given, "ndcg@3"), Benchmark(given, "ndcg@3", proposed=names)):
+                table = made.table()
+                notes = [note for note in table.notes if "tun" in note]
+                assert any("trials" in name for name in table.head) == bool(known)
+                assert not any("seconds" in name for name in table.head)
+                expected = []
+                if {*known.values()} == {3, 8}:
+                    most = ", ".join(x for x, n in known.items() if n == 8)
+                    expected.append(f"unequal budgets favour {most}: 8 trials")
+                if known and unknown:
+                    expected.append(f"it is not known how {', '.join(unknown)} w")
+                assert len(notes) == len(expected)
+                assert all(map(str.startswith, notes, expected))
+
+    def test_the_largest_that_is_said_stands_for_runs_and_for_parts(self, task, results):
+        first, second, third, _ = results
+        runs = Runs([first, second.with_trials(5, 2.5), third.with_trials(4, 3)])
+        assert (runs.num_trials, runs.seconds) == (5, 3)
+        assert (Runs(results).num_trials, Runs(results).seconds) == (None, None)
+        parts = [evaluate(torch.arange(60.0), task.part(n, 2), METRICS) for n in range(2)]
+        assert (merge(parts).num_trials, merge(parts).seconds) == (0, None)
+        merged = merge([parts[0], parts[1].with_trials(5, 2.5)])
+        assert (merged.num_trials, merged.seconds) == (5, 2.5)
+
+    def test_files_of_0_4_0_have_trials_alone(self, task, results):
+        popular = evaluate(torch.arange(60.0), task, METRICS)
+        for result, number, expected in (
+            (results[0], 7, 7),
+            (results[0], None, None),
+            (popular, None, 0),
+        ):
+            fields = result._to_fields() | {"num_trials": number}
+            del fields["budget"]
+            found = EvaluationResult._from_fields(fields)
+            assert (found.num_trials, found.seconds) == (expected, None)
+
+    def test_budgets_are_numbers_from_zero_on(self, results):
+        assert results[0].with_trials(0, 0).num_trials == 0
+        for wrong in ((-1,), (1.5,), (True,), (None,)):
+            with pytest.raises(ValueError, match="'trials' needs to be a non-negative integer"):
+                results[0].with_trials(*wrong)
+        for seconds in (-1, math.nan, math.inf, "1"):
+            with pytest.raises(ValueError, match="'seconds' needs to be a"):
+                Runs(results).with_trials(8, seconds)

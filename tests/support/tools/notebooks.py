@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 #: How many seconds a cell may run.
-CELL_TIMEOUT = 180
+CELL_TIMEOUT = 900
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:

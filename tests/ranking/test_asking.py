@@ -1,4 +1,4 @@
-"""The plain way asks a model by its `recommend`, and it is told what that leaves off."""
+"""A model is asked by its `recommend`, and told what that leaves off."""
 
 import warnings
 

@@ -1,16 +1,13 @@
-"""The plain way to rank, which all faster ways are tested against. Read this file first.
+"""Ranks by what a model recommends: the path of models with a `recommend` of their own.
 
-A model recommends; an adjacency of users and items says what of it is right; and the sum over the
-edges of each user is what metrics are made of. For a chunk of users at a time:
+For a chunk of users at a time:
 
-1. `recommend(k)` is asked for as many items as the user with the most relevant items has, or for
-   the k of the metrics, and for as many more as may be dropped because they were seen.
+1. The model is asked for as many items as the deepest user needs, and for as many more as may be
+   dropped because they were seen.
 2. An adjacency `[chunk, num_items]` on the device marks what must not be retrieved. A gather at the
    recommended items finds what to drop.
-3. The adjacency of the ground truth holds the number of each edge. A gather at the items that are
-   left finds the hits, and a scatter gives every edge the place of its item: its *rank*.
-4. The degree R of a user is the number of its edges. :class:`RankedEdges` adds up edges per user,
-   as in `scatter(rank <= R) / R`, the R-precision.
+3. A table of the ground truth holds the number of each edge. A gather at the items that are left
+   finds the hits, and a scatter gives every edge the place of its item: its *rank*.
 """
 
 import torch
