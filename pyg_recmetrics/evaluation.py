@@ -256,9 +256,9 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
-        self._is_eligible = self._convention.population.is_eligible(task)
         eligible = task.users
-        if self._convention.population.leaves_out:
+        if per == "edge" or self._convention.population.leaves_out:
+            self._is_eligible = self._convention.population.is_eligible(task)
             eligible = task.users[self._is_eligible[task.users]]
         self._num_left_out = task.users.numel() - eligible.numel()
         # Rows are those of `task.truth` with per="edge", also where their user is left out.

@@ -52,6 +52,7 @@ OF_SEVERAL_MODULES = {
     "plot/layout": "what any picture looks like",
     "ranking/doors": "what holds for every form of a recommender",
     "ranking/fitted/cornac": "models of Cornac",
+    "operations": "what calls ask of torch",
     "ranking/fitted/faiss": "indexes of faiss",
     "ranking/fitted/implicit": "models of implicit",
     "ranking/fitted/lenskit": "pipelines of LensKit",

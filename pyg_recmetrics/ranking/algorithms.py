@@ -211,7 +211,7 @@ class RankByLargest(RankingAlgorithm):
         ranks, is_open = ranks_among(found, layout, chunk.edges.depth, error)
         num_open = torch.zeros_like(chunk.depth).index_add_(0, layout.row, is_open.long())
         is_unsettled, lists = num_open > 0, None
-        if found.item is not None:
+        if self.list_width > 0:
             lists, is_open = lists_among(found.value, found.item, self.list_width, error)
             is_unsettled |= is_open
         if found.span is not None:  # other ways count what is `-inf`, and what is wrong

@@ -169,10 +169,11 @@ class Schedule:
         self.num_users, self.num_items = task.num_users, task.num_items
         self._edges, self._num_candidates = (task.truth, task.excluded), task.num_candidates
         self._candidates = task.candidates
-        self.depth = task.degree[users].clamp_(min=depth)
-        # These users have their own numbers for rows.
         is_own = users is task.users or users is task.users_with_truth
+        # These users have their own numbers for rows.
         self._is_whole = is_own and not is_sorted and users.numel() == task.num_users
+        degree = task.degree if self._is_whole else task.degree[users]
+        self.depth = degree.clamp(min=depth)
         self.max_depth = max(depth, task.extremes.max_degree) if is_own else int(self.depth.max())
         if is_sorted:
             key = self.depth * (task.num_items + 1) - task.num_candidates[users]
@@ -316,8 +317,8 @@ class EdgesOfChunk:
         layout = self._layouts.get(rows_at_once)
         if layout is None:
             hidden = None if self.is_excluded is None else self.is_excluded.nonzero().squeeze(1)
-            shape = self._rows.stop - self._rows.start, self._schedule.num_items, rows_at_once
-            layout = Layout(self.truth.pairs, self.seen.pairs, hidden, *shape)
+            shape = self._rows.stop - self._rows.start, self._schedule.num_items
+            layout = Layout(self.truth.pairs, self.seen.pairs, hidden, shape, rows_at_once)
             self._layouts[rows_at_once] = layout
         return layout
 

@@ -19,7 +19,6 @@ left to other kernels. A list is proved by the gaps between its scores, and that
 """
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +38,7 @@ class Layout:
         relevant (tuple): The rows and the items to rank, sorted by row, of shape `[num_relevant]`.
         masked (tuple): The rows and the items that must not be retrieved, sorted by row.
         hidden (torch.Tensor or None): The items that nobody can be recommended.
-        num_rows (int): The number of rows.
-        num_items (int): The number of items.
+        shape (tuple): The number of rows, and that of items.
         rows_at_once (int): How many rows a tile has. The last has the rest.
 
     Attributes:
@@ -53,34 +51,27 @@ class Layout:
         relevant: UserItems,
         masked: UserItems,
         hidden: Tensor | None,
-        num_rows: int,
-        num_items: int,
+        shape: tuple[int, int],
         rows_at_once: int,
     ) -> None:
         (self.row, _), device = relevant, relevant[0].device
-        self.hidden, self.shape = hidden, (num_rows, num_items)
+        self.hidden, (num_rows, self.num_items) = hidden, shape
         start = torch.arange(0, num_rows + rows_at_once, rows_at_once, device=device)
         rows = SortedRows(self.row, num_rows)
-        ends = [torch.searchsorted(part[0].contiguous(), start) for part in (relevant, masked)]
+        pairs = (relevant, masked)
+        ends = [torch.searchsorted(row.contiguous(), start) for row, _ in pairs]
         # All that the host has to know comes in one copy.
-        *ends_on_host, num_slots = torch.cat([*ends, rows.ptr.diff().amax(keepdim=True)]).tolist()
-        parts = ends_on_host[: start.numel()], ends_on_host[start.numel() :]
-        self.relevant, self.masked = (
-            self._in_tiles(*pairs, of_tiles, rows_at_once)
-            for pairs, of_tiles in zip((relevant, masked), parts, strict=True)
-        )
+        numbers = *(end.diff() for end in ends), rows.ptr.diff().amax(dim=0, keepdim=True)
+        *sizes, num_slots = torch.cat(numbers).tolist()
+        places = [item.add(row % rows_at_once, alpha=self.num_items) for row, item in pairs]
+        num_tiles = start.numel() - 1
+        self.relevant = places[0].split(sizes[:num_tiles])
+        self.masked = places[1].split(sizes[num_tiles:])
         num_slots = max(1, num_slots)
         self._slot = rows.slot.add_(self.row, alpha=num_slots)
         edge = torch.arange(self.row.numel(), device=device)
         beside = torch.zeros(num_rows * num_slots, dtype=torch.long, device=device)
         self._beside = beside.scatter_(0, self._slot, edge).view(num_rows, num_slots)
-
-    def _in_tiles(
-        self, row: Tensor, item: Tensor, ends: list[int], rows_at_once: int
-    ) -> tuple[Tensor, ...]:
-        place = (row % rows_at_once).mul_(self.shape[1]).add_(item)
-        parts: tuple[Tensor, ...] = place.split([end - start for start, end in pairwise(ends)])
-        return parts
 
     def mask_(self, scores: Tensor, number: int) -> Tensor:
         """Overwrites the scores of a tile that must not be retrieved."""
@@ -104,14 +95,14 @@ class Largest(NamedTuple):
 
     Attributes:
         value: The scores, in ascending order, of shape `[num_rows, k]`.
-        item: Their items, best first, of the same shape; `None` if no lists are wanted.
+        item: Their items, best first, of the same shape, if lists are wanted.
         own: The scores of the relevant items, of shape `[num_relevant]`.
         span: How far all scores of each row are apart, masked ones, too: finite if all of them are,
             and small; `None` if nobody asked. Of shape `[num_rows]`.
     """
 
     value: Tensor
-    item: Tensor | None
+    item: Tensor
     own: Tensor
     span: Tensor | None
 
@@ -135,29 +126,27 @@ def largest(
             spans.append(high.sub_(low))
         layout.mask_(scores, number)
         own.append(scores.take(layout.relevant[number]))
-        if makes_lists:
-            value, item = scores.topk(k, dim=1)
-            items.append(item)
-            values.append(value.flip(1))
-        else:
-            values.append(_largest_values(scores, k))
+        value, item = _largest(scores, k, makes_lists)
+        values.append(value)
+        items.append(item)
     return Largest(
         torch.cat(values).double(),
-        torch.cat(items) if makes_lists else None,
+        torch.cat(items) if makes_lists else items[0],
         torch.cat(own).double(),
         torch.cat(spans) if looks_at_all else None,
     )
 
 
-def _largest_values(scores: Tensor, k: int) -> Tensor:
-    """Returns the largest values of each row, in ascending order."""
-    if scores.device.type != "cpu":
-        return scores.topk(k, dim=1).values.flip(1)
+def _largest(scores: Tensor, k: int, makes_lists: bool) -> tuple[Tensor, Tensor]:
+    """Returns the largest values in ascending order, and their items best first, if wanted."""
+    if makes_lists or scores.device.type != "cpu":
+        value, item = scores.topk(k, dim=1)
+        return value.flip(1), item
     # NumPy does it by vector instructions.
     values, first = scores.numpy(), scores.size(1) - k
     if first > 0:
         values = np.partition(values, first, axis=1)[:, first:]
-    return torch.from_numpy(np.sort(values, axis=1))
+    return torch.from_numpy(np.sort(values, axis=1)), scores[:, :0]
 
 
 def ranks_among(
@@ -182,12 +171,12 @@ def ranks_among(
     if error is not None:
         width = _window(found.own, error.index_select(0, layout.row))
         low, high = found.own - width, found.own + width
-    num_kept, num_items = found.value.size(1), layout.shape[1]
+    num_kept = found.value.size(1)
     num_above = num_kept - layout.num_below(found.value, high, or_same=True)
     num_tied = num_kept - 1 - layout.num_below(found.value, low, or_same=False) - num_above
     # What was not kept is below a score that is kept and too low.
     is_open = num_tied > 0
-    if num_kept < num_items:
+    if num_kept < layout.num_items:
         is_open |= num_above + num_tied >= num_kept - 1
     # What has no score is ranked below everything.
     is_open &= (num_above < depth).logical_and_(found.own > -torch.inf)
