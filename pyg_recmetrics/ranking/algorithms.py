@@ -204,11 +204,11 @@ class RankByLargest(RankingAlgorithm):
         return max(1, at_once(_BYTES_OF_LARGEST, self.device) // bytes_per_row)
 
     def rank(self, chunk: Chunk) -> Findings:
-        layout = chunk.edges.layout(self.rows_at_once)
+        layout = chunk.layout(self.rows_at_once)
         tiles, error = self.recommender.tiles(chunk, self.rows_at_once, self.dtype)
         k = min(chunk.max_depth + 1, chunk.num_items)
         found = largest(tiles, layout, k, self.list_width > 0, looks_at_all=error is None)
-        ranks, is_open = ranks_among(found, layout, chunk.edges.depth, error)
+        ranks, is_open = ranks_among(found, layout, chunk.depth_of_truth, error)
         num_open = torch.zeros_like(chunk.depth).index_add_(0, layout.row, is_open.long())
         is_unsettled, lists = num_open > 0, None
         if self.list_width > 0:

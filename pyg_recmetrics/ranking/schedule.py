@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -51,47 +52,79 @@ class Chunk:
         users (torch.Tensor): User ids of shape `[num_rows]`.
         depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
         max_depth (int): How deep the deepest user is ranked.
-        num_items (int): The number of items of the task.
-        edges (EdgesOfChunk): The truth, the seen edges and the candidates.
+        schedule (Schedule): What it is a chunk of.
+        rows (slice): Which users of the schedule these are.
+        kept (dict): What is known of these users, which the schedule may keep.
         scratch (Scratch): The buffers to compute in.
     """
 
     users: Tensor
     depth: Tensor
     max_depth: int
-    num_items: int
-    edges: "EdgesOfChunk"
+    schedule: "Schedule"
+    rows: slice
+    kept: dict[str | int, Any]
     scratch: Scratch
+
+    def _once(self, key: str | int, make: Callable[[], Any]) -> Any:
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+    @property
+    def num_items(self) -> int:
+        """The number of items of the task."""
+        return self.schedule.num_items
 
     @property
     def truth(self) -> ChunkEdges:
         """The edges to rank."""
-        return self.edges.truth
+        truth: ChunkEdges = self._once("truth", lambda: self.schedule.truth.between(self.rows))
+        return truth
 
     @property
     def seen(self) -> ChunkEdges:
         """The edges whose items must not be retrieved."""
-        return self.edges.seen
+        seen: ChunkEdges = self._once("seen", lambda: self.schedule.seen.between(self.rows))
+        return seen
 
-    @property
+    @cached_property
     def candidates(self) -> ChunkEdges | None:
         """The edges whose items may be retrieved, where each user has candidates of its own."""
-        return self.edges.candidates
+        own = self.schedule.candidates
+        return None if own is None else own.between(self.rows)
 
     @property
     def is_excluded(self) -> Tensor | None:
         """The items that nobody may be recommended, `[num_items]`, if all share candidates."""
-        return self.edges.is_excluded
+        return self.schedule.is_excluded
+
+    @property
+    def depth_of_truth(self) -> Tensor:
+        """How deep the user of each edge of the truth is ranked, of shape `[num_edges]`."""
+        depth: Tensor = self._once("depth", lambda: self.depth.index_select(0, self.truth.row))
+        return depth
+
+    def layout(self, rows_at_once: int) -> Layout:
+        """Returns where edges stand among the scores of so many rows, one tile after the other."""
+
+        def make() -> Layout:
+            hidden = None if self.is_excluded is None else self.is_excluded.nonzero().squeeze(1)
+            shape = self.users.numel(), self.num_items
+            return Layout(self.truth.pairs, self.seen.pairs, hidden, shape, rows_at_once)
+
+        layout: Layout = self._once(rows_at_once, make)
+        return layout
 
     @property
     def num_needed(self) -> int:
         """How many of the best items leave every user with enough, whichever are excluded."""
-        return max(self.edges.num_needed)
+        return max(self.schedule.counts[1][self.rows])
 
     @property
     def num_candidates(self) -> int:
         """How many items all users together can be recommended."""
-        return len(self.edges.num_excluded) * self.num_items - sum(self.edges.num_excluded)
+        return self.users.numel() * self.num_items - sum(self.schedule.counts[0][self.rows])
 
     def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
         """Overwrites the scores of items that must not be retrieved.
@@ -180,7 +213,7 @@ class Schedule:
             order = key.argsort(descending=True, stable=True)
             self.users, self.depth = users[order], self.depth[order]
         self._depths: list[int] = self.depth.tolist() if is_sorted else []
-        self._kept: dict[tuple[int, int], EdgesOfChunk] = {}
+        self._kept: dict[tuple[int, int], dict[str | int, Any]] = {}
 
     @classmethod
     def of(
@@ -218,19 +251,19 @@ class Schedule:
             end = min(start + num_rows(max_depth), self.users.numel())
             rows = slice(start, end)
             users, depth = self.users[rows], self.depth[rows]
-            yield Chunk(users, depth, max_depth, self.num_items, self._edges_of(rows), scratch)
+            kept = self._kept_of(start, end)
+            yield Chunk(users, depth, max_depth, self, rows, kept, scratch)
             start = end
 
-    def _edges_of(self, rows: slice) -> "EdgesOfChunk":
-        key = rows.start, rows.stop
-        edges = self._kept.get(key)
-        if edges is None:
-            edges = EdgesOfChunk(self, rows)
-            if rows.start == 0:  # chunks of other sizes begin
+    def _kept_of(self, start: int, end: int) -> dict[str | int, Any]:
+        kept = self._kept.get((start, end))
+        if kept is None:
+            kept = {}
+            if start == 0:  # chunks of other sizes begin
                 self._kept.clear()
             if sum(each.size(1) for each in self._edges) <= MAX_EDGES_KEPT:
-                self._kept[key] = edges
-        return edges
+                self._kept[start, end] = kept
+        return kept
 
     def _by_user(self, edges: Tensor) -> "_EdgesByUser":
         return _EdgesByUser(edges, self.users, self.num_users, self._is_whole)
@@ -266,61 +299,6 @@ class Schedule:
         num_excluded = self.num_items - self._num_candidates[self.users]
         excluded, needed = torch.stack([num_excluded, self.depth + num_excluded]).tolist()
         return excluded, needed
-
-
-class EdgesOfChunk:
-    """The edges of the users of a chunk, which are put together when they are asked for.
-
-    Args:
-        schedule (Schedule): The schedule.
-        rows (slice): Which users of the schedule these are.
-    """
-
-    def __init__(self, schedule: Schedule, rows: slice) -> None:
-        self._schedule, self._rows = schedule, rows
-        self.is_excluded = schedule.is_excluded
-        self._layouts: dict[int, Layout] = {}
-
-    @cached_property
-    def truth(self) -> ChunkEdges:
-        """The edges to rank."""
-        return self._schedule.truth.between(self._rows)
-
-    @cached_property
-    def seen(self) -> ChunkEdges:
-        """The edges whose items must not be retrieved."""
-        return self._schedule.seen.between(self._rows)
-
-    @cached_property
-    def candidates(self) -> ChunkEdges | None:
-        """The edges whose items may be retrieved, where each user has candidates of its own."""
-        own = self._schedule.candidates
-        return None if own is None else own.between(self._rows)
-
-    @cached_property
-    def depth(self) -> Tensor:
-        """How deep the user of each edge of the truth is ranked, of shape `[num_edges]`."""
-        return self._schedule.depth[self._rows].index_select(0, self.truth.row)
-
-    @property
-    def num_excluded(self) -> list[int]:
-        """How many items are excluded for each user."""
-        return self._schedule.counts[0][self._rows]
-
-    @property
-    def num_needed(self) -> list[int]:
-        """How many of the best items leave each user with enough, whichever are excluded."""
-        return self._schedule.counts[1][self._rows]
-
-    def layout(self, rows_at_once: int) -> Layout:
-        """Returns where they stand among the scores of so many rows, one tile after the other."""
-        layout = self._layouts.get(rows_at_once)
-        if layout is None:
-            hidden = None if self.is_excluded is None else self.is_excluded.nonzero().squeeze(1)
-            shape = self._rows.stop - self._rows.start, self._schedule.num_items
-            layout = Layout(self.truth.pairs, self.seen.pairs, hidden, shape, rows_at_once)
-            self._layouts[rows_at_once] = layout
-        return layout
 
 
 class _EdgesByUser:

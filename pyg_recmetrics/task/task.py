@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 #: So many things that were found out about a task are kept, such as the order of users by depth.
-_MAX_KNOWN = 16
+_MAX_KNOWN = 4
 
 #: What follows from the truth of a task.
 _OF_TRUTH = ("degree", "max_degree", "extremes", "users_with_truth")
