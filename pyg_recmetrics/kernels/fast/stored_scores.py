@@ -67,7 +67,6 @@ class Layout:
         num_tiles = start.numel() - 1
         self.relevant = places[0].split(sizes[:num_tiles])
         self.masked = places[1].split(sizes[num_tiles:])
-        num_slots = max(1, num_slots)
         self._slot = rows.slot.add_(self.row, alpha=num_slots)
         edge = torch.arange(self.row.numel(), device=device)
         beside = torch.zeros(num_rows * num_slots, dtype=torch.long, device=device)
