@@ -10,8 +10,9 @@ hold two ideas:
   (`bounds`), so only what is closer than that has to be settled by exact scores. `searching` finds
   the ranks down to a depth: it reads fast scores, which are products of `rounded_items` or given
   ones, in blocks.
-  `bounded_counting` finds all ranks: it counts the scores above thresholds (`threshold_counting`,
-  `packed_counts`), and compares the few that are close to one.
+  `stored_scores` looks at the largest scores of each row, all of which are stored, where there are
+  few items. `bounded_counting` finds all ranks: it counts the scores above thresholds
+  (`threshold_counting`, `packed_counts`), and compares the few that are close to one.
 
 Below them, `entries` are the few pairs of a row and an item that matter, `scratch` lends buffers,
 and `devices` knows what a device does well.
