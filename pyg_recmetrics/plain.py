@@ -2,8 +2,8 @@
 
 A model recommends items, a boolean adjacency says which of them are right, and the hits of each
 user are added up. The rest of the package gives the same numbers for other models and other data,
-checks what it is given, ranks equal scores in a defined order, and is faster. Its tests compare it with
-this file. `degree` and `scatter` are those of PyG, which uses `torch_scatter` where it is
+checks what it is given, ranks equal scores in a defined order, and is faster. Its tests compare it
+with this file. `degree` and `scatter` are those of PyG, which uses `torch_scatter` where it is
 installed.
 """
 
