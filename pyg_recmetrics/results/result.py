@@ -962,8 +962,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Args:
             trials (int): How many settings of hyperparameters were tried. Zero says that there is
                 nothing to tune, which is known of one score per item.
-            seconds (float, optional): How long tuning and training took together.
-                (default: `None`, which is not known)
+            seconds (float, optional): How long tuning and training took together. It replaces what
+                was known before. (default: `None`, which is not known)
 
         Raises:
             ValueError: If `trials` is not a non-negative integer, or `seconds` is not a
