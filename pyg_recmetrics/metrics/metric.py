@@ -251,7 +251,8 @@ def parse(spelling: str | Metric) -> Metric:
     known = PARSED.get(check_spelling(spelling))
     # A metric may have been defined anew since.
     if known is not None and is_registered(known[1]):
-        return known[0]
+        metric: Metric = known[0]
+        return metric
     metric = _parse(spelling)
     if len(PARSED) >= _MAX_PARSED:
         PARSED.clear()
