@@ -11,6 +11,7 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import settle
 from pyg_recmetrics.metrics.registry import (
     MAX_DIGITS,
+    PARSED,
     AggregateDefinition,
     Definition,
     Value,
@@ -247,19 +248,19 @@ def parse(spelling: str | Metric) -> Metric:
     """
     if isinstance(spelling, Metric):
         return spelling
-    known = _PARSED.get(check_spelling(spelling))
+    known = PARSED.get(check_spelling(spelling))
     # A metric may have been defined anew since.
     if known is not None and is_registered(known[1]):
-        return known[0]
+        metric: Metric = known[0]
+        return metric
     metric = _parse(spelling)
-    if len(_PARSED) >= _MAX_PARSED:
-        _PARSED.clear()
-    _PARSED[spelling] = metric, metric.definition
+    if len(PARSED) >= _MAX_PARSED:
+        PARSED.clear()
+    PARSED[spelling] = metric, metric.definition
     return metric
 
 
-#: The metrics that spellings were read as, and what they were then. So many are kept.
-_PARSED: dict[str, tuple[Metric, Definition]] = {}
+#: So many spellings are kept with the metrics that they were read as.
 _MAX_PARSED = 1024
 
 

@@ -355,6 +355,9 @@ class AggregateMetric(Protocol):
 
 _DEFINITIONS: dict[str, Definition] = {}
 
+#: The metrics that spellings were read as, and what they were then.
+PARSED: dict[str, tuple[Any, Definition]] = {}
+
 
 def register(
     range: tuple[float, float] = (0.0, 1.0),
@@ -590,6 +593,7 @@ def _add(defined: Definition) -> None:
                 f"metric of '{owner.function.__module__}')"
             )
     _DEFINITIONS[defined.name] = defined
+    PARSED.clear()
 
 
 def _is_same(first: Definition, second: Definition) -> bool:

@@ -189,18 +189,17 @@ class RankByLargest(RankingAlgorithm):
 
     def __init__(
         self,
-        recommender: EmbeddingRecommender | GivenScoresRecommender,
+        recommender: EmbeddingRecommender | MatrixRecommender,
         request: Request,
         dtype: torch.dtype,
         num_scores: int,
     ) -> None:
         self.recommender, self.dtype, self.device = recommender, dtype, request.task.device
         self.depth, self.list_width = request.depth, request.list_width
-        self.bytes_per_row = recommender.bytes_per_score * request.task.num_items
         self.rows_at_once = max(1, at_once(num_scores, self.device) // request.task.num_items)
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = self.bytes_per_row + depth * BYTES_PER_POSITION
+        bytes_per_row = depth * BYTES_PER_POSITION
         return max(1, at_once(_BYTES_OF_LARGEST, self.device) // bytes_per_row)
 
     def rank(self, chunk: Chunk) -> Findings:
@@ -358,7 +357,8 @@ def _few_pairs(request: Request) -> PairRecommender | None:
 def _is_stored(request: Request) -> bool:
     """Returns whether nothing is faster than to store all scores."""
     recommender, num_items = request.recommender, request.task.num_items
-    if not isinstance(recommender, EmbeddingRecommender | GivenScoresRecommender):
+    # A function may take long, and whoever is left unsettled would be asked for again.
+    if not isinstance(recommender, EmbeddingRecommender | MatrixRecommender):
         return False
     if _has_candidates_of_each_user(request.task):
         return False
@@ -368,7 +368,7 @@ def _is_stored(request: Request) -> bool:
 def _stored(request: Request) -> list[RankingAlgorithm]:
     """Returns the ways to rank by stored scores, and what finds ties of given ones."""
     recommender, task = request.recommender, request.task
-    if isinstance(recommender, GivenScoresRecommender):
+    if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
         others = _quick("search", request) if is_shallow else []
         return [RankByLargest(recommender, request, torch.float32, _NUM_GIVEN), *others]

@@ -383,28 +383,6 @@ class GivenScoresRecommender(ScoreRecommender):
             num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
         self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
 
-    def tiles(
-        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
-    ) -> tuple[Iterator[Tensor], None]:
-        """Returns the scores of the users of a chunk, which are exact in their own precision.
-
-        Args:
-            chunk (Chunk): The chunk.
-            rows_at_once (int): How many users each tile has.
-            dtype (torch.dtype): The precision of products, of which there are none.
-        """
-        matrix, row = self.given(chunk.users)
-        dtype = torch.promote_types(matrix.dtype, torch.float32)
-
-        def copies() -> Iterator[Tensor]:
-            for part in row.split(rows_at_once):
-                scores = matrix.index_select(0, part).to(dtype)
-                if chunk.is_excluded is not None:  # these need not be numbers
-                    scores.masked_fill_(chunk.is_excluded, 0.0)
-                yield scores
-
-        return copies(), None
-
     def _masked_scores(self, chunk: Chunk) -> Tensor:
         matrix, row = self.given(chunk.users)
         dtype = torch.promote_types(matrix.dtype, torch.float32)
@@ -430,6 +408,27 @@ class MatrixRecommender(GivenScoresRecommender):
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         return self.matrix, users
+
+    def tiles(
+        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
+    ) -> tuple[Iterator[Tensor], None]:
+        """Returns the scores of the users of a chunk, which are exact in their own precision.
+
+        Args:
+            chunk (Chunk): The chunk.
+            rows_at_once (int): How many users each tile has.
+            dtype (torch.dtype): The precision of products, of which there are none.
+        """
+        dtype = torch.promote_types(self.matrix.dtype, torch.float32)
+
+        def copies() -> Iterator[Tensor]:
+            for users in chunk.users.split(rows_at_once):
+                scores = self.matrix.index_select(0, users).to(dtype)
+                if chunk.is_excluded is not None:  # these need not be numbers
+                    scores.masked_fill_(chunk.is_excluded, 0.0)
+                yield scores
+
+        return copies(), None
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
