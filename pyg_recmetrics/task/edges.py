@@ -31,19 +31,14 @@ Missing: TypeAlias = Literal["count", "drop"]
 def read_count(count: int | None, name: str, truth: EdgesLike) -> int:
     """Returns the number of users or items: as given, or as the shape of a matrix says."""
     if count is None:
-        count = _count_of_matrix(name, truth)
+        shape = shape_of(truth) if is_sparse_matrix(truth) else None
+        if shape is None or len(shape) != 2:
+            raise ValueError(
+                f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
+                f"scores know it by themselves (got None); write evaluate(..., {name}=...)"
+            )
+        count = shape[0] if name == "num_users" else shape[1]
     return check_positive_integer(count, name)
-
-
-def _count_of_matrix(name: str, truth: EdgesLike) -> int | None:
-    shape = (shape_of(truth) or ()) if is_sparse_matrix(truth) else ()
-    if len(shape) != 2:
-        raise ValueError(
-            f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
-            f"scores know it by themselves (got None); write evaluate(..., {name}=...)"
-        )
-    num_users, num_items = shape
-    return num_users if name == "num_users" else num_items
 
 
 def read_truth(truth: EdgesLike, num_users: int, num_items: int) -> tuple[Tensor, Tensor | None]:
@@ -185,8 +180,10 @@ def find_relevant(
     """Returns the coalesced edges that are relevant, and their weights."""
     if edges.size(1) == 0:
         raise ValueError("'truth' needs to hold at least one edge (got none)")
+    if weight is None:
+        return coalesce_edges(edges, num_items), None
     truth, weight_of_truth = coalesce_truth(edges, weight, num_items, threshold)
-    if weight is None or truth.size(1):
+    if truth.size(1):
         return truth, weight_of_truth
     largest = f"{float(weight.max()):g}"
     if threshold is None:
