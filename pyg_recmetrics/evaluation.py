@@ -257,7 +257,7 @@ class Evaluator(Frozen):
         self._per = _check_per(per, self._resolved, keep_items, task.person)
         self._max_degree = task.max_degree if per == "edge" else 0
         eligible = task.users
-        if per == "edge" or self._convention.population.leaves_out:
+        if per == "edge" or self._convention.population._leaves_out:
             self._is_eligible = self._convention.population.is_eligible(task)
             eligible = task.users[self._is_eligible[task.users]]
         self._num_left_out = task.users.numel() - eligible.numel()

@@ -549,7 +549,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             num_left_out,
             self.empty_target_action,
             self._nouns(),
-            least=task.extremes.min_candidates if is_of_task and task else 0,
+            least=task._extremes.min_candidates if is_of_task and task else 0,
         )
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
