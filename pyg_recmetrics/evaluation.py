@@ -266,7 +266,7 @@ class Evaluator(Frozen):
         self._per = per
         self._max_degree = task.max_degree if per == "edge" else 0
         self._is_eligible, eligible = None, task.users
-        if self._convention.population.leaves_out:
+        if self._convention.population._leaves_out:
             self._is_eligible = self._convention.population.is_eligible(task)
             eligible = task.users[self._is_eligible[task.users]]
         self._num_left_out = task.users.numel() - eligible.numel()

@@ -102,7 +102,7 @@ class Population:
         return eligible
 
     @property
-    def leaves_out(self) -> bool:
+    def _leaves_out(self) -> bool:
         """Whether some users of a task may not be eligible."""
         are_few_enough = self.min_items_pool == 1 and self.min_pos_test == 1
         return not (are_few_enough and self.consider_cold_start)

@@ -43,10 +43,10 @@ class TruthByUser:
 
         def make() -> TruthByUser:
             grouped = cls(task.truth[0], F.pad(task.degree.cumsum(0), (1, 0)))
-            grouped.degree, grouped.num_with_truth = task.degree, task.extremes.num_with_truth
+            grouped.degree, grouped.num_with_truth = task.degree, task._extremes.num_with_truth
             return grouped
 
-        found: TruthByUser = task.once("truth by user", make)
+        found: TruthByUser = task._once("truth by user", make)
         return found
 
     @property

@@ -331,7 +331,7 @@ class OpenRanking:
             mask = None
         num_candidates = task.num_candidates if mask is None else mask.num_candidates
         has_scores = self.recommender.has_scores
-        most = task.extremes.max_candidates if mask is None else _largest(num_candidates)
+        most = task._extremes.max_candidates if mask is None else _largest(num_candidates)
         deepest = max(most, self.recommender.max_depth or 0)
         ranked = sort_edges(
             truth,
@@ -479,7 +479,7 @@ def _depth(task: RankingTask, k: int | None, full: bool) -> int:
         if k is not None:
             raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
         return task.num_items
-    return task.extremes.max_degree if k is None else check_positive_integer(k, "k")
+    return task._extremes.max_degree if k is None else check_positive_integer(k, "k")
 
 
 def _largest(numbers: Tensor) -> int:

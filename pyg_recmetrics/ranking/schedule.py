@@ -207,7 +207,7 @@ class Schedule:
         self._is_whole = is_own and not is_sorted and users.numel() == task.num_users
         degree = task.degree if self._is_whole else task.degree[users]
         self.depth = degree.clamp(min=depth)
-        self.max_depth = max(depth, task.extremes.max_degree) if is_own else int(self.depth.max())
+        self.max_depth = max(depth, task._extremes.max_degree) if is_own else int(self.depth.max())
         if is_sorted:
             key = self.depth * (task.num_items + 1) - task.num_candidates[users]
             order = key.argsort(descending=True, stable=True)
@@ -233,10 +233,10 @@ class Schedule:
         def make(is_sorted: bool) -> Schedule:
             return cls(task, users, depth, is_sorted)
 
-        schedule: Schedule = task.once(key, partial(make, False)) if is_own else make(False)
+        schedule: Schedule = task._once(key, partial(make, False)) if is_own else make(False)
         if users.numel() <= num_rows(schedule.max_depth):
             return schedule
-        schedule = task.once((*key, "sorted"), partial(make, True)) if is_own else make(True)
+        schedule = task._once((*key, "sorted"), partial(make, True)) if is_own else make(True)
         return schedule
 
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:

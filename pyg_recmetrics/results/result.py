@@ -544,7 +544,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
         self.seconds = None
         is_of_task = task is not None and self.ranked.num_candidates is task.num_candidates
-        least = task.extremes.min_candidates if is_of_task and task else 0
+        least = task._extremes.min_candidates if is_of_task and task else 0
         counted = self.ranked, self.max_k, num_left_out
         self.user_counts = UserCounts.of(*counted, self._nouns(), least)
         if empty_target_action == "error":

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 _MAX_KNOWN = 4
 
 #: What follows from the truth of a task.
-_OF_TRUTH = ("degree", "max_degree", "extremes", "users_with_truth")
+_OF_TRUTH = ("degree", "max_degree", "_extremes", "users_with_truth")
 
 #: What is printed of a task, in this order.
 _SHOWN = (
@@ -729,10 +729,10 @@ class RankingTask(Frozen):
     @cached_property
     def max_degree(self) -> int:
         """The largest number of relevant items of a user; of a part, that of the whole task."""
-        return self.extremes.max_degree
+        return self._extremes.max_degree
 
     @cached_property
-    def extremes(self) -> "Extremes":
+    def _extremes(self) -> "Extremes":
         """What is most and least among its users."""
         ends = self.degree.max(), (self.degree > 0).sum(), *self.num_candidates.aminmax()
         return Extremes(*torch.stack(ends).tolist())
@@ -740,11 +740,11 @@ class RankingTask(Frozen):
     @cached_property
     def users_with_truth(self) -> Tensor:
         """The ids of those of its users who have truth, of shape `[num_with_truth]`."""
-        if self.extremes.num_with_truth == self.users.numel():
+        if self._extremes.num_with_truth == self.users.numel():
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def _once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
 
         Copies and files of a task do not have it.
