@@ -255,7 +255,7 @@ def degrees(seen: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
 def scores_of_neighbours(
     seen: sparse.csr_array, similarity: sparse.csr_array | sparse.coo_array, num_neighbours: int
 ) -> Scores:
-    """Scores an item by its similarities `[item, other]` to what a user has seen.
+    """Scores an item by its similarities `[other, item]` to what a user has seen.
 
     An item counts those others alone that are most similar to it, the first of equal ones.
     """

@@ -10,7 +10,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import conventions, processes
-from pyg_recmetrics.checks import check_boolean, check_choice, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_choice,
+    check_natural_number,
+    check_positive_integer,
+)
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
@@ -235,7 +240,9 @@ class Evaluator(Frozen):
             check_positive_integer(batch_size, "batch_size")
         if not isinstance(keep_items, bool):
             check_positive_integer(keep_items, "keep_items")
-        check_ties("index" if ties is None else ties, seed)
+        if ties is not None:
+            check_ties(ties, seed)
+        check_natural_number(seed, "seed")
         check_boolean(progress, "progress")
         task = as_task(
             data,
@@ -254,10 +261,12 @@ class Evaluator(Frozen):
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
-        self._per = _check_per(per, self._resolved, keep_items, task.person)
+        if per != "user":
+            _check_per(per, self._resolved, keep_items, task.person)
+        self._per = per
         self._max_degree = task.max_degree if per == "edge" else 0
-        eligible = task.users
-        if per == "edge" or self._convention.population._leaves_out:
+        self._is_eligible, eligible = None, task.users
+        if self._convention.population._leaves_out:
             self._is_eligible = self._convention.population.is_eligible(task)
             eligible = task.users[self._is_eligible[task.users]]
         self._num_left_out = task.users.numel() - eligible.numel()
@@ -277,7 +286,7 @@ class Evaluator(Frozen):
             "needs_degree": any(metric.k is None for metric in self._resolved),
         }
         self._margin = None if margin is None else read_margin(margin, self.metrics)
-        self._frame = self._make_frame()
+        self._frame = None if self._margin is None else self._make_frame(self._margin)
         self.history = History(self._monitored(monitor), patience)
         self._freeze()
 
@@ -324,13 +333,12 @@ class Evaluator(Frozen):
         """
         moved = copy.copy(self)
         settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
-        settle(moved, _frame=moved._make_frame())
+        if self._margin is not None:
+            settle(moved, _frame=moved._make_frame(self._margin))
         return moved
 
-    def _make_frame(self) -> Frame | None:
-        """Returns the users in random order, if means are to be known to a margin."""
-        if self._margin is None:
-            return None
+    def _make_frame(self, margin: Margin) -> Frame:
+        """Returns the users in random order, as means are to be known to a margin."""
         if self._per == "edge":
             raise ValueError(
                 "a margin needs per='user': edges of a user are not drawn one by one (got 'edge')"
@@ -338,7 +346,7 @@ class Evaluator(Frozen):
         return Frame(
             self.task,
             self.metrics,
-            self._margin,
+            margin,
             self._convention,
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,
@@ -362,6 +370,8 @@ class Evaluator(Frozen):
         return ranking
 
     def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
+        if self._ranked_ties == "index":
+            return ranked
         # Lists know no ties: only those that were asked for are an error. Not in `rank`, as the
         # ranking by item id tells who has constant scores.
         if self._ties is not None or ranked.num_tied is not None:
@@ -382,8 +392,10 @@ class Evaluator(Frozen):
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None) -> EvaluationResult:
         select = self._convention.population.select
         if self._per == "edge":
-            is_eligible = self._is_eligible.to(ranked.rank.device)
-            eligible, num_left_out = select(select_users(ranked, is_eligible))
+            eligible = ranked
+            if self._is_eligible is not None:
+                eligible = select_users(ranked, self._is_eligible.to(ranked.rank.device))
+            eligible, num_left_out = select(eligible)
             selected = select_users(
                 ranked.each_edge(max_degree=self._max_degree),
                 evaluated_mask(eligible)[self.task.truth[0]],
@@ -409,8 +421,9 @@ class Evaluator(Frozen):
         return max(int(keep_items), *needed, 0) or False
 
     def _monitored(self, monitor: str | Metric | None) -> Metric:
-        metric = self.metrics[0] if monitor is None else parse(monitor)
-        if metric not in self.metrics:
+        if monitor is None:
+            return self.metrics[0]
+        if (metric := parse(monitor)) not in self.metrics:
             raise ValueError(f"'monitor' needs to be one of {list(self.metrics)} (got {metric})")
         return metric
 
@@ -431,8 +444,8 @@ def _check_hits(metrics: str | Metric | Sequence[str | Metric]) -> None:
 
 def _check_per(
     per: Per, metrics: Sequence[Metric], keep_items: bool | int, person: Tensor | None
-) -> Per:
-    """Returns what a row is if all metrics can be measured on such rows."""
+) -> None:
+    """Raises if there are no such rows, or some metrics cannot be measured on them."""
     check_choice(per, "per", get_args(Per))
     if per == "person":
         check_means_of_persons(person, metrics)
@@ -446,7 +459,6 @@ def _check_per(
                 f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
                 f"of its own (got '{metric}')"
             )
-    return per
 
 
 def _check_lists_of_edges(ranking: OpenRanking) -> None:

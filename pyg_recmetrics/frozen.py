@@ -55,6 +55,21 @@ def settle(value: object, **fields: Any) -> None:
         object.__setattr__(value, name, settled)
 
 
+def of_attributes(kind: type[V], **attributes: Any) -> V:
+    """Returns a new object with attributes that are checked and prepared, without its `__init__`.
+
+    Example:
+        >>> class Circle(Frozen):
+        ...     def __init__(self, radius):
+        ...         raise ValueError
+        >>> of_attributes(Circle, area=2).area
+        2
+    """
+    value = kind.__new__(kind)
+    settle(value, **attributes, _is_frozen=True)
+    return value
+
+
 def arguments_of(value: object) -> dict[str, Any]:
     """Returns the attributes of an object that its class takes as arguments, by name.
 

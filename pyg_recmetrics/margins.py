@@ -185,7 +185,8 @@ class Frame:
         self.order = UserOrder(task.users, task.degree[task.users] > 0, margins.seed)
         self.num_users = self.order.with_truth.numel()
         self.num_without_truth = self.order.without_truth.numel()
-        check_num_without_truth(self.num_without_truth, action)
+        if action == "error":
+            check_num_without_truth(self.num_without_truth)
         self.most = min(self.num_users, margins.max_users or self.num_users)
         self._counted: dict[Metric, Tensor] = {}
 

@@ -1,9 +1,9 @@
 """What the package computes, in one function. Read this file first.
 
 A model recommends items, a boolean adjacency says which of them are right, and the hits of each
-user are added up. The rest of the package gives the same numbers for all that people hold, checks
-what it is given, ranks equal scores in a defined order, and is faster. Its tests compare it with
-this file. `degree` and `scatter` are those of PyG, which uses `torch_scatter` where it is
+user are added up. The rest of the package gives the same numbers for other models and other data,
+checks what it is given, ranks equal scores in a defined order, and is faster. Its tests compare it
+with this file. `degree` and `scatter` are those of PyG, which uses `torch_scatter` where it is
 installed.
 """
 
@@ -29,7 +29,8 @@ def evaluate(
 
     Users are numbered from `0` on, and items from `num_users` on, as in a homogeneous graph. Edges
     may run in either direction. The function trusts its arguments, and uses the model as it is:
-    call `model.eval()` first. :func:`pyg_recmetrics.evaluate` checks both.
+    call `model.eval()` first. :func:`pyg_recmetrics.evaluate` checks its arguments, and switches
+    models to eval mode.
 
     .. math::
         \text{R-precision} = \frac{h_R}{R}, \quad \text{precision@}k = \frac{h_k}{k}, \quad

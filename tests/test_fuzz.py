@@ -20,7 +20,7 @@ from pyg_recmetrics.ranked_edges import (
 from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.schedule import Schedule
-from pyg_recmetrics.task import preparation
+from pyg_recmetrics.task import edges
 from tests.support.references import oracle
 from tests.support.tools import fuzz
 
@@ -152,7 +152,7 @@ DEFECTS = {
         scores, "_rounded_sums", lambda _: lambda terms: terms.sum(dim=1).float()
     ),
     "a threshold has to be exceeded": wrapped(
-        preparation,
+        edges,
         "coalesce_truth",
         lambda coalesce: (
             lambda *truth: coalesce(*truth[:3], truth[3] and math.nextafter(truth[3], math.inf))

@@ -281,6 +281,8 @@ class Convention:
         self, metrics: tuple[Metric, ...], *, knows_ties: bool = True
     ) -> dict[str, Metric]:
         """Returns what the library computes under names that are evaluated together."""
+        if self.metrics is None:
+            return {str(metric): metric for metric in metrics}
         deepest = max((metric.k for metric in metrics if metric.k), default=None)
         return {
             str(metric): self.resolve(metric, deepest, knows_ties=knows_ties) for metric in metrics

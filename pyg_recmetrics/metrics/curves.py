@@ -139,8 +139,9 @@ def precision_recall_curve(
     check_boolean(adaptive_k, "adaptive_k")
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)
-    is_without_truth = evaluated_mask(ranked) & (ranked.degree == 0)
-    check_num_without_truth(int(is_without_truth.sum()), empty_target_action)
+    if empty_target_action == "error":
+        is_without_truth = evaluated_mask(ranked) & (ranked.degree == 0)
+        check_num_without_truth(int(is_without_truth.sum()))
     aggregate = aggregate_of(aggregation)
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
     is_counted = evaluated_mask(ranked) & counts_in_mean(ranked.degree, empty_target_action)

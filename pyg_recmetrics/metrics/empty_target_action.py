@@ -18,9 +18,9 @@ def check_empty_target_action(action: str) -> None:
     check_choice(action, "empty_target_action", get_args(EmptyTargetAction))
 
 
-def check_num_without_truth(num_without_truth: int, action: EmptyTargetAction) -> None:
-    """Raises if there are users without truth and the action is `"error"`."""
-    if action == "error" and num_without_truth:
+def check_num_without_truth(num_without_truth: int) -> None:
+    """Raises if there are users without truth, as the action `"error"` does."""
+    if num_without_truth:
         raise ValueError(
             f"'empty_target_action' needs every user to have ground truth if it is 'error' "
             f"(got {num_without_truth} without)"

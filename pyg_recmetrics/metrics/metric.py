@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from pyg_recmetrics.metrics.registry import (
     AggregateDefinition,
     Definition,
     Value,
+    check_ranked,
     check_spelling,
     definition,
     is_registered,
@@ -192,8 +194,10 @@ class Metric:
 
         If it has one value for all users together, returns a tensor with one number.
         """
-        cut_off = {} if self.k is None else {"k": self.k}
-        return self.definition.function(ranked, **cut_off, **dict(self.arguments))
+        arguments = self.all_arguments
+        if self.definition.has_cut_off:
+            arguments["k"] = self.k
+        return self.definition.measure(check_ranked(ranked), arguments)
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
@@ -302,11 +306,9 @@ def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric,
         >>> [str(metric) for metric in metrics.parse_all(["NDCG@20", "ndcg@20", "hr@10"])]
         ['ndcg@20', 'hit_rate@10']
     """
-    if isinstance(spellings, Metric):
-        return (spellings,)
-    if isinstance(spellings, str | Tensor) or not isinstance(spellings, Iterable):
-        return (parse(check_spelling(spellings)),)
-    metrics = tuple(dict.fromkeys(parse(spelling) for spelling in spellings))
+    is_one = isinstance(spellings, str | Metric | Tensor) or not isinstance(spellings, Iterable)
+    given: Any = [spellings] if is_one else spellings
+    metrics = tuple(dict.fromkeys(map(parse, given)))
     if not metrics:
         raise ValueError("'metrics' needs to name at least one metric (got none)")
     return metrics

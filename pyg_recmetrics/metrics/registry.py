@@ -193,6 +193,7 @@ class Definition(Description):
     Attributes:
         name (str): The name of its function.
         function (callable): `f(ranked, ...) -> [num_users]` with all checks.
+        formula (callable): The same without any.
         has_cut_off (bool): Whether it can be measured at k.
         needs_cut_off (bool): Whether the cut-off is required.
         parameters (mapping): Its other parameters, by name.
@@ -219,6 +220,7 @@ class Definition(Description):
 
     name: str
     function: Callable[..., Tensor]
+    formula: Callable[..., Tensor]
     has_cut_off: bool
     needs_cut_off: bool
     parameters: FrozenDict[str, Parameter]
@@ -256,26 +258,35 @@ class Definition(Description):
                 needs.
         """
         ranked = check_ranked(ranked)
-        if self.needs_all_ranks:
-            _check_all_ranks(ranked)
         checked = dict(arguments)
         if self.needs_cut_off or checked.get("k") is not None:
             checked["k"] = check_positive_integer(checked["k"], "k")
-        if self.needs_candidates:
-            candidates_of(ranked)
         for name, parameter in self.parameters.items():
             if arguments[name] is not parameter.default:
                 checked[name] = parameter.check(arguments[name])
+        self.check_holds(ranked, checked)
+        return checked
+
+    def check_holds(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
+        """Raises if a ranking does not hold what the metric needs with these arguments."""
+        if self.needs_all_ranks:
+            _check_all_ranks(ranked)
+        if self.needs_candidates:
+            candidates_of(ranked)
         if self.has_cut_off and ranked.depth is not None:
-            self._check_depth(ranked.depth, checked)
-        for need in self.needs_with(checked):
+            self._check_depth(ranked.depth, arguments)
+        for need in self.needs_with(arguments):
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
             if need == "seen":
                 # The history and the lists need to have the same users.
                 seen = catalogue_of(ranked).interactions
                 check_ids(seen[0], "seen", "user", ranked.num_users)
-        return checked
+
+    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
+        """Returns the metric of every user for arguments that are checked, `k` included."""
+        self.check_holds(ranked, arguments)
+        return self.mask(self.formula(ranked, **arguments), ranked)
 
     def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
         """Returns the values of users, `NaN` where the metric needs truth and there is none."""
@@ -317,6 +328,10 @@ class AggregateDefinition(Definition):
 
     state: Callable[[RankedEdges, int], Tensor]
     compute: Callable[[Tensor], Tensor]
+
+    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
+        """Returns the one value of the metric, in a tensor."""
+        return self.compute(self.state(ranked, arguments["k"]))
 
 
 def check_ranked(ranked: object) -> RankedEdges:
@@ -619,6 +634,7 @@ def _define(function: Callable[..., Tensor], description: Description) -> Defini
         **vars(description),
         name=function.__name__,
         function=function,
+        formula=function,
         has_cut_off=k is not None,
         needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
         parameters=FrozenDict(parameters),

@@ -192,7 +192,7 @@ class MeanOverUsers(RankingMetric):
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
         if self.empty_target_action == "error":
-            check_num_without_truth(int((ranked.degree == 0).sum()), self.empty_target_action)
+            check_num_without_truth(int((ranked.degree == 0).sum()))
         value = self.metric(ranked)
         if self.definition.needs_truth:
             value = fill_without_truth(value, ranked.degree, self.empty_target_action)

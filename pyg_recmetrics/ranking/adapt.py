@@ -43,6 +43,7 @@ from pyg_recmetrics.ranking.models import (
     HasRecommend,
     Recommend,
     find_doubt,
+    find_lightgcn,
     find_model,
     is_model,
     state_of,
@@ -316,10 +317,11 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
             f"'recommender' needs to be a model with a method 'recommend' for "
             f"algorithm='recommend' (got {type(value).__name__})"
         )
-    return _ask(find_model(value), task)
+    return _from_model(value, task)
 
 
-def _ask(model: FoundModel, task: RankingTask) -> Recommender:
+def _from_model(value: object, task: RankingTask) -> Recommender:
+    model = find_model(value)
     edges = _message_passing(model, task)
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
     names = ", ".join(name for name in model.form if name != "edge_weight")
@@ -328,11 +330,10 @@ def _ask(model: FoundModel, task: RankingTask) -> Recommender:
     return recommender
 
 
-def _from_model(value: object, task: RankingTask) -> Recommender:
-    model = find_model(value)
-    if model.lightgcn is None:
-        return _ask(model, task)
-    num_nodes, wanted = model.lightgcn.num_nodes, task.num_users + task.num_items
+def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
+    model: Any = find_lightgcn(value)
+    lightgcn, wanted = model.bound_object, task.num_users + task.num_items
+    num_nodes = lightgcn.num_nodes
     if num_nodes != wanted:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
@@ -341,11 +342,10 @@ def _from_model(value: object, task: RankingTask) -> Recommender:
         )
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)
-    embedding = model.lightgcn.get_embedding(*edges)
-    embedding = check_scores(embedding, "recommender.get_embedding()")
+    embedding = check_scores(lightgcn.get_embedding(*edges), "recommender.get_embedding()")
     shape = (wanted, *embedding.shape[1:])
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
-    recommender = _from_embeddings(embedding.split([task.num_users, task.num_items]), task)
+    recommender = _of_tables(*embedding.split([task.num_users, task.num_items]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
     # Not its embeddings: some devices add up messages in another order in each process.
     recommender.state = partial(_state, model, *edges)
@@ -397,9 +397,13 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
     given = tuple(_by_id(part, *label) for part, label in zip(given, labels, strict=False))
     for part, (ids, _) in zip(given, labels, strict=False):
         check_labels(part, "recommender", ids)
-    user, item, *biases = (check_scores(part, "recommender") for part in given)
+    return _of_tables(*(check_scores(part, "recommender") for part in given), task=task)
+
+
+def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
+    """Ranks by embeddings of users and of items, and by item biases if there are any."""
+    user, item, *biases = parts
     _check_embeddings(user, item, task)
-    parts = (user, item, *biases)
     for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
@@ -422,8 +426,11 @@ def _is_row(part: object) -> bool:
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
-    num_rows = [part.size(0) if part.dim() == 2 else None for part in (user, item)]
     num_users, num_items = task.num_users, task.num_items
+    dim = user.size(-1) if user.dim() else 0
+    if dim > 0 and (user.shape, item.shape) == ((num_users, dim), (num_items, dim)):
+        return
+    num_rows = [part.size(0) if part.dim() == 2 else None for part in (user, item)]
     if num_users != num_items and num_rows == [num_items, num_users]:
         raise ValueError(
             f"'recommender' needs to hold embeddings of {num_users} users, and then of "
@@ -436,11 +443,9 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
             f"'recommender' needs to hold one row for each user and item (got {shapes[0]} and "
             f"{shapes[1]}); transpose both"
         )
-    dim = user.size(-1) if user.dim() else 0
     check_shape(user, "recommender", (num_users, dim), "user embeddings")
     check_shape(item, "recommender", (num_items, dim), "item embeddings")
-    if dim == 0:
-        raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
+    raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
 
 
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
@@ -615,11 +620,14 @@ def _counts_of_embeddings(value: Any, num_users: int | None) -> Counts:
     return (user.size(0), item.size(0)) if are_vectors else (None, None)
 
 
+def _counts_of_lightgcn(value: object, num_users: int | None) -> Counts:
+    model: Any = find_lightgcn(value)
+    return None, None if num_users is None else model.bound_object.num_nodes - num_users
+
+
 def _counts_of_model(value: object, num_users: int | None) -> Counts:
-    lightgcn = find_model(value).lightgcn
-    if lightgcn is None or num_users is None:
-        return None, None
-    return None, lightgcn.num_nodes - num_users
+    find_model(value)  # which raises if it cannot be asked
+    return None, None
 
 
 def _counts_of_numbers(value: Any, num_users: int | None) -> Counts:
@@ -653,6 +661,7 @@ class Door(NamedTuple):
 DOORS = (
     Door(_are_embeddings, _from_embeddings, _counts_of_embeddings),
     Door(lambda value: isinstance(value, PairScorer), PairRecommender),
+    Door(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
     Door(is_fitted, _from_fitted),
     Door(is_model, _from_model, _counts_of_model),
     Door(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),

@@ -19,6 +19,10 @@ from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.inputs import as_tensor, to_coordinates
 
+#: Attributes that hold what an object uses: an object may have been given the method of another
+#: one, and a scorer its function.
+_USED = ("recommend", "function", "__wrapped__")
+
 #: Through so many functions, one of which uses the next, modules are looked for.
 _MOST_FUNCTIONS = 2
 
@@ -66,6 +70,9 @@ def _modules_behind(
     A function may use another function. What those of a library use is not looked for, so that
     there is an end after some functions.
     """
+    if isinstance(recommender, torch.nn.Module) and not any(map(vars(recommender).get, _USED)):
+        yield recommender
+        return
     waiting, known = [(recommender, num_functions)], dict[int, object]()
     while waiting:
         value, num_left = waiting.pop(0)
@@ -73,8 +80,7 @@ def _modules_behind(
             continue
         known[id(value)] = value
         of_value = dict(getattr(value, "__dict__", {}))
-        # An object may have been given the method of another one, and a scorer its function.
-        used = [of_value.pop(name, None) for name in ("recommend", "function", "__wrapped__")]
+        used = [of_value.pop(name, None) for name in _USED]
         if isinstance(value, torch.nn.Module):
             yield value
         elif isinstance(value, functools.partial):
@@ -142,14 +148,11 @@ class FoundModel:
         recommend (callable): The `recommend`.
         form (tuple): The names by which it is asked.
         bound_object (object): The object whose method it is, or else the function itself.
-        lightgcn (LightGCN or None): The LightGCN whose method it is, unless a class or an instance
-            replaced the method.
     """
 
     recommend: Recommend
     form: tuple[str, ...]
     bound_object: object
-    lightgcn: LightGCN | None
 
     @property
     def name(self) -> str:
@@ -214,9 +217,15 @@ def find_model(value: object) -> FoundModel:
             f"in evaluate(lambda users: model.scores(users), data)"
         )
     original = inspect.unwrap(recommend) if inspect.isroutine(recommend) else recommend
-    model = getattr(original, "__self__", original)
-    is_original = getattr(recommend, "__func__", None) is LightGCN.recommend
-    return FoundModel(recommend, form, model, model if is_original else None)
+    return FoundModel(recommend, form, getattr(original, "__self__", original))
+
+
+def find_lightgcn(value: object) -> FoundModel | None:
+    """Returns what is known about a LightGCN, unless a class or an instance replaced its method."""
+    recommend: Any = _find_recommend(value)
+    if getattr(recommend, "__func__", None) is not LightGCN.recommend:
+        return None
+    return FoundModel(recommend, _FORMS[0], recommend.__self__)
 
 
 def unwrapped(value: Any) -> Any:
@@ -255,6 +264,15 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
         edges = to_coordinates(edge_index)[0].flip([0])  # adjacency matrices of PyG are transposed
     else:
         edges = as_tensor(edge_index, "edge_index")
+    from_item, to_item = edges >= num_users
+    num_across, to_users = torch.stack([from_item != to_item, from_item]).sum(dim=1).tolist()
+    to_items = num_across - to_users
+    if num_across == edges.size(1) and 2 * to_users >= to_items and 2 * to_items >= to_users:
+        return None
+    return _describe_doubt(edges, num_users)
+
+
+def _describe_doubt(edges: Tensor, num_users: int) -> str | None:
     (from_item, to_item), is_loop = edges >= num_users, edges[0] == edges[1]
     across = [~from_item & to_item, from_item & ~to_item]
     within = [~(from_item | to_item | is_loop), from_item & to_item & ~is_loop]

@@ -172,6 +172,12 @@ def rank(
         edge_index=edge_index,
         exclude_seen=exclude_seen,
     )
+    with processes.fail_together():
+        seed = check_ties(ties, seed)
+        check_boolean(progress, "progress")
+        if batch_size is not None:
+            batch_size = check_positive_integer(batch_size, "batch_size")
+        check_boolean(full, "full")
     with evaluation_mode(recommender):
         ranking = OpenRanking(
             recommender,
@@ -194,7 +200,8 @@ class OpenRanking:
     """Ranking in progress: the ranks of truth edges and the lists of users found so far.
 
     A recommender is prepared once, to rank one batch of users after the other. This is done in
-    :func:`evaluation_mode`. See :func:`rank` for the arguments. `needs_degree` says whether a
+    :func:`evaluation_mode`. See :func:`rank` for the arguments, of which only those that depend on
+    the task and the recommender are checked here. `needs_degree` says whether a
     metric looks at every user down to its own number of relevant items: only then are lists that
     end before it warned about.
     """
@@ -216,10 +223,6 @@ class OpenRanking:
     ) -> None:
         check_double_precision(task.device, "task")
         with processes.fail_together():
-            seed = check_ties(ties, seed)
-            check_boolean(progress, "progress")
-            if batch_size is not None:
-                batch_size = check_positive_integer(batch_size, "batch_size")
             depth = _depth(task, k, full)
             num_kept = _num_kept(depth, keep_items)
             adapt = ask_model if algorithm == "recommend" else as_recommender
@@ -252,16 +255,21 @@ class OpenRanking:
 
     def rank(self, users: Tensor) -> None:
         """Ranks users of the task. The processes of a group share them between them."""
-        own = processes.share(users)
-        with processes.fail_together():
-            for ranking in self._rankings:
-                ranking.rank(own, self._batch_size, self._progress)
-        if processes.num_processes() > 1:
+        if processes.num_processes() == 1:
+            self._rank(users)
+        else:
+            own = processes.share(users)
+            with processes.fail_together():
+                self._rank(own)
             for findings in processes.collect(self._found(own)):
                 self._put(*findings)
         mask = self.recommender.mask
         if mask is not None and mask.is_noted:
             mask.apply(self._of_ranks.ranks)
+
+    def _rank(self, users: Tensor) -> None:
+        for ranking in self._rankings:
+            ranking.rank(users, self._batch_size, self._progress)
 
     def _found(self, users: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor], Tensor | None]:
         """Returns what is known about some users and their edges, for other processes."""
@@ -467,7 +475,7 @@ def _bar(num_users: int, is_shown: bool) -> "tqdm[Any]":
 
 
 def _depth(task: RankingTask, k: int | None, full: bool) -> int:
-    if check_boolean(full, "full"):
+    if full:
         if k is not None:
             raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
         return task.num_items

@@ -19,7 +19,7 @@ from pyg_recmetrics.results import EvaluationResult, Runs, compare
 from pyg_recmetrics.results.notes import claims_on_best
 from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
 from pyg_recmetrics.results.runs import notes_on_budgets
-from pyg_recmetrics.results.tie_range import TieRanges
+from pyg_recmetrics.results.tie_range import can_tell
 from pyg_recmetrics.tables import Table, format_interval
 
 #: How many of the items that are recommended most often are listed.
@@ -271,7 +271,7 @@ def _ties(contents: Contents) -> Iterator[Part]:
     metrics = [
         metric
         for metric in contents.metrics
-        if all(TieRanges(x.ranked).can_tell(x.definitions[metric]) for x in contents.every)
+        if all(can_tell(x.ranked, x.definitions[metric]) for x in contents.every)
     ]
     rows = [
         [

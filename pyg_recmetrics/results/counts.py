@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyg_recmetrics.messages import singular
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_num_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
 
 
@@ -76,7 +75,6 @@ class UserCounts:
         ranked: RankedEdges,
         max_k: int | None,
         num_left_out: int,
-        action: EmptyTargetAction,
         nouns: Nouns = USERS,
         least: int = 0,
     ) -> "UserCounts":
@@ -86,13 +84,9 @@ class UserCounts:
             ranked (RankedEdges): The ranked ground truth.
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
-            action (str): What users without ground truth count as.
             nouns (Nouns, optional): What the users are called. (default: users)
             least (int, optional): How many candidates each user has at least, as far as that is
                 known. (default: `0`)
-
-        Raises:
-            ValueError: If there is a user without truth and `action` is `"error"`.
         """
         num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
         if ranked.users is not None:
@@ -105,7 +99,6 @@ class UserCounts:
         if ranked.lists is not None:
             has_list = ranked.lists.length(ranked.lists.width) > 0
             listed = int((evaluated_mask(ranked) & has_list).sum())
-        check_num_without_truth(num_without_truth, action)
         return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)
 
 

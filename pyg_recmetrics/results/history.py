@@ -59,11 +59,12 @@ class History(Rows[dict[str, float]]):
 
     def append(self, result: EvaluationResult) -> None:
         """Adds an evaluation."""
-        if self._is_improvement(result[self.monitor]):
-            self.best, self.best_index = result, len(self)
-        self._rows.append(result.to_dict())
+        # By its name, which need not be parsed.
+        if self._is_improvement(result[str(self.monitor)]):
+            self.best, self.best_index = result, len(self._rows)
+        self._rows.append(dict(result))
         if self.best is not None:
-            self.best = self.best._with(num_calls=len(self))
+            self.best = self.best._with(num_calls=len(self._rows))
 
     @property
     def is_best(self) -> bool:
@@ -99,7 +100,7 @@ class History(Rows[dict[str, float]]):
     def _is_improvement(self, value: float) -> bool:
         if self.best is None:
             return not math.isnan(value)
-        best = self.best[self.monitor]
+        best = self.best[str(self.monitor)]
         return value > best if self.monitor.definition.higher_is_better else value < best
 
     def __str__(self) -> str:

@@ -34,9 +34,10 @@ from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
+    check_num_without_truth,
     fill_without_truth,
 )
-from pyg_recmetrics.metrics.registry import AggregateDefinition, check_ranked
+from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     RankedEdges,
@@ -91,7 +92,7 @@ from pyg_recmetrics.results.notes import (
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -526,13 +527,13 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.convention = conventions.get(convention)
         if empty_target_action is None:
             empty_target_action = self.convention.empty_target_action
-        check_empty_target_action(empty_target_action)
+        else:
+            check_empty_target_action(empty_target_action)
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
         check_choice(average_over, "average_over", get_args(AverageOver))
         self.average_over = average_over
-        self._ties = TieRanges(self.ranked)
         self.metrics = parse_all(metrics)
         self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
@@ -543,14 +544,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
         self.seconds = None
         is_of_task = task is not None and self.ranked.num_candidates is task.num_candidates
-        self.user_counts = UserCounts.of(
-            self.ranked,
-            self.max_k,
-            num_left_out,
-            self.empty_target_action,
-            self._nouns(),
-            least=task._extremes.min_candidates if is_of_task and task else 0,
-        )
+        least = task._extremes.min_candidates if is_of_task and task else 0
+        counted = self.ranked, self.max_k, num_left_out
+        self.user_counts = UserCounts.of(*counted, self._nouns(), least)
+        if empty_target_action == "error":
+            check_num_without_truth(self.user_counts.num_without_truth)
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         if sampling is not None:
@@ -558,10 +556,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             without = sampling.num_without_truth
             self.user_counts = replace(self.user_counts, num_without_truth=without)
         self._measure_all()
-        if self._ties.may_flatter:
-            names = [name for name in self.per_user if self._ties.can_tell(self.definitions[name])]
-            ranges = {name: self.tie_range(name) for name in names}
-            self._ties.warn(ranges, lambda name: self._sample(name).estimate.margin(0.95))
+        if self._num_tied:
+            self._warn_of_ties()
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -577,9 +573,21 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             counted.append((self.ranked.num_tied > 0).sum())
         # All numbers come to the host in one copy.
         numbers = on_host(counted)
-        if self.ranked.num_tied is not None:
-            settle(self._ties, num_tied=int(numbers.pop()[0]))
+        self._num_tied = None if self.ranked.num_tied is None else int(numbers.pop()[0])
         self._means = ByMetric(dict(zip(values, map(self._mean, values, numbers), strict=True)))
+
+    @cached_property
+    def _ties(self) -> TieRanges:
+        return TieRanges(self.ranked, self._num_tied)
+
+    def _warn_of_ties(self) -> None:
+        if self._ties.may_flatter:
+            ranges = {
+                name: self.tie_range(name)
+                for name in self.per_user
+                if can_tell(self.ranked, self.definitions[name])
+            }
+            self._ties.warn(ranges, lambda name: self._sample(name).estimate.margin(0.95))
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -602,7 +610,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
         `None` if scores are not known, as for lists.
         """
-        return self._ties.num_tied
+        return self._num_tied
 
     def curve(self, metric: str, max_k: int) -> Tensor:
         r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
@@ -962,8 +970,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Args:
             trials (int): How many settings of hyperparameters were tried. Zero says that there is
                 nothing to tune, which is known of one score per item.
-            seconds (float, optional): How long tuning and training took together.
-                (default: `None`, which is not known)
+            seconds (float, optional): How long tuning and training took together. It replaces what
+                was known before. (default: `None`, which is not known)
 
         Raises:
             ValueError: If `trials` is not a non-negative integer, or `seconds` is not a
@@ -1146,9 +1154,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        if isinstance(metric.definition, AggregateDefinition) and metric.k is not None:
-            return metric.definition.compute(metric.definition.state(ranked, metric.k))
-        if self.convention.population.few_candidates == "count":
+        if metric.is_aggregate or self.convention.population.few_candidates == "count":
             return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         # A ratio of sums is one over those who count, so the others leave before it is made.

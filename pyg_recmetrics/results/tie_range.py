@@ -30,22 +30,22 @@ class TieRange(NamedTuple):
         return f"{low} to {high}"
 
 
+def can_tell(ranked: RankedEdges, metric: Metric) -> bool:
+    """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
+    return metric.needs_truth and (ranked.depth is None or metric.depth is not None)
+
+
 class TieRanges:
-    """How far the order of ties can move the means of a ranking."""
+    """How far the order of ties can move the means of a ranking.
 
-    def __init__(self, ranked: RankedEdges) -> None:
-        self.ranked = ranked
+    Args:
+        ranked (RankedEdges): The ranking.
+        num_tied (int or None): How many edges have the score of another candidate; `None` if scores
+            are unknown.
+    """
 
-    @cached_property
-    def num_tied(self) -> int | None:
-        """How many edges have the score of another candidate; `None` if scores are unknown."""
-        num_tied = self.ranked.num_tied
-        return None if num_tied is None else int((num_tied > 0).sum())
-
-    def can_tell(self, metric: Metric) -> bool:
-        """Returns whether ties matter to a metric, and the ranking is deep enough to tell."""
-        is_deep_enough = self.ranked.depth is None or metric.depth is not None
-        return metric.needs_truth and is_deep_enough
+    def __init__(self, ranked: RankedEdges, num_tied: int | None) -> None:
+        self.ranked, self.num_tied = ranked, num_tied
 
     def range(
         self,
@@ -75,7 +75,7 @@ class TieRanges:
     @property
     def may_flatter(self) -> bool:
         """Whether the order of ties may flatter, or is all that there is."""
-        return bool(self.num_tied) and (self.ranked.ties in _FLATTERING or self._is_all_tied)
+        return self.ranked.ties in _FLATTERING or self._is_all_tied
 
     def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> None:
         """Warns of metrics whose mean depends more on the order of ties than on the users.

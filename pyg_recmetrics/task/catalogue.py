@@ -62,6 +62,11 @@ class Catalogue(Frozen):
         tensor([0, 2, 1, 0])
     """
 
+    #: `None` if there are no seen edges: popularity is then undefined.
+    seen: Tensor | None
+    item_embedding: Tensor | None = None
+    item_category: Tensor | None = None
+
     def __init__(
         self,
         num_items: int,
@@ -71,7 +76,6 @@ class Catalogue(Frozen):
         item_category: TensorLike | None = None,
     ) -> None:
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
-        #: `None` if there are no seen edges: popularity is then undefined.
         self.seen = None if seen is None else _check_seen(seen, num_items)
         features = _read(item_embedding, "item_embedding", num_items, ", num_features")
         self.item_embedding = (

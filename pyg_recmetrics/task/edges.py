@@ -1,12 +1,134 @@
-"""Coalesced user-item edges.
+"""User-item edges: how they are read and coalesced, and which of them are truth.
 
 Edges are `[2, num_edges]` tensors of user ids over item ids. A *coalesced* edge list is sorted by
 (user, item) and holds every edge once, as :func:`torch_geometric.utils.coalesce` returns it.
 """
 
+from typing import Literal, TypeAlias
+
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
+from torch_geometric import EdgeIndex
+from torch_geometric.typing import Adj
+from torch_geometric.utils import index_to_mask, is_sparse, scatter
+
+from pyg_recmetrics.checks import (
+    check_device,
+    check_edges,
+    check_ids,
+    check_matrix,
+    check_pairs,
+    check_positive_integer,
+    check_weighted_edges,
+)
+from pyg_recmetrics.inputs import EdgesLike, is_sparse_matrix, shape_of
+from pyg_recmetrics.messages import warn
+
+#: What becomes of truth that is not among the candidates.
+Missing: TypeAlias = Literal["count", "drop"]
+
+
+def read_count(count: int | None, name: str, truth: EdgesLike) -> int:
+    """Returns the number of users or items: as given, or as the shape of a matrix says."""
+    if count is None:
+        shape = shape_of(truth) if is_sparse_matrix(truth) else None
+        if shape is None or len(shape) != 2:
+            raise ValueError(
+                f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
+                f"scores know it by themselves (got None); write evaluate(..., {name}=...)"
+            )
+        count = shape[0] if name == "num_users" else shape[1]
+    return check_positive_integer(count, name)
+
+
+def read_truth(truth: EdgesLike, num_users: int, num_items: int) -> tuple[Tensor, Tensor | None]:
+    """Returns ground-truth edges in local ids, whose numbering is recognised, and their weights.
+
+    Raises:
+        TypeError: If edges do not hold numbers.
+        ValueError: If ids are wrong, or their numbering is in doubt.
+    """
+    if is_sparse_matrix(truth):
+        edges, weight = check_weighted_edges(truth, None, "data", "weight")
+        check_matrix(truth, "data", num_users, num_items)
+        check_pairs(edges, "truth", num_users, num_items)
+        return edges, weight
+    edges = _to_local(check_edges(truth, "data"), num_users, num_items)
+    check_pairs(edges, "data", num_users, num_items)
+    return edges, None
+
+
+def read_seen_nodes(
+    edge_index: EdgesLike, num_users: int, num_items: int, device: torch.device
+) -> Tensor:
+    """Returns the coalesced edges to what users have seen, of message-passing edges.
+
+    Raises:
+        TypeError: If edges do not hold numbers.
+        ValueError: If ids are wrong, or edges do not connect users with items.
+    """
+    nodes = check_edges(edge_index, "edge_index")
+    check_ids(nodes, "edge_index", "node", num_users + num_items)
+    check_device(nodes, "edge_index", device, "data")
+    return coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
+
+
+def read_message_passing(edge_index: EdgesLike, num_nodes: int) -> tuple[Adj, Tensor | None]:
+    """Returns message-passing edges and their weights, as models take them."""
+    if isinstance(edge_index, EdgeIndex) or is_sparse_matrix(edge_index):
+        return _read_adjacency(edge_index, num_nodes)
+    return check_edges(edge_index, "edge_index"), None
+
+
+def _read_adjacency(matrix: Adj, num_nodes: int) -> tuple[Adj, Tensor | None]:
+    check_matrix(matrix, "edge_index", num_nodes, num_nodes)
+    # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
+    if isinstance(matrix, EdgeIndex) or is_sparse(matrix):
+        return matrix, None
+    edges, weight = check_weighted_edges(matrix, None, "edge_index", "weight")
+    if weight is not None and not weight.is_floating_point():  # by which messages are multiplied
+        weight = weight.to(torch.get_default_dtype())
+    return edges, weight
+
+
+def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
+    """Returns edges from users to items in local ids, if their numbering is beyond doubt.
+
+    Local items are numbered from 0 on, those of a homogeneous graph from `num_users` on. Edges in
+    neither numbering stay as they are.
+    """
+    if edges.size(1) == 0:
+        return edges
+    (_, low), (high_user, high) = torch.stack(edges.aminmax(dim=1)).tolist()
+    if high_user < num_users <= low and high < num_items:
+        raise ValueError(
+            f"'data' needs to be numbered beyond doubt (got items from {low} to {high} for "
+            f"{num_users} users and {num_items} items, which may be numbered from 0 or from "
+            f"'num_users' on); write RankingTask(edge_label_index, num_users={num_users}, "
+            f"num_items={num_items}, seen=...) for edges whose items are numbered from 0 on, after "
+            f"edge_label_index[1] -= {num_users} if they are not"
+        )
+    if max(high_user, high) < num_users + num_items and bool(_are_between(edges, num_users).all()):
+        return to_bipartite(edges, "data", num_users)
+    return edges
+
+
+def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
+    """Edges between users and items, in local ids and from users to items."""
+    if num_wrong := int((~_are_between(edges, num_users)).sum()):
+        raise ValueError(
+            f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
+            f"from there on (got {num_wrong} edges within one side)"
+        )
+    # Either direction says the same: the user comes first from here on.
+    bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
+    return bipartite
+
+
+def _are_between(edges: Tensor, num_users: int) -> Tensor:
+    """Which edges connect a user with an item: a mask `[num_edges]`."""
+    is_user = edges < num_users
+    return is_user[0] != is_user[1]
 
 
 def coalesce_edges(edges: Tensor, num_items: int) -> Tensor:
@@ -50,6 +172,116 @@ def contains(coalesced: Tensor, edges: Tensor, num_items: int) -> Tensor:
     keys, wanted = _keys(coalesced, num_items), _keys(edges, num_items)
     nearest = torch.searchsorted(keys, wanted).clamp(max=keys.numel() - 1)
     return keys[nearest] == wanted
+
+
+def find_relevant(
+    edges: Tensor, weight: Tensor | None, threshold: float | None, num_items: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the coalesced edges that are relevant, and their weights."""
+    if edges.size(1) == 0:
+        raise ValueError("'truth' needs to hold at least one edge (got none)")
+    if weight is None:
+        return coalesce_edges(edges, num_items), None
+    truth, weight_of_truth = coalesce_truth(edges, weight, num_items, threshold)
+    if truth.size(1):
+        return truth, weight_of_truth
+    largest = f"{float(weight.max()):g}"
+    if threshold is None:
+        raise ValueError(
+            f"'weight' needs to be positive for at least one edge (got at most {largest})"
+        )
+    raise ValueError(
+        f"'threshold' needs to be reached by the weight of at least one edge "
+        f"(got {threshold:g}, and weights of at most {largest})"
+    )
+
+
+def truth_of(
+    truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth of some users, and its weights."""
+    return select(truth, weight, index_to_mask(users, num_users)[truth[0]])
+
+
+def keep_retrievable(
+    truth: Tensor,
+    weight: Tensor | None,
+    excluded: Tensor,
+    candidates: Tensor | None,
+    num_items: int,
+    missing: Missing,
+) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth that can be retrieved or counts as missed, and warns of all other."""
+    in_seen = contains(excluded, truth, num_items)
+    if candidates is None and not bool(in_seen.any()):
+        return truth, weight
+    is_kept = _find_retrievable(in_seen, are_candidates(truth, candidates, num_items), missing)
+    return select(truth, weight, is_kept)
+
+
+def _find_retrievable(in_seen: Tensor, is_candidate: Tensor, missing: Missing) -> Tensor:
+    """Returns a mask of the truth that is kept, and warns of all other."""
+    remedy = (
+        "truth that a model learns from is a leak, unless this is the training part of a split, "
+        "which takes 'exclude_seen=False'"
+    )
+    is_missing = ~is_candidate
+    losses = [
+        (in_seen, "are also in 'seen'", remedy),
+        (is_missing, "are not among the 'candidates'", "add relevant items to the 'candidates'"),
+    ]
+    is_kept = torch.ones_like(in_seen)
+    for is_lost, reason, remedy in losses:
+        is_left = is_kept & ~is_lost
+        counts_as_missed = is_lost is is_missing and missing == "count"
+        if not counts_as_missed and (num_lost := int((is_lost & is_kept).sum())):
+            warn(
+                f"ground-truth edges that {reason}: {num_lost} of {int(is_kept.sum())}. They can "
+                f"never be retrieved, and are taken out of the truth"
+                f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
+            )
+        if not bool(is_left.any()):
+            raise ValueError(
+                f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
+                f"edges that {reason})"
+            )
+        is_kept = is_kept if counts_as_missed else is_left
+    return is_kept
+
+
+def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
+    return (
+        f". A recall of 1 then stands for {int(is_left.sum()) / int(is_kept.sum()):.4f} of all "
+        f"truth; if the candidates come from a first stage, what it has missed counts with "
+        f"missing='count'"
+    )
+
+
+def count_candidates(
+    candidates: Tensor | None, excluded: Tensor, num_users: int, num_items: int
+) -> Tensor:
+    """Returns how many items can be recommended to each user, of shape `[num_users]`."""
+    if candidates is None:
+        return num_items - torch.bincount(excluded[0], minlength=num_users)
+    user = excluded[0, are_candidates(excluded, candidates, num_items)]
+    num_excluded = torch.bincount(user, minlength=num_users)
+    if candidates.dim() == 1:
+        return candidates.numel() - num_excluded
+    return torch.bincount(candidates[0], minlength=num_users) - num_excluded
+
+
+def are_candidates(edges: Tensor, candidates: Tensor | None, num_items: int) -> Tensor:
+    """Returns whether each edge is one to a candidate of its user, of shape `[num_edges]`."""
+    if candidates is None:
+        return torch.ones_like(edges[0], dtype=torch.bool)
+    if candidates.dim() == 1:
+        return torch.isin(edges[1], candidates)
+    return contains(candidates, edges, num_items)
+
+
+def select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Returns the truth that is kept, and its weights."""
+    return truth[:, is_kept], None if weight is None else weight[is_kept]
 
 
 def _keys(edges: Tensor, num_items: int) -> Tensor:

@@ -1,30 +1,27 @@
 """Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, EdgeStorage
-from torch_geometric.typing import Adj, EdgeType
-from torch_geometric.utils import is_sparse
+from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import (
-    check_device,
     check_edges,
-    check_ids,
     check_mask,
-    check_matrix,
-    check_pairs,
     check_positive_integer,
     check_weight,
-    check_weighted_edges,
 )
-from pyg_recmetrics.inputs import EdgesLike, as_tensor, is_sparse_matrix, shape_of
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
+from pyg_recmetrics.task.edges import (
+    coalesce_edges,
+    contains,
+    count_zero_ratings,
+    to_bipartite,
+)
 
 #: What is missing in data that has not been split.
 _NEEDS_TRUTH = (
@@ -320,96 +317,3 @@ def read_edge_index(store: Data | EdgeStorage) -> Tensor:
             f"'edge_index' (got {sorted(store.keys())})"
         )
     return check_edges(store["edge_index"], "edge_index")
-
-
-def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
-    """Edges between users and items, in local ids and from users to items."""
-    is_user = edges < num_users
-    if num_wrong := int((is_user[0] == is_user[1]).sum()):
-        raise ValueError(
-            f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
-            f"from there on (got {num_wrong} edges within one side)"
-        )
-    # Either direction says the same: the user comes first from here on.
-    bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
-    return bipartite
-
-
-def read_given_edges(
-    truth: EdgesLike,
-    edge_index: EdgesLike | None,
-    num_users: int | None,
-    num_items: int | None,
-) -> dict[str, Any]:
-    """Reads the arguments of a task from its edges, and from message-passing edges what is seen.
-
-    Raises:
-        TypeError: If edges do not hold numbers.
-        ValueError: If the number of users or items is not known, ids are wrong, or the numbering of
-            the ground truth is in doubt.
-    """
-    num_users, num_items = _counts(truth, num_users, num_items)
-    edges, weight = check_weighted_edges(truth, None, "data", "weight")
-    if is_sparse_matrix(truth):
-        check_matrix(truth, "data", num_users, num_items)
-    else:
-        edges = _to_local(edges, num_users, num_items)
-        check_pairs(edges, "data", num_users, num_items)
-    seen = None
-    if edge_index is not None:
-        nodes = check_edges(edge_index, "edge_index")
-        check_ids(nodes, "edge_index", "node", num_users + num_items)
-        check_device(nodes, "edge_index", edges.device, "data")
-        seen = to_bipartite(nodes, "edge_index", num_users)
-    counts = {"num_users": num_users, "num_items": num_items}
-    return {"truth": edges, "weight": weight, "seen": seen, **counts}
-
-
-def read_message_passing(edge_index: EdgesLike, num_nodes: int) -> tuple[Adj, Tensor | None]:
-    """Returns message-passing edges and their weights, as models take them."""
-    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
-    # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
-    if isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
-        return edge_index, None
-    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight")
-    if weight is not None and not weight.is_floating_point():  # by which messages are multiplied
-        weight = weight.to(torch.get_default_dtype())
-    return edges, weight
-
-
-def _counts(truth: EdgesLike, num_users: int | None, num_items: int | None) -> tuple[int, int]:
-    """Returns the number of users and items: as given, or as the shape of a matrix says."""
-    shape = (shape_of(truth) or ()) if is_sparse_matrix(truth) else ()
-    counts = []
-    for side, (name, count) in enumerate((("num_users", num_users), ("num_items", num_items))):
-        count = shape[side] if count is None and len(shape) == 2 else count
-        if count is None:
-            raise ValueError(
-                f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
-                f"scores know it by themselves (got None); write evaluate(..., {name}=...)"
-            )
-        counts.append(check_positive_integer(count, name))
-    return counts[0], counts[1]
-
-
-def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
-    """Returns edges from users to items in local ids, if their numbering is beyond doubt.
-
-    Local items are numbered from 0 on, those of a homogeneous graph from `num_users` on.
-    """
-    if edges.size(1) == 0:
-        return edges
-    is_user = edges < num_users
-    is_of_graph = bool((is_user[0] != is_user[1]).all()) and int(edges.max()) < (
-        num_users + num_items
-    )
-    is_local = bool(is_user[0].all()) and int(edges[1].max()) < num_items
-    if is_of_graph and is_local:
-        raise ValueError(
-            f"'data' needs to be numbered beyond doubt (got items from {int(edges[1].min())} to "
-            f"{int(edges[1].max())} for {num_users} users and {num_items} items, which may be "
-            f"numbered from 0 or from 'num_users' on); write RankingTask(edge_label_index, "
-            f"num_users={num_users}, num_items={num_items}, seen=...) for edges whose items are "
-            f"numbered from 0 on, after edge_label_index[1] -= {num_users} if they are not"
-        )
-    return to_bipartite(edges, "data", num_users) if is_of_graph else edges

@@ -1,11 +1,10 @@
-"""What a task makes of its arguments: edges that are checked, sorted and can be retrieved."""
+"""What a task makes of its other arguments than edges, and of those that are optional."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
     check_bipartite,
@@ -22,10 +21,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
 from pyg_recmetrics.labels import read_labels
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.task.edges import coalesce_edges, coalesce_truth, contains, count_zero_ratings
-
-#: What becomes of truth that is not among the candidates.
-Missing: TypeAlias = Literal["count", "drop"]
+from pyg_recmetrics.task.edges import Missing, coalesce_edges, count_zero_ratings
 
 
 def read_person(
@@ -138,6 +134,13 @@ def read_weight(weight: Tensor | None, edges: Tensor) -> Tensor | None:
     return in_double
 
 
+def read_ratings(weight: Tensor, edges: Tensor) -> Tensor | None:
+    """Returns the weight of every edge of a task without a threshold, see :func:`read_weight`."""
+    in_double = read_weight(weight, edges)
+    read_threshold(None, weight)
+    return in_double
+
+
 def read_threshold(threshold: float | None, weight: Tensor | None) -> float | None:
     """Returns the smallest weight of a relevant item, in the precision in which weights came."""
     if threshold is None:
@@ -156,26 +159,6 @@ def read_threshold(threshold: float | None, weight: Tensor | None) -> float | No
     return float(torch.tensor(threshold, dtype=weight.dtype, device="cpu"))
 
 
-def find_relevant(
-    edges: Tensor, weight: Tensor | None, threshold: float | None, num_items: int
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the coalesced edges that are relevant, and their weights."""
-    if edges.size(1) == 0:
-        raise ValueError("'truth' needs to hold at least one edge (got none)")
-    truth, weight_of_truth = coalesce_truth(edges, weight, num_items, threshold)
-    if weight is None or truth.size(1):
-        return truth, weight_of_truth
-    largest = f"{float(weight.max()):g}"
-    if threshold is None:
-        raise ValueError(
-            f"'weight' needs to be positive for at least one edge (got at most {largest})"
-        )
-    raise ValueError(
-        f"'threshold' needs to be reached by the weight of at least one edge "
-        f"(got {threshold:g}, and weights of at most {largest})"
-    )
-
-
 def check_truth_of(users: Tensor, truth: Tensor) -> None:
     """Raises if none of the users to evaluate has ground truth."""
     if truth.size(1) == 0:
@@ -183,72 +166,6 @@ def check_truth_of(users: Tensor, truth: Tensor) -> None:
             f"'users' (or the 'eval_mask' of data) needs to hold a user with ground truth "
             f"(got {users.numel()} users, none with ground truth)"
         )
-
-
-def truth_of(
-    truth: Tensor, weight: Tensor | None, users: Tensor, num_users: int
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth of some users, and its weights."""
-    return select(truth, weight, index_to_mask(users, num_users)[truth[0]])
-
-
-def keep_retrievable(
-    truth: Tensor,
-    weight: Tensor | None,
-    excluded: Tensor,
-    candidates: Tensor | None,
-    num_items: int,
-    missing: Missing,
-) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth that can be retrieved or counts as missed, and warns of all other."""
-    in_seen = contains(excluded, truth, num_items)
-    remedy = (
-        "truth that a model learns from is a leak, unless this is the training part of a split, "
-        "which takes 'exclude_seen=False'"
-    )
-    is_missing = ~are_candidates(truth, candidates, num_items)
-    losses = [
-        (in_seen, "are also in 'seen'", remedy),
-        (is_missing, "are not among the 'candidates'", "add relevant items to the 'candidates'"),
-    ]
-    is_kept = torch.ones_like(in_seen)
-    for is_lost, reason, remedy in losses:
-        is_left = is_kept & ~is_lost
-        counts_as_missed = is_lost is is_missing and missing == "count"
-        if not counts_as_missed and (num_lost := int((is_lost & is_kept).sum())):
-            warn(
-                f"ground-truth edges that {reason}: {num_lost} of {int(is_kept.sum())}. They can "
-                f"never be retrieved, and are taken out of the truth"
-                f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
-            )
-        if not bool(is_left.any()):
-            raise ValueError(
-                f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
-                f"edges that {reason})"
-            )
-        is_kept = is_kept if counts_as_missed else is_left
-    return select(truth, weight, is_kept)
-
-
-def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
-    return (
-        f". A recall of 1 then stands for {int(is_left.sum()) / int(is_kept.sum()):.4f} of all "
-        f"truth; if the candidates come from a first stage, what it has missed counts with "
-        f"missing='count'"
-    )
-
-
-def count_candidates(
-    candidates: Tensor | None, excluded: Tensor, num_users: int, num_items: int
-) -> Tensor:
-    """Returns how many items can be recommended to each user, of shape `[num_users]`."""
-    user = excluded[0, are_candidates(excluded, candidates, num_items)]
-    num_excluded = torch.bincount(user, minlength=num_users)
-    if candidates is None:
-        return num_items - num_excluded
-    if candidates.dim() == 1:
-        return candidates.numel() - num_excluded
-    return torch.bincount(candidates[0], minlength=num_users) - num_excluded
 
 
 def warn_about_low_ratings(rating: Tensor) -> None:
@@ -268,17 +185,3 @@ def warn_about_zero_ratings(num_zero: int) -> None:
             f"{num_zero} edges have a rating of zero or less and are ignored; all others count as "
             f"relevant. Set 'threshold' to choose the cut-off.",
         )
-
-
-def are_candidates(edges: Tensor, candidates: Tensor | None, num_items: int) -> Tensor:
-    """Returns whether each edge is one to a candidate of its user, of shape `[num_edges]`."""
-    if candidates is None:
-        return torch.ones_like(edges[0], dtype=torch.bool)
-    if candidates.dim() == 1:
-        return torch.isin(edges[1], candidates)
-    return contains(candidates, edges, num_items)
-
-
-def select(truth: Tensor, weight: Tensor | None, is_kept: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Returns the truth that is kept, and its weights."""
-    return truth[:, is_kept], None if weight is None else weight[is_kept]

@@ -21,24 +21,40 @@ from pyg_recmetrics.checks import (
     check_raw_ids,
     check_weighted_edges,
 )
-from pyg_recmetrics.frozen import Frozen, arguments_of, names_of_arguments, settle
+from pyg_recmetrics.frozen import (
+    Frozen,
+    arguments_of,
+    names_of_arguments,
+    of_attributes,
+    settle,
+)
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
-from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.edges import (
+    Missing,
+    are_candidates,
+    contains,
+    count_candidates,
+    find_relevant,
+    keep_retrievable,
+    read_count,
+    read_message_passing,
+    read_seen_nodes,
+    read_truth,
+    select,
+    truth_of,
+)
 from pyg_recmetrics.task.graph import (
     check_directions,
     check_ratings,
     find_truth,
     is_reversed,
     read_data,
-    read_given_edges,
-    read_message_passing,
     to_homogeneous,
 )
-from pyg_recmetrics.task.preparation import Missing
 from pyg_recmetrics.task.queries import (
     Queries,
     QueriesLike,
@@ -157,18 +173,24 @@ class RankingTask(Frozen):
         RankingTask(num_users=3, num_items=4, truth=[2, 3], seen=[2, 3])
     """
 
+    user_ids: tuple[Hashable, ...] | None = None
+    item_ids: tuple[Hashable, ...] | None = None
     #: The number of the person to whom each user belongs, of shape `[num_users]`.
-    person: Tensor | None
+    person: Tensor | None = None
     #: The query that each row of users stands for, of shape `[num_users, num_columns]`.
-    query: Tensor | None
+    query: Tensor | None = None
+    num_relations: int | None = None
+    threshold: float | None = None
+    candidates: Tensor | None = None
+    missing: Missing = "drop"
     #: The number of items that can be recommended to each user, of shape `[num_users]`.
     num_candidates: Tensor
     #: What is known about the items, such as their popularity among the seen edges.
     catalogue: Catalogue
     #: The message-passing edges for models that propagate, in the numbering of a homogeneous
     #: graph, where items come after the users. Known if the task was read from data.
-    edge_index: Adj | None
-    edge_weight: Tensor | None
+    edge_index: Adj | None = None
+    edge_weight: Tensor | None = None
 
     def __init__(
         self,
@@ -207,22 +229,26 @@ class RankingTask(Frozen):
         self.users = preparation.read_users(users, num_users, device)
         every_weight = preparation.read_weight(raw_weight, edges)
         self.threshold = preparation.read_threshold(threshold, raw_weight)
-        relevant = preparation.find_relevant(edges, every_weight, self.threshold, num_items)
-        evaluated = preparation.truth_of(*relevant, self.users, num_users)
-        preparation.check_truth_of(self.users, evaluated[0])
-        self.truth, self.weight = preparation.keep_retrievable(
-            *evaluated, self.excluded, self.candidates, num_items, self.missing
-        )
+        self._find_truth(edges, every_weight)
         self._complete()
+
+    def _find_truth(self, edges: Tensor, weight: Tensor | None) -> None:
+        """Sets the truth, of edges that are checked and of the other arguments."""
+        truth, weight = find_relevant(edges, weight, self.threshold, self.num_items)
+        if self.users.numel() < self.num_users:
+            truth, weight = truth_of(truth, weight, self.users, self.num_users)
+            preparation.check_truth_of(self.users, truth)
+        self.truth, self.weight = keep_retrievable(
+            truth, weight, self.excluded, self.candidates, self.num_items, self.missing
+        )
 
     def _complete(self) -> None:
         """Sets what follows from the arguments, once they are prepared."""
-        self.catalogue = Catalogue(self.num_items, seen=self.seen)
-        self.num_candidates = preparation.count_candidates(
+        seen = self.seen if self.seen.size(1) else None
+        self.catalogue = of_attributes(Catalogue, num_items=self.num_items, seen=seen)
+        self.num_candidates = count_candidates(
             self.candidates, self.excluded, self.num_users, self.num_items
         )
-        self._num_missing: Tensor | None = None
-        self.edge_index = self.edge_weight = None
         self._freeze()
 
     @classmethod
@@ -698,8 +724,7 @@ class RankingTask(Frozen):
     @cached_property
     def degree(self) -> Tensor:
         """The number of relevant items R of every user, of shape `[num_users]`."""
-        degree = torch.bincount(self.truth[0], minlength=self.num_users)
-        return degree if self._num_missing is None else degree + self._num_missing
+        return torch.bincount(self.truth[0], minlength=self.num_users)
 
     @cached_property
     def max_degree(self) -> int:
@@ -750,7 +775,7 @@ class RankingTask(Frozen):
         """
         if self.missing == "drop":
             return None
-        is_candidate = preparation.are_candidates(self.truth, self.candidates, self.num_items)
+        is_candidate = are_candidates(self.truth, self.candidates, self.num_items)
         return None if bool(is_candidate.all()) else is_candidate
 
     def _without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
@@ -761,9 +786,8 @@ class RankingTask(Frozen):
         """
         if is_candidate is None:
             return self
-        num_missing = torch.bincount(self.truth[0, ~is_candidate], minlength=self.num_users)
-        truth, weight = preparation.select(self.truth, self.weight, is_candidate)
-        return self._with(truth=truth, weight=weight, _num_missing=num_missing)
+        truth, weight = select(self.truth, self.weight, is_candidate)
+        return self._with(truth=truth, weight=weight, degree=self.degree)
 
     def select_users(self, users: TensorLike) -> "RankingTask":
         """Returns the same task for only some of its users.
@@ -826,7 +850,7 @@ class RankingTask(Frozen):
 
     def _of_users(self, users: Tensor) -> "RankingTask":
         """Returns the same task for some of its users, who may have no truth."""
-        truth, weight = preparation.truth_of(self.truth, self.weight, users, self.num_users)
+        truth, weight = truth_of(self.truth, self.weight, users, self.num_users)
         return self._with(users=users, truth=truth, weight=weight)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
@@ -929,8 +953,37 @@ def as_task(
         ValueError: If there is no task in it, or an option is given that says how to read something
             else.
     """
-    options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
-    given: dict[str, Any] = {n: value for n, value in options.items() if value is not None}
+    if isinstance(data, RankingTask | Data | HeteroData):
+        options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
+        return _of_graph_or_task(data, edge_index, options)
+    if not is_edges_like(data):
+        raise TypeError(
+            f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
+            f"{type(data).__name__}); write evaluate(recommender, test) in this order, with the "
+            f"data that a loader reads, or RankingTask.from_frames(test=frame) for a data frame"
+        )
+    task = RankingTask.__new__(RankingTask)
+    task.num_users = num_users = read_count(num_users, "num_users", data)
+    task.num_items = num_items = read_count(num_items, "num_items", data)
+    edges, weight = read_truth(data, num_users, num_items)
+    task.seen = edges.new_empty(2, 0)
+    if edge_index is not None:
+        task.seen = read_seen_nodes(edge_index, num_users, num_items, edges.device)
+        task.edge_index, task.edge_weight = read_message_passing(edge_index, num_users + num_items)
+    task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
+    task.users = torch.arange(num_users, device=edges.device)
+    if weight is not None:
+        weight = preparation.read_ratings(weight, edges)
+    task._find_truth(edges, weight)
+    task._complete()
+    return task
+
+
+def _of_graph_or_task(
+    data: RankingTask | Data | HeteroData, edge_index: EdgesLike | None, options: dict[str, Any]
+) -> RankingTask:
+    """Returns the task of a graph, or a task itself, over other message-passing edges if given."""
+    given = {name: value for name, value in options.items() if value is not None}
     if isinstance(data, RankingTask):
         for name, value in given.items():
             raise ValueError(
@@ -938,20 +991,13 @@ def as_task(
                 f"(got {value!r}); write RankingTask(..., {name}={value!r})"
             )
         task = data
-    elif isinstance(data, Data | HeteroData):
-        if num_items is not None:
-            raise ValueError(
-                f"'num_items' needs to be None for a graph, which knows its items (got {num_items})"
-            )
-        task = RankingTask.from_data(data, **given)
-    elif is_edges_like(data):
-        task = RankingTask(**given | read_given_edges(data, edge_index, num_users, num_items))
-    else:
-        raise TypeError(
-            f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
-            f"{type(data).__name__}); write evaluate(recommender, test) in this order, with the "
-            f"data that a loader reads, or RankingTask.from_frames(test=frame) for a data frame"
+    elif "num_items" in given:
+        raise ValueError(
+            f"'num_items' needs to be None for a graph, which knows its items "
+            f"(got {given['num_items']})"
         )
+    else:
+        task = RankingTask.from_data(data, **given)
     if edge_index is None:
         return task
     edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)

@@ -16,7 +16,7 @@ from torch_geometric.utils import index_to_mask, scatter, select
 from pyg_recmetrics.checks import check_device, check_finite, check_pairs, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.task.edges import coalesce_edges, number_pairs
+from pyg_recmetrics.task.edges import coalesce_edges, number_pairs, to_bipartite
 from pyg_recmetrics.task.graph import (
     check_graph,
     choose_edge_type,
@@ -25,7 +25,6 @@ from pyg_recmetrics.task.graph import (
     is_named_reverse,
     opposite_edges,
     read_edge_index,
-    to_bipartite,
 )
 
 #: A graph of users and items.

@@ -16,6 +16,7 @@ from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.models import (
     evaluation_mode,
     find_doubt,
+    find_lightgcn,
     find_model,
     is_model,
 )
@@ -138,19 +139,20 @@ class TestFound:
     def test_a_lightgcn(self):
         model = LightGCN(7, embedding_dim=4, num_layers=1)
         for value in (model, model.recommend, torch.nn.DataParallel(model)):
-            found = find_model(value)
-            assert found.recommend == model.recommend
-            assert found.bound_object is found.lightgcn is model
-            assert found.form == ARGUMENTS
-            assert found.name == "LightGCN"
+            for found in (find_model(value), find_lightgcn(value)):
+                assert found.recommend == model.recommend
+                assert found.bound_object is model
+                assert found.form == ARGUMENTS
+                assert found.name == "LightGCN"
 
     def test_a_lightgcn_whose_recommend_was_replaced(self):
         class Replaced(LightGCN):
             def recommend(self, *, edge_index, edge_weight, src_index, dst_index, k):
                 return dst_index
 
-        found = find_model(Replaced(7, embedding_dim=4, num_layers=1))
-        assert found.lightgcn is None
+        model = Replaced(7, embedding_dim=4, num_layers=1)
+        assert find_lightgcn(model) is None
+        found = find_model(model)
         assert found.form == ("edge_index", "edge_weight", "src_index", "dst_index", "k")
 
     @pytest.mark.parametrize("value", [SCORES, (SCORES, SCORES), LightGCN, print, "model", None])
