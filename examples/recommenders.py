@@ -72,7 +72,7 @@ def recommender(name: str, **space: Any) -> Callable[..., Any]:
 @recommender(
     "LightGCN",
     num_layers=[1, 2, 3, 4],
-    learning_rate=loguniform(0.01, 0.1),
+    learning_rate=loguniform(0.02, 0.1),
     penalty=loguniform(5e-4, 0.02),
 )
 def lightgcn(
@@ -93,7 +93,7 @@ def lightgcn(
     return descend(task, weight, lambda: model.get_embedding(adjacency), learning_rate, penalty)
 
 
-@recommender("BPR-MF", learning_rate=loguniform(0.01, 0.1), penalty=loguniform(0.005, 0.2))
+@recommender("BPR-MF", learning_rate=loguniform(0.02, 0.1), penalty=loguniform(0.005, 0.2))
 def matrix_factorisation(
     task: RankingTask, seed: int, learning_rate: float, penalty: float
 ) -> Iterator[Embeddings]:
