@@ -108,7 +108,7 @@ def matrix_factorisation(
 
 def descend(
     task: RankingTask,
-    weight: torch.nn.Parameter,
+    weight: Tensor,
     embed: Callable[[], Tensor],
     learning_rate: float,
     penalty: float,
