@@ -63,7 +63,7 @@ def tune(
     for trial in range(1, num_trials + 1):
         bar.set_postfix_str(f"trial {trial} of {num_trials}")
         settings = recommender.draw(generator)
-        evaluator = Evaluator(task, TUNED_FOR, patience=4)
+        evaluator = Evaluator(task, TUNED_FOR, patience=6)
         checkpoints = islice(recommender(task, settings), max_epochs // EPOCHS_PER_CHECKPOINT)
         for number, checkpoint in enumerate(checkpoints, start=1):
             found.append((evaluator(checkpoint)[TUNED_FOR], number, settings))
@@ -133,8 +133,11 @@ def main() -> Benchmark:
     parser.add_argument("--picture", type=Path, metavar="FILE", help="where to save a picture")
     parser.add_argument("--trials", type=int, default=4, help="of each that can be tuned")
     parser.add_argument("--seeds", type=int, default=3, help="of each that has any, at least two")
-    parser.add_argument("--epochs", type=int, default=200, help="the maximum")
+    parser.add_argument("--epochs", type=int, default=300, help="the maximum")
     args = parser.parse_args()
+    for name, least in {"trials": 1, "seeds": 2, "epochs": EPOCHS_PER_CHECKPOINT}.items():
+        if (number := getattr(args, name)) < least:
+            parser.error(f"--{name} needs to be at least {least} (got {number}): --{name} {least}")
 
     data = load(args.data)
     train_data, _, validation_data = transforms.PerUserSplit(num_test=0.1)(data)

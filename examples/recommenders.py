@@ -72,8 +72,8 @@ def recommender(name: str, **space: Any) -> Callable[..., Any]:
 @recommender(
     "LightGCN",
     num_layers=[1, 2, 3, 4],
-    learning_rate=loguniform(0.005, 0.1),
-    penalty=loguniform(1e-4, 0.2),
+    learning_rate=loguniform(0.02, 0.1),
+    penalty=loguniform(5e-4, 0.02),
 )
 def lightgcn(
     task: RankingTask, seed: int, num_layers: int, learning_rate: float, penalty: float
@@ -84,20 +84,16 @@ def lightgcn(
     recommendation" (2020).
     """
     torch.manual_seed(seed)
-    sizes = [task.num_users, task.num_items]
+    num_nodes = task.num_users + task.num_items
     with torch.sparse.check_sparse_tensor_invariants():
-        adjacency = to_torch_csr_tensor(task.edge_index, size=(sum(sizes), sum(sizes)))
-    model = LightGCN(sum(sizes), DIM, num_layers)
-    torch.nn.init.normal_(model.embedding.weight, std=0.1)
-
-    def embed() -> Embeddings:
-        users, items = model.get_embedding(adjacency).split(sizes)
-        return users, items
-
-    return descend(task, embed, list(model.parameters()), learning_rate, penalty)
+        adjacency = to_torch_csr_tensor(task.edge_index, size=(num_nodes, num_nodes))
+    model = LightGCN(num_nodes, DIM, num_layers)
+    weight = model.embedding.weight
+    torch.nn.init.normal_(weight, std=0.1)
+    return descend(task, weight, lambda: model.get_embedding(adjacency), learning_rate, penalty)
 
 
-@recommender("BPR-MF", learning_rate=loguniform(0.005, 0.1), penalty=loguniform(1e-4, 0.2))
+@recommender("BPR-MF", learning_rate=loguniform(0.02, 0.1), penalty=loguniform(0.005, 0.2))
 def matrix_factorisation(
     task: RankingTask, seed: int, learning_rate: float, penalty: float
 ) -> Iterator[Embeddings]:
@@ -106,36 +102,39 @@ def matrix_factorisation(
     Source: Rendle et al., "BPR: Bayesian personalized ranking from implicit feedback" (2009).
     """
     torch.manual_seed(seed)
-    users, items = (
-        torch.nn.Parameter(0.1 * torch.randn(size, DIM))
-        for size in (task.num_users, task.num_items)
-    )
-    return descend(task, lambda: (users, items), [users, items], learning_rate, penalty)
+    weight = torch.nn.Parameter(0.1 * torch.randn(task.num_users + task.num_items, DIM))
+    return descend(task, weight, lambda: weight, learning_rate, penalty)
 
 
 def descend(
     task: RankingTask,
-    embed: Callable[[], Embeddings],
-    weights: list[torch.nn.Parameter],
+    weight: Tensor,
+    embed: Callable[[], Tensor],
     learning_rate: float,
     penalty: float,
 ) -> Iterator[Embeddings]:
-    """Descends the BPR loss: each seen item of a user competes with an item drawn at random."""
-    optimizer = torch.optim.Adam(weights, lr=learning_rate)
-    user, liked = task.seen
+    """Descends the BPR loss, with a penalty on the rows of `weight` that a step uses.
+
+    A step takes all edges at once: each seen item of a user competes with an item drawn at random,
+    which may be one that the user has seen, too.
+    """
+    optimizer = torch.optim.Adam([weight], lr=learning_rate)
+    user, item = task.seen
+    liked = task.num_users + item
     for epoch in count(1):
-        users, items = embed()
-        drawn = torch.randint_like(liked, task.num_items)
-        rows = users.index_select(0, user), *(items.index_select(0, x) for x in (liked, drawn))
-        difference = (rows[0] * (rows[1] - rows[2])).sum(dim=1)
-        squares = sum(x.pow(2).sum(dim=1).mean() for x in rows)
+        nodes = user, liked, task.num_users + torch.randint_like(item, task.num_items)
+        embedding = embed()
+        users, positives, negatives = (embedding.index_select(0, node) for node in nodes)
+        difference = (users * (positives - negatives)).sum(dim=1)
+        squares = weight.pow(2).sum(dim=1)
+        regularization = sum(squares.index_select(0, node).mean() for node in nodes)
         optimizer.zero_grad()
-        (penalty * squares - logsigmoid(difference).mean()).backward()
+        (penalty * regularization - logsigmoid(difference).mean()).backward()
         optimizer.step()
         if epoch % EPOCHS_PER_CHECKPOINT == 0:
             with torch.no_grad():
-                checkpoint = embed()
-            yield checkpoint
+                users, items = embed().split([task.num_users, task.num_items])
+            yield users, items
 
 
 @recommender(
@@ -179,9 +178,9 @@ def ease(task: RankingTask, penalty: float) -> Iterator[Scores]:
 
 @recommender(
     "RP3beta",
-    alpha=uniform(0.2, 1.0),  # from 0.2 to 1.2
-    beta=uniform(0, 0.8),
-    num_neighbours=[20, 50, 100, 200, 400],
+    alpha=uniform(0.2, 0.6),  # from 0.2 to 0.8
+    beta=uniform(0.1, 0.4),  # from 0.1 to 0.5
+    num_neighbours=[100, 200, 400, 800],
 )
 def rp3beta(task: RankingTask, alpha: float, beta: float, num_neighbours: int) -> Iterator[Scores]:
     """Walks three random steps over the graph, and holds popular items back.

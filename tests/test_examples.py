@@ -118,6 +118,15 @@ def test_benchmark_tunes_all_alike_and_says_so(monkeypatch, capsys, tmp_path):
     assert str(page) in printed
 
 
+def test_benchmark_refuses_numbers_that_are_too_small(monkeypatch, capsys):
+    pytest.importorskip("scipy", minversion="1.15")
+    pytest.importorskip("matplotlib")
+    for option, number in {"--trials": "0", "--seeds": "1", "--epochs": "5"}.items():
+        with pytest.raises(SystemExit):
+            run_example(monkeypatch, "benchmark.py", option, number)
+        assert f"{option} needs to be at least" in capsys.readouterr().err
+
+
 @pytest.fixture
 def recommenders():
     """The functions of the example."""
