@@ -162,7 +162,7 @@ FOR_THE_PACKAGE = {
     "Catalogue": ("from_dict", "get", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
-    "Definition": ("check", "cut_offs", "mask", "needs_with"),
+    "Definition": ("check", "check_holds", "cut_offs", "mask", "measure", "needs_with"),
     "History": ("append", "clear"),
     "Measured": ("cell", "estimate_of"),
     "Metric": ("check_catalogue",),
