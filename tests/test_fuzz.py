@@ -1,7 +1,6 @@
 """Random rankings against the oracle, and defects that this comparison has to find."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
@@ -133,11 +132,7 @@ DEFECTS = {
     "random places may lie behind all ties": wrapped(
         ties, "_random_shift", lambda shift: lambda *args: shift(*args) + 1
     ),
-    "shared candidates are forgotten": wrapped(
-        Schedule,
-        "chunks",
-        lambda chunks: lambda *args: (replace(chunk, is_excluded=None) for chunk in chunks(*args)),
-    ),
+    "shared candidates are forgotten": lambda patch: patch.setattr(Schedule, "is_excluded", None),
     "scores are rounded to single precision": wrapped(
         recommenders.FunctionRecommender,
         "given",
