@@ -321,8 +321,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return _exact(replace(request, recommender=pairs))
-    if _is_stored(request):
-        return [*_stored(request), *_exact(request)]
+    if stored := _stored(request):
+        return [*stored, *_exact(request)]
     if _is_shallow(request) and _obstacle_to("search", request) is None:
         in_bfloat16 = has_fast_bfloat16(request.task.device)
         return [*_quick("search", request, in_bfloat16), *_exact(request)]
@@ -354,25 +354,21 @@ def _few_pairs(request: Request) -> PairRecommender | None:
     return PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
 
 
-def _is_stored(request: Request) -> bool:
-    """Returns whether nothing is faster than to store all scores."""
-    recommender, num_items = request.recommender, request.task.num_items
-    # A function may take long, and whoever is left unsettled would be asked for again.
-    if not isinstance(recommender, EmbeddingRecommender | MatrixRecommender):
-        return False
-    if _has_candidates_of_each_user(request.task):
-        return False
-    return num_items <= _MAX_ITEMS_STORED and recommender.items_at_once in (None, num_items)
-
-
 def _stored(request: Request) -> list[RankingAlgorithm]:
-    """Returns the ways to rank by stored scores, and what finds ties of given ones."""
+    """Returns the ways to rank by stored scores, and what finds ties of given ones, if few items.
+
+    A function may take long, and would be asked again for whoever is left unsettled.
+    """
     recommender, task = request.recommender, request.task
+    if task.num_items > _MAX_ITEMS_STORED or _has_candidates_of_each_user(task):
+        return []
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
         others = _quick("search", request) if is_shallow else []
         return [RankByLargest(recommender, request, torch.float32, _NUM_GIVEN), *others]
     if not isinstance(recommender, EmbeddingRecommender):
+        return []
+    if recommender.items_at_once != task.num_items:  # the table passes through in parts
         return []
     in_double = RankByLargest(recommender, request, torch.double, _NUM_IN_DOUBLE)
     is_small = task.num_users * task.num_items <= _NUM_IN_DOUBLE
