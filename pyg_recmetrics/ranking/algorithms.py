@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -14,7 +14,13 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
-from pyg_recmetrics.kernels.fast.stored_scores import largest, lists_among, ranks_among
+from pyg_recmetrics.kernels.fast.stored_scores import (
+    best_by_scores,
+    largest,
+    lists_among,
+    ranks_among,
+    ranks_by_counting,
+)
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
@@ -78,6 +84,9 @@ _MIN_ITEMS_PER_POSITION = 32
 #: Where scores can also be counted, a search needs so many times more items for each position.
 #: Counting takes the same time at any depth, and as long as a search down to one in 64 items.
 _GAIN_OF_COUNTING = 2
+
+#: On a device other than a CPU, all items are sorted for lists that are longer than one in so many.
+_ITEMS_PER_LISTED = 4
 
 #: Where products in single precision do not apply.
 _WHERE_BITS_MAY_BE_LEFT_OUT = (
@@ -218,6 +227,39 @@ class RankByLargest(RankingAlgorithm):
         return Findings(ranks, is_unsettled, lists)
 
 
+class CountStored(RankingAlgorithm):
+    """Stores all products of a chunk, counts around relevant items, and looks at the best.
+
+    It takes few steps, each of which a card does fast.
+    """
+
+    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
+        self.recommender, self.task, self.depth = recommender, request.task, request.depth
+        self.list_width, device = request.list_width, request.task.device
+        is_small = self.task.num_users * self.task.num_items <= _NUM_IN_DOUBLE
+        in_single = not is_small and has_exact_single_precision(device)
+        self.dtype = torch.float32 if in_single else torch.double
+
+    def num_rows(self, depth: int) -> int:
+        bytes_per_row = self.task.num_items * self.dtype.itemsize
+        bytes_per_row += self.list_width * BYTES_PER_POSITION
+        return max(1, at_once(SCRATCH_BYTES, self.task.device) // bytes_per_row)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        user = self.recommender.users(chunk.users)
+        scores, error = self.recommender.products(user, self.dtype, chunk.scratch)
+        chunk.hide_(scores)
+        exactly = partial(self.recommender.items.exact_scores, user)
+        edges = chunk.truth.pairs, chunk.depth_of_truth
+        ranks, is_open = ranks_by_counting(scores, *edges, error, exactly, chunk.scratch)
+        num_open = torch.zeros_like(chunk.depth).index_add_(0, chunk.truth.row, is_open.long())
+        is_unsettled, lists = num_open > 0, None
+        if self.list_width > 0:
+            lists, is_open = best_by_scores(scores, self.list_width, error, exactly)
+            is_unsettled |= is_open
+        return Findings(ranks, is_unsettled, lists)
+
+
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
@@ -321,6 +363,9 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return _exact(replace(request, recommender=pairs))
+    if request.task.device.type != "cpu":
+        few_listed = _ITEMS_PER_LISTED * request.list_width <= request.task.num_items
+        return [*(_quick("count", request) if few_listed else []), *_exact(request)]
     if stored := _stored(request):
         return [*stored, *_exact(request)]
     if _is_shallow(request) and _obstacle_to("search", request) is None:
@@ -380,6 +425,10 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
     """Returns the algorithms that search or count, the fastest first."""
     recommender = request.recommender
+    if request.task.device.type != "cpu":
+        has_embeddings = isinstance(recommender, EmbeddingRecommender)
+        is_shared = not _has_candidates_of_each_user(request.task)
+        return [CountStored(recommender, request)] if has_embeddings and is_shared else []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):

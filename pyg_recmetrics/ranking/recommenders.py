@@ -12,7 +12,8 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
 from pyg_recmetrics.frozen import settle
-from pyg_recmetrics.kernels.devices import at_once, copied
+from pyg_recmetrics.kernels.card import Error
+from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
@@ -245,7 +246,8 @@ class EmbeddingRecommender(ScoreRecommender):
         self.tables = (user, item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
-        self._stored: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
+        self._stored: dict[torch.dtype, Tensor] = {}
+        self._known_errors: dict[torch.dtype, Tensor] = {}
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
@@ -301,8 +303,8 @@ class EmbeddingRecommender(ScoreRecommender):
             rows_at_once (int): How many users each tile has. The next tile overwrites it.
             dtype (torch.dtype): The precision of the products, single or double.
         """
-        user, (item, norm) = self.users(chunk.users), self._stored_items(dtype)
-        error = user.norm(dim=1).mul_(norm)
+        user, [(_, item)] = self.users(chunk.users), self._columns(dtype)
+        error = user.norm(dim=1).mul_(self._errors(dtype).amax())
         if dtype == torch.float32:
             user = self.items.for_single(user).float()
             error.mul_(self.items.scale)
@@ -315,15 +317,42 @@ class EmbeddingRecommender(ScoreRecommender):
 
         return products(), error
 
-    def _stored_items(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Returns all items, and the largest norm times the error of a product."""
+    def products(self, user: Tensor, dtype: torch.dtype, scratch: Scratch) -> tuple[Tensor, Error]:
+        """Returns products of some users with all items, and how far they can be off.
+
+        Args:
+            user (torch.Tensor): The scaled embeddings of the users, in double precision.
+            dtype (torch.dtype): The precision of the products, single or double.
+            scratch (Scratch): The buffers to compute in.
+        """
+        factor, errors = user.norm(dim=1), self._errors(dtype)
+        if dtype == torch.float32:
+            user, factor = self.items.for_single(user).float(), factor.mul_(self.items.scale)
+        scores = scratch("products", (user.size(0), self.items.num_items), dtype)
+        for columns, item in self._columns(dtype):
+            torch.mm(user, item, out=scores[:, columns])
+        # What is added is far more than underflow changes a product by.
+        return scores, (factor.to(dtype), errors.add(errors.amax(), alpha=2.0**-30))
+
+    def _columns(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+        """Yields all items as columns; if their table is large, some of them after the other."""
+        read = self.items.double if dtype == torch.double else self.items.single
+        if self.items_at_once < self.items.num_items:
+            for first in range(0, self.items.num_items, self.items_at_once):
+                columns = slice(first, first + self.items_at_once)
+                yield columns, read(columns).t()
+            return
         if dtype not in self._stored:
-            is_double, index = dtype == torch.double, slice(None)
-            item = self.items.double(index) if is_double else self.items.single(index)
-            norm = item.norm(dim=1).amax().mul_(relative_error(self.items.dim, dtype))
             # Few rows of users are multiplied faster if those of items lie side by side.
-            self._stored[dtype] = item.t().contiguous(), norm
-        return self._stored[dtype]
+            self._stored[dtype] = read(slice(None)).t().contiguous()
+        yield slice(None), self._stored[dtype]
+
+    def _errors(self, dtype: torch.dtype) -> Tensor:
+        """Returns the norm of each item times the error of a product, of shape `[num_items]`."""
+        if dtype not in self._known_errors:
+            norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
+            self._known_errors[dtype] = norm.mul_(relative_error(self.items.dim, dtype))
+        return self._known_errors[dtype]
 
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
