@@ -269,16 +269,15 @@ def best_by_scores(
     """
     value, item = scores.topk(min(width + SPARE, scores.size(1)), dim=1)
     row = torch.arange(scores.size(0), device=scores.device).repeat_interleave(item.size(1))
-    last = value[:, -1].double()
-    # Whoever is left out scores no more than this. Equal scores stay in the order of their items.
-    limit = last + error[0].double() * error[1].amax()
-    item = item.sort(dim=1).values
+    item = item.sort(dim=1).values  # so that of equal scores, the lower item stands first
     exact = exactly(row, item.flatten()).view(item.shape).add_(0.0)
     exact.masked_fill_(scores.gather(1, item).isneginf(), -torch.inf)
     exact, order = exact.sort(dim=1, descending=True, stable=True)
     lists = item.gather(1, order).masked_fill_(exact.isneginf(), -1)[:, :width]
-    is_open = (exact[:, lists.size(1) - 1] <= limit).logical_and_(last > -torch.inf)
-    return lists, is_open.logical_and_(torch.tensor(item.size(1) < scores.size(1)))
+    # No item that was not looked at scores more than this.
+    limit = (value[:, -1].double() + error[0].double() * error[1].amax()).float()
+    is_open = (exact[:, lists.size(1) - 1] <= limit).logical_and_(value[:, -1] > -torch.inf)
+    return lists, is_open if item.size(1) < scores.size(1) else is_open.zero_()
 
 
 def _window(score: Tensor, error: Tensor) -> Tensor:
