@@ -252,11 +252,14 @@ class CountStored(RankingAlgorithm):
         exactly = partial(self.recommender.items.exact_scores, user)
         edges = chunk.truth.pairs, chunk.depth_of_truth
         ranks, is_open = ranks_by_counting(scores, *edges, error, exactly, chunk.scratch)
-        num_open = torch.zeros_like(chunk.depth).index_add_(0, chunk.truth.row, is_open.long())
-        is_unsettled, lists = num_open > 0, None
         if self.list_width > 0:
-            lists, is_open = best_by_scores(scores, self.list_width, error, exactly)
-            is_unsettled |= is_open
+            lists, is_unsettled = best_by_scores(scores, self.list_width, error, exactly)
+        elif is_open is None:
+            return Findings(ranks)
+        else:
+            lists, is_unsettled = None, torch.zeros_like(chunk.depth, dtype=torch.bool)
+        if is_open is not None:
+            is_unsettled[chunk.truth.row[is_open]] = True
         return Findings(ranks, is_unsettled, lists)
 
 

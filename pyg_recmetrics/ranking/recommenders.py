@@ -55,7 +55,7 @@ class ScoreMask:
 
     def __init__(self, task: RankingTask) -> None:
         self.task, self.allows_empty = task, False
-        self._wrong: list[Tensor] = []
+        self._ends: Tensor | None = None
 
     @cached_property
     def num_candidates(self) -> Tensor:
@@ -76,15 +76,17 @@ class ScoreMask:
         return "num_candidates" in vars(self)
 
     def check_scores(self, scores: Tensor) -> Tensor:
-        """Notes scores that are NaN or `inf`. Returns the lowest of all."""
+        """Notes scores that are NaN, `inf` or `-inf`. Returns the lowest of all."""
         # To count what is wrong would take longer than to rank.
         lowest, highest = scores.aminmax()
-        self.note_highest(highest)
+        self.note_ends(lowest, highest)
         return lowest
 
-    def note_highest(self, highest: Tensor) -> None:
-        """Notes the highest of some scores: NaN or `inf` if one of them is."""
-        self._wrong = [torch.stack([highest, *self._wrong]).amax()]  # NaN is the largest
+    def note_ends(self, lowest: Tensor, highest: Tensor) -> None:
+        """Notes the ends of some scores: NaN if one of them is."""
+        ends = torch.stack([-lowest, highest])
+        # NaN is the largest.
+        self._ends = ends if self._ends is None else ends.maximum(self._ends)
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.
@@ -99,11 +101,14 @@ class ScoreMask:
 
     def check(self) -> None:
         """Raises if there are scores that nothing can be ranked by."""
-        if self._wrong and not float(self._wrong[0]) < torch.inf:
+        lowest, highest = (torch.inf, 0.0) if self._ends is None else self._ends.tolist()
+        if not highest < torch.inf:
             raise ValueError(
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
+        if lowest < torch.inf:  # nothing is `-inf`
+            vars(self).pop("num_candidates", None)
         if not self.is_noted:
             return
         # A user without truth may be left without an item. Only lists look at such users.
@@ -404,7 +409,8 @@ class GivenScoresRecommender(ScoreRecommender):
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
         seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
-        self.mask.note_highest(scores.highest)
+        unknown = torch.full_like(scores.highest, -torch.inf)
+        self.mask.note_ends(unknown, scores.highest)
         num_missing = scores.num_missing
         if bool(num_missing.any()):
             is_missing = scores.exactly(*seen.pairs).isneginf()

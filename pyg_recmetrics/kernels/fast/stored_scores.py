@@ -222,7 +222,7 @@ def ranks_by_counting(
     error: Error,
     exactly: Callable[[Tensor, Tensor], Tensor],
     scratch: Scratch,
-) -> tuple[Ranks, Tensor]:
+) -> tuple[Ranks, Tensor | None]:
     """Ranks relevant items, however deep, by counting scores and by exact scores of those close.
 
     Args:
@@ -235,7 +235,7 @@ def ranks_by_counting(
         scratch (Scratch): The buffers to compute in.
 
     Returns:
-        See :func:`ranks_among`.
+        See :func:`ranks_among`; `None` if this settles all items.
     """
     row, item = relevant
     own = scores.take(item.add(row, alpha=scores.size(1)))
@@ -243,9 +243,11 @@ def ranks_by_counting(
     ranked = Ranked(row, item, own - margin, own + margin)
     num_above, num_close, _ = count_around(scores, ranked, error, scratch)
     num_left = num_close.sub_(1).masked_fill_(num_above >= depth, 0)  # without itself
-    is_open = num_left > _MAX_CLOSE + scores.size(1) // _ITEMS_PER_CLOSE
+    is_open: Tensor | None = num_left > _MAX_CLOSE + scores.size(1) // _ITEMS_PER_CLOSE
     num_left.masked_fill_(is_open, 0)
-    if (total := int(num_left.sum())) == 0:
+    total, num_open = torch.stack([num_left.sum(), is_open.sum()]).tolist()
+    is_open = is_open if num_open else None
+    if total == 0:
         return Ranks(num_above + 1, num_above, num_left), is_open
     number, other = find_around(scores, ranked, error, num_left, total, scratch)
     (row, item), num = (values.index_select(0, number) for values in relevant), number.numel()
