@@ -4,6 +4,9 @@ A card compares as fast as it reads. So each program compares the scores of some
 neighbours among what is ranked, which mostly are of one row: that row is read from memory once.
 """
 
+# Triton reads annotations, which are left as they are until it is there.
+from __future__ import annotations
+
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
@@ -15,7 +18,7 @@ from torch import Tensor
 tl: Any = None
 
 #: How many ranked items a program compares with how many columns at once, and how many times.
-_NUM_RANKED, _NUM_COLUMNS, _NUM_STEPS = 4, 512, 16
+_TOGETHER, _WIDTH, _STEPS = 4, 512, 16
 
 #: How far scores can be off: at most a number for each row times one for each column.
 Error: TypeAlias = tuple[Tensor, Tensor]
@@ -67,15 +70,15 @@ def _launch(
     num_ranked, num_columns = ranked.row.numel(), scores.size(1)
     if num_ranked == 0:
         return
-    kernel, ranked = _kernel(), Ranked(*(values.contiguous() for values in ranked))
+    pairs, ends = torch.stack(ranked[:2]), torch.stack(ranked[2:])
     factor, norm = map(scores.new_zeros, scores.shape) if error is None else error
-    grid = (-(-num_ranked // _NUM_RANKED), -(-num_columns // (_NUM_COLUMNS * _NUM_STEPS)))
+    grid = (-(-num_ranked // _TOGETHER), -(-num_columns // (_WIDTH * _STEPS)))
     sizes = scores.stride(0), num_columns, num_ranked, out.size(1)
+    tensors = pairs, ends, factor, norm, out, place
     with torch.cuda.device_of(scores):
-        kernel[grid](
-            *(scores, *sizes, *ranked, factor, norm, out, place, finds),
-            *(_NUM_RANKED, _NUM_COLUMNS, _NUM_STEPS),
-        )
+        # Two numbers are rounded apart from each other, as in torch.
+        options = {"enable_fp_fusion": False}
+        _kernel()[grid](scores, *sizes, *tensors, finds, _TOGETHER, _WIDTH, _STEPS, **options)
 
 
 @cache
@@ -87,45 +90,43 @@ def _kernel() -> Any:
     return triton.jit(_around)
 
 
-def _around(
-    scores: Any,
-    stride: Any,
-    num_columns: Any,
-    num_ranked: Any,
-    size: Any,
-    row: Any,
-    column: Any,
-    low: Any,
-    high: Any,
-    factor: Any,
-    norm: Any,
-    out: Any,
-    place: Any,
-    FINDS: "tl.constexpr",  # noqa: N803
-    RANKED: "tl.constexpr",  # noqa: N803
-    COLUMNS: "tl.constexpr",  # noqa: N803
-    STEPS: "tl.constexpr",  # noqa: N803
-) -> None:
-    number = tl.program_id(0) * RANKED + tl.arange(0, RANKED)
+def _around(  # type: ignore
+    scores,
+    stride,
+    num_columns,
+    num_ranked,
+    size,
+    pairs,
+    ends,
+    factors,
+    norms,
+    out,
+    place,
+    finds: tl.constexpr,
+    together: tl.constexpr,
+    width: tl.constexpr,
+    steps: tl.constexpr,
+):
+    number = tl.program_id(0) * together + tl.arange(0, together)
     is_ranked = number < num_ranked
-    low = tl.load(low + number, mask=is_ranked, other=float("inf"))[:, None]
+    # A row is numbered in 64 bits, as a matrix may have more scores than 32 bits can number.
+    row = tl.load(pairs + number, mask=is_ranked, other=0)[:, None]
+    own = tl.load(pairs + num_ranked + number, mask=is_ranked, other=0)[:, None]
+    low = tl.load(ends + number, mask=is_ranked, other=float("inf"))[:, None]
+    high = tl.load(ends + num_ranked + number, mask=is_ranked, other=float("inf"))[:, None]
+    factor = tl.load(factors + row)
     if tl.min(tl.min(low, axis=1), axis=0) < float("inf"):
-        high = tl.load(high + number, mask=is_ranked, other=float("inf"))[:, None]
-        own = tl.load(column + number, mask=is_ranked, other=0)[:, None]
-        # A row is numbered in 64 bits, as a matrix may have more scores than 32 bits can number.
-        row = tl.load(row + number, mask=is_ranked, other=0)[:, None]
-        factor = tl.load(factor + row)
-        above = tl.zeros((RANKED, COLUMNS), tl.int32)
-        close = tl.zeros((RANKED, COLUMNS), tl.int32)
-        before = tl.zeros((RANKED, COLUMNS), tl.int32)
-        for step in range(STEPS):
-            other = (tl.program_id(1) * STEPS + step) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+        above = tl.zeros((together, width), tl.int32)
+        close = tl.zeros((together, width), tl.int32)
+        before = tl.zeros((together, width), tl.int32)
+        for step in range(steps):
+            other = (tl.program_id(1) * steps + step) * width + tl.arange(0, width)[None, :]
             is_column = other < num_columns
             score = tl.load(scores + row * stride + other, mask=is_column, other=float("-inf"))
-            error = factor * tl.load(norm + other, mask=is_column, other=0.0)
+            error = factor * tl.load(norms + other, mask=is_column, other=0.0)
             is_above = score - error > high
             is_close = (score + error >= low) & (score - error <= high) & is_column
-            if FINDS:
+            if finds:
                 is_other = is_close & (other != own)
                 flags = is_other.to(tl.int64)
                 num = tl.sum(flags, axis=1)
@@ -137,7 +138,7 @@ def _around(
                 above += is_above.to(tl.int32)
                 close += is_close.to(tl.int32)
                 before += (is_close & (other < own)).to(tl.int32)
-        if not FINDS:
+        if not finds:
             tl.atomic_add(out + number, tl.sum(above, axis=1), mask=is_ranked)
             tl.atomic_add(out + size + number, tl.sum(close, axis=1), mask=is_ranked)
             tl.atomic_add(out + 2 * size + number, tl.sum(before, axis=1), mask=is_ranked)

@@ -203,13 +203,13 @@ class RankByLargest(RankingAlgorithm):
         dtype: torch.dtype,
         num_scores: int,
     ) -> None:
-        self.recommender, self.dtype, self.device = recommender, dtype, request.task.device
+        self.recommender, self.dtype = recommender, dtype
         self.depth, self.list_width = request.depth, request.list_width
-        self.rows_at_once = max(1, at_once(num_scores, self.device) // request.task.num_items)
+        self.rows_at_once = max(1, num_scores // request.task.num_items)
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = depth * BYTES_PER_POSITION
-        return max(1, at_once(_BYTES_OF_LARGEST, self.device) // bytes_per_row)
+        return max(1, _BYTES_OF_LARGEST // bytes_per_row)
 
     def rank(self, chunk: Chunk) -> Findings:
         layout = chunk.layout(self.rows_at_once)
@@ -267,15 +267,15 @@ class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
     def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
-        self.num_items, self.device = request.task.num_items, request.task.device
+        self.num_items = request.task.num_items
         self.depth, self.makes_lists = request.depth, request.list_width > 0
         self.bytes_per_score = recommender.bytes_per_score
         self.recommender = recommender
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.bytes_per_score)
-        max_rows = at_once(SCRATCH_BYTES, self.device) // bytes_per_row
-        return max(1, min(rows_to_search(depth, self.device), max_rows))
+        max_rows = SCRATCH_BYTES // bytes_per_row
+        return max(1, min(rows_to_search(depth), max_rows))
 
     def find(self, chunk: Chunk, scores: FastScores) -> Findings:
         """Searches the scores of the users of a chunk."""
@@ -372,8 +372,7 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
     if stored := _stored(request):
         return [*stored, *_exact(request)]
     if _is_shallow(request) and _obstacle_to("search", request) is None:
-        in_bfloat16 = has_fast_bfloat16(request.task.device)
-        return [*_quick("search", request, in_bfloat16), *_exact(request)]
+        return [*_quick("search", request, has_fast_bfloat16()), *_exact(request)]
     if _obstacle_to("count", request) is None:
         return [*_quick("count", request), *_exact(request)]
     return _exact(request)
@@ -429,9 +428,10 @@ def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> lis
     """Returns the algorithms that search or count, the fastest first."""
     recommender = request.recommender
     if request.task.device.type != "cpu":
-        has_embeddings = isinstance(recommender, EmbeddingRecommender)
+        if not isinstance(recommender, EmbeddingRecommender):
+            return []
         is_shared = not _has_candidates_of_each_user(request.task)
-        return [CountStored(recommender, request)] if has_embeddings and is_shared else []
+        return [CountStored(recommender, request)] if is_shared else []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries, SortedRows, UserItems
 from pyg_recmetrics.kernels.exact.counting import ranks_among_close
 from pyg_recmetrics.kernels.exact.ranks import Ranks
@@ -159,8 +159,7 @@ class ThresholdCount:
         shape = (num_rows, num_slots, keys.size(2))
         above = self.scratch("comparison.above", shape, torch.long)
         close = self.scratch("comparison.close", shape, torch.long)
-        num_comparisons = at_once(NUM_COMPARISONS_AT_ONCE, keys.device)
-        max_rows = max(1, num_comparisons // (num_slots * keys.size(2) * STRETCH))
+        max_rows = max(1, NUM_COMPARISONS_AT_ONCE // (num_slots * keys.size(2) * STRETCH))
         rows_at_once = min(num_rows, max_rows)
         flags = self.scratch("comparison.flags", (rows_at_once, *shape[1:], STRETCH), keys.dtype)
         for start in range(0, num_rows, rows_at_once):
@@ -237,7 +236,7 @@ class BoundedCount:
 
     def num_rows(self, depth: int) -> int:
         """Returns how many users are ranked at once, if they are ranked down to `depth`."""
-        return max(1, at_once(min(MAX_ROWS, NUM_RELEVANT // depth), self.items.factors.device))
+        return max(1, min(MAX_ROWS, NUM_RELEVANT // depth))
 
     def ranks(
         self,
@@ -284,7 +283,7 @@ class BoundedCount:
             scratch,
         )
         num_slots = max(_FEW_RELEVANT, count.lows.size(1))
-        max_scores = at_once(NUM_SCORES_IN_TILE, row.device) * _FEW_RELEVANT // num_slots
+        max_scores = NUM_SCORES_IN_TILE * _FEW_RELEVANT // num_slots
         num_columns = -(-norm.numel() // STRETCH) * STRETCH
         max_width = min(max_scores // one_of_few_from(depth.numel()), num_columns, MAX_FLAGS)
         width = max(1, max_width // STRETCH) * STRETCH

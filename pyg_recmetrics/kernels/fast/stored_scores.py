@@ -243,16 +243,16 @@ def ranks_by_counting(
     ranked = Ranked(row, item, own - margin, own + margin)
     num_above, num_close, _ = count_around(scores, ranked, error, scratch)
     num_left = num_close.sub_(1).masked_fill_(num_above >= depth, 0)  # without itself
-    is_open: Tensor | None = num_left > _MAX_CLOSE + scores.size(1) // _ITEMS_PER_CLOSE
+    is_open = num_left > _MAX_CLOSE + scores.size(1) // _ITEMS_PER_CLOSE
     num_left.masked_fill_(is_open, 0)
     total, num_open = torch.stack([num_left.sum(), is_open.sum()]).tolist()
-    is_open = is_open if num_open else None
+    unsettled = is_open if num_open else None
     if total == 0:
-        return Ranks(num_above + 1, num_above, num_left), is_open
+        return Ranks(num_above + 1, num_above, num_left), unsettled
     number, other = find_around(scores, ranked, error, num_left, total, scratch)
-    (row, item), num = (values.index_select(0, number) for values in relevant), number.numel()
-    found = exactly(row.repeat(2), torch.cat([item, other]))
-    return ranks_among_close(number, other, item, *found.view(2, num).flip(0), num_above), is_open
+    row, item = (values.index_select(0, number) for values in relevant)
+    own, score = exactly(row.repeat(2), torch.cat([item, other])).view(2, -1)
+    return ranks_among_close(number, other, item, score, own, num_above), unsettled
 
 
 def best_by_scores(
