@@ -366,7 +366,7 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if pairs := _few_pairs(request):
         return _exact(replace(request, recommender=pairs))
-    if request.task.device.type != "cpu":
+    if _is_card(request.task.device):
         few_listed = _ITEMS_PER_LISTED * request.list_width <= request.task.num_items
         return [*(_quick("count", request) if few_listed else []), *_exact(request)]
     if stored := _stored(request):
@@ -427,7 +427,7 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
     """Returns the algorithms that search or count, the fastest first."""
     recommender = request.recommender
-    if request.task.device.type != "cpu":
+    if _is_card(request.task.device):
         if not isinstance(recommender, EmbeddingRecommender):
             return []
         is_shared = not _has_candidates_of_each_user(request.task)
@@ -476,6 +476,11 @@ def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
     if not has_exact_single_precision(request.task.device):
         return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None
+
+
+def _is_card(device: torch.device) -> bool:
+    """Returns whether a device takes long to be asked and to answer, but not to compute."""
+    return device.type != "cpu"
 
 
 def _has_candidates_of_each_user(task: RankingTask) -> bool:

@@ -311,7 +311,7 @@ def test_what_the_sieve_settles_is_not_looked_at_again():
 
 
 def test_a_deeper_ranking_has_fewer_rows_and_always_one():
-    rows = [rows_to_search(depth, torch.device("cpu")) for depth in (1, 100, 10_000, 10**9)]
+    rows = [rows_to_search(depth) for depth in (1, 100, 10_000, 10**9)]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] == searching.MAX_ROWS
     assert rows[-1] == 1
