@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, rank
-from pyg_recmetrics.kernels.exact import scores as factors_of_items
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.recommenders import (

@@ -3,7 +3,6 @@
 import math
 from contextlib import contextmanager
 from fractions import Fraction
-from unittest.mock import patch
 
 import pytest
 import torch

@@ -170,6 +170,7 @@ def interpreter():
     """Lets the CPU rank as a card does, with the kernel in Triton's interpreter."""
     with (
         patch.object(card, "has_kernel", lambda device: True),
+        patch.multiple(card, _WIDTH=64, _STEPS=2),
         patch.object(algorithms, "_is_card", lambda device: True),
     ):
         yield
