@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from pyg_recmetrics import conventions, processes
+from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
@@ -142,7 +142,6 @@ def evaluate(
         TypeError: If an argument has a wrong type.
         ValueError: If an argument does not fit the others. The error names the argument, what was
             wanted, and what came.
-        RuntimeError: If another process of an initialised process group raised an error.
 
     Example:
         >>> import torch
@@ -160,9 +159,7 @@ def evaluate(
     options = dict(locals())
     counts = complete_counts(options.pop("recommender"), data, num_users, num_items)
     options["num_users"], options["num_items"] = counts
-    with processes.fail_together():
-        evaluator = Evaluator(**options)
-    return evaluator(recommender)
+    return Evaluator(**options)(recommender)
 
 
 class Evaluator(Frozen):
@@ -304,10 +301,9 @@ class Evaluator(Frozen):
                 ranking.rank(self.task.users)
             else:
                 ranked, sampling = sample(self._frame, ranking, self._with_ties)
-            with processes.fail_together():
-                if sampling is None:
-                    ranked = self._with_ties(ranking.to_ranked_edges())
-                result = self._measure(ranked, sampling)
+            if sampling is None:
+                ranked = self._with_ties(ranking.to_ranked_edges())
+            result = self._measure(ranked, sampling)
         self.history.append(result)
         return result
 
@@ -354,16 +350,6 @@ class Evaluator(Frozen):
 
     def _open(self, recommender: RecommenderLike) -> OpenRanking:
         """Prepares a recommender to rank."""
-        if processes.num_processes() > 1:
-            processes.check_same(
-                metrics=(*self.metrics, self._convention),
-                ties=self._ranked_ties,
-                seed=self._seed,
-                empty_target_action=self._empty_target_action,
-                per=self._per,
-                margin=self._margin,
-                catalogue=self._catalogue,
-            )
         ranking = OpenRanking(recommender, self.task, **self._how)
         if self._per == "edge":
             _check_lists_of_edges(ranking)

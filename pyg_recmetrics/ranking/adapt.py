@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -30,7 +29,6 @@ from pyg_recmetrics.inputs import (
     as_values,
     is_edges_like,
     is_sparse_matrix,
-    to_coordinates,
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
@@ -46,7 +44,6 @@ from pyg_recmetrics.ranking.models import (
     find_lightgcn,
     find_model,
     is_model,
-    state_of,
     unwrapped,
 )
 from pyg_recmetrics.ranking.recommenders import (
@@ -326,7 +323,6 @@ def _from_model(value: object, task: RankingTask) -> Recommender:
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
     names = ", ".join(name for name in model.form if name != "edge_weight")
     recommender.in_words = f"recommend({names}) of {model.name}"
-    recommender.state = partial(_state, model, *edges)
     return recommender
 
 
@@ -347,19 +343,7 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _of_tables(*embedding.split([task.num_users, task.num_items]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
-    # Not its embeddings: some devices add up messages in another order in each process.
-    recommender.state = partial(_state, model, *edges)
     return recommender
-
-
-def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[str, Tensor] | None:
-    """Returns the state of a model and the edges that it propagates over, if it has a state."""
-    state = state_of(model.recommend)
-    if state is None or edges is None or not model.takes_edges:
-        return state
-    is_matrix = is_sparse(edges)
-    index, weight = to_coordinates(edges) if is_matrix else (as_tensor(edges, "edge_index"), weight)
-    return state | {"edge_index": index} | ({} if weight is None else {"edge_weight": weight})
 
 
 def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
@@ -601,7 +585,7 @@ def _are_numbers(value: object) -> bool:
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
     read, in_words = read_fitted(value, task)
     recommender = as_recommender(read, task)
-    recommender.in_words, recommender.state = in_words, partial(state_of, value)
+    recommender.in_words = in_words
     if recommender.mask is not None:
         recommender.mask.allows_empty = True
     return recommender

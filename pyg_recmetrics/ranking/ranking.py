@@ -10,7 +10,6 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
@@ -27,12 +26,9 @@ from pyg_recmetrics.ranking.algorithms import (
     find_algorithms,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender, Recommender
+from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
-
-#: How many users a recommender is asked about, to find out whether processes have the same.
-_NUM_ASKED = 16
 
 
 def rank(
@@ -58,11 +54,6 @@ def rank(
     down to `k`, and also down to its own number of relevant items R, so that R-precision is exact.
     Masked items are never retrieved. The ranks depend neither on the size of the chunks nor on the
     order of the edges.
-
-    If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
-    function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. If the function raises in one process after
-    it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     **Half ranks.** With `ties="mean"`, a rank may be a half. Each irrelevant item of the same score
     then counts as half an item above. The j-th relevant item of a user still has a rank of at least
@@ -153,8 +144,7 @@ def rank(
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
             is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known, or arguments differ between processes.
-        RuntimeError: If another process raised an error or has ended.
+            `"index"` and scores are not known.
 
     Example:
         >>> import torch
@@ -172,12 +162,11 @@ def rank(
         edge_index=edge_index,
         exclude_seen=exclude_seen,
     )
-    with processes.fail_together():
-        seed = check_ties(ties, seed)
-        check_boolean(progress, "progress")
-        if batch_size is not None:
-            batch_size = check_positive_integer(batch_size, "batch_size")
-        check_boolean(full, "full")
+    seed = check_ties(ties, seed)
+    check_boolean(progress, "progress")
+    if batch_size is not None:
+        batch_size = check_positive_integer(batch_size, "batch_size")
+    check_boolean(full, "full")
     with evaluation_mode(recommender):
         ranking = OpenRanking(
             recommender,
@@ -222,25 +211,20 @@ class OpenRanking:
         needs_degree: bool,
     ) -> None:
         check_double_precision(task.device, "task")
-        with processes.fail_together():
-            depth = _depth(task, k, full)
-            num_kept = _num_kept(depth, keep_items)
-            adapt = ask_model if algorithm == "recommend" else as_recommender
-            is_candidate = task.is_candidate
-            present = task._without_missing(is_candidate)
-            ranker = adapt(recommender, present)
-            # A list may be longer than there are items, as it may name others, too.
-            deepest = max(task.num_items, ranker.max_depth or 0)
-            depth = deepest if full else max(depth, num_kept)
-            num_kept = min(depth, deepest) if keep_items is True else min(num_kept, deepest)
-            answer = _answer(ranker, task) if processes.num_processes() > 1 else None
-        if answer is not None:
-            options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
-            processes.check_same(data=task, recommender=answer, **options)
+        depth = _depth(task, k, full)
+        num_kept = _num_kept(depth, keep_items)
+        adapt = ask_model if algorithm == "recommend" else as_recommender
+        is_candidate = task.is_candidate
+        present = task._without_missing(is_candidate)
+        ranker = adapt(recommender, present)
+        # A list may be longer than there are items, as it may name others, too.
+        deepest = max(task.num_items, ranker.max_depth or 0)
+        depth = deepest if full else max(depth, num_kept)
+        num_kept = min(depth, deepest) if keep_items is True else min(num_kept, deepest)
         self.task, self.recommender, self.depth = task, ranker, depth
         self._is_missed = None if is_candidate is None else ~is_candidate
         self._ties, self._seed, self._batch_size = ties, seed, batch_size
-        self._progress = progress and processes.process_index() == 0
+        self._progress = progress
         self._looked_at = (None if full else k or 1), needs_degree
         request = Request(ranker, present, min(depth, deepest), full, num_kept)
         if full and num_kept > 0 and isinstance(ranker, EmbeddingRecommender):
@@ -254,60 +238,12 @@ class OpenRanking:
             self._rankings = [self._of_ranks]
 
     def rank(self, users: Tensor) -> None:
-        """Ranks users of the task. The processes of a group share them between them."""
-        if processes.num_processes() == 1:
-            self._rank(users)
-        else:
-            own = processes.share(users)
-            with processes.fail_together():
-                self._rank(own)
-            for findings in processes.collect(self._found(own)):
-                self._put(*findings)
+        """Ranks users of the task."""
+        for ranking in self._rankings:
+            ranking.rank(users, self._batch_size, self._progress)
         mask = self.recommender.mask
         if mask is not None and mask.is_noted:
             mask.apply(self._of_ranks.ranks)
-
-    def _rank(self, users: Tensor) -> None:
-        for ranking in self._rankings:
-            ranking.rank(users, self._batch_size, self._progress)
-
-    def _found(self, users: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor], Tensor | None]:
-        """Returns what is known about some users and their edges, for other processes."""
-        by_user, by_edge = self._tables()
-        edges, noted = self._edges_of(users), self.recommender.noted
-        return (
-            users.cpu(),
-            [table[users].cpu() for table in by_user],
-            [table[edges].cpu() for table in by_edge],
-            None if noted is None else noted.cpu(),
-        )
-
-    def _put(
-        self, users: Tensor, by_user: list[Tensor], by_edge: list[Tensor], noted: Tensor | None
-    ) -> None:
-        """Takes over what a process has found."""
-        users = users.to(self.task.device)
-        found = (users, by_user), (self._edges_of(users), by_edge)
-        for tables, (index, values) in zip(self._tables(), found, strict=True):
-            for table, value in zip(tables, values, strict=True):
-                table[index] = value.to(table.device)
-        if noted is not None and self.recommender.noted is not None:
-            self.recommender.noted.clamp_(min=noted.to(self.recommender.noted.device))
-
-    def _tables(self) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns all that is found out about users, and about edges, to be read and written."""
-        lists, mask = self._of_lists.lists, self.recommender.mask
-        by_user, by_edge = [] if lists is None else [lists], [*self._of_ranks.ranks]
-        if self.recommender.listed is not None:
-            by_user.append(self.recommender.listed)
-        if mask is not None:
-            by_user.append(mask.num_candidates)
-            by_edge.append(mask.is_masked)
-        return by_user, by_edge
-
-    def _edges_of(self, users: Tensor) -> Tensor:
-        present = self._of_ranks.task
-        return edges_of(present.truth, users, present.num_users)
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
@@ -453,16 +389,6 @@ class _KnownRanks:
         if findings.lists is not None and self.lists is not None:
             lists = findings.lists[:, : self.lists.size(1)]
             self.lists[chunk.users, : lists.size(1)] = lists
-
-
-def _answer(recommender: Recommender, task: RankingTask) -> object:
-    """Returns what tells a recommender from others: it is the same in every process and call."""
-    kind = (type(recommender).__name__, recommender.in_words)
-    state = None if recommender.state is None else recommender.state()
-    if state is not None:
-        return *kind, state
-    step = max(1, task.users.numel() // _NUM_ASKED)
-    return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
 
 
 #: A bar that is not shown. To make one takes longer than to rank a few users.
