@@ -159,7 +159,7 @@ def evaluate(
     options = dict(locals())
     counts = complete_counts(options.pop("recommender"), data, num_users, num_items)
     options["num_users"], options["num_items"] = counts
-    return Evaluator(**options)(recommender)
+    return Evaluator(**options)._evaluate(recommender)
 
 
 class Evaluator(Frozen):
@@ -295,6 +295,12 @@ class Evaluator(Frozen):
         Args:
             recommender: What to evaluate.
         """
+        result = self._evaluate(recommender)
+        self.history.append(result)
+        return result
+
+    def _evaluate(self, recommender: RecommenderLike) -> EvaluationResult:
+        """Evaluates a recommender, and leaves the history as it is."""
         with evaluation_mode(recommender):
             ranking, sampling = self._open(recommender), None
             if self._frame is None:
@@ -303,9 +309,7 @@ class Evaluator(Frozen):
                 ranked, sampling = sample(self._frame, ranking, self._with_ties)
             if sampling is None:
                 ranked = self._with_ties(ranking.to_ranked_edges())
-            result = self._measure(ranked, sampling)
-        self.history.append(result)
-        return result
+            return self._measure(ranked, sampling)
 
     @property
     def best(self) -> EvaluationResult | None:

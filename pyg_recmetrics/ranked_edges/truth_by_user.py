@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pyg_recmetrics.frozen import Memory
 from pyg_recmetrics.task import RankingTask
 
 #: How many bits a rank takes beside the user of an edge. All larger ranks are alike.
@@ -30,7 +31,7 @@ class TruthByUser:
 
     def __init__(self, user: Tensor, ptr: Tensor) -> None:
         self.user, self.ptr = user, ptr
-        self._known: dict[Hashable, Tensor] = {}
+        self._known = Memory(_MAX_KNOWN)
 
     @classmethod
     def of(cls, user: Tensor, num_users: int) -> "TruthByUser":
@@ -46,8 +47,7 @@ class TruthByUser:
             grouped.degree, grouped.num_with_truth = task.degree, task._extremes.num_with_truth
             return grouped
 
-        found: TruthByUser = task._once("truth by user", make)
-        return found
+        return task._once("truth by user", make)
 
     @property
     def num_users(self) -> int:
@@ -108,11 +108,7 @@ class TruthByUser:
             key (hashable): The name of what it is, and all that it depends on besides the truth.
             make (callable): Finds it out.
         """
-        if key not in self._known:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            self._known[key] = make()
-        return self._known[key]
+        return self._known.once(key, make)
 
 
 def order_of_edges(user: Tensor, rank: Tensor) -> Tensor:

@@ -10,18 +10,14 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
-from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.checks import (
     check_all_finite,
     check_device,
-    check_edges,
-    check_ids,
     check_labels,
     check_range,
     check_scores,
     check_shape,
-    check_weight,
 )
 from pyg_recmetrics.inputs import (
     TensorLike,
@@ -347,7 +343,7 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
 
 
 def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
-    """Returns the edges that a model propagates over, and their weights, after checking them."""
+    """Returns the edges that a model propagates over, and their weights."""
     if isinstance(model.bound_object, torch.nn.Module):
         parameter = next(model.bound_object.parameters(), None)
         if parameter is not None:
@@ -358,13 +354,6 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
             f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
             f"its own numbering (a task that was read from data knows them)"
         )
-    if edges is not None and not is_sparse(edges):
-        plain = check_edges(edges, "edge_index")
-        check_ids(plain, "edge_index", "node", task.num_users + task.num_items)
-        check_device(plain, "edge_index", task.device, "task")
-        if weight is not None:
-            check_device(weight, "edge_weight", task.device, "task")
-            check_weight(weight, "edge_weight", plain)
     if model.takes_edges and (doubt := find_doubt(edges, task.num_users)):
         warn(doubt)
     return edges, weight

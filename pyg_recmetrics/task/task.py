@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.frozen import (
     Frozen,
+    Memory,
     arguments_of,
     names_of_arguments,
     of_attributes,
@@ -42,8 +43,8 @@ from pyg_recmetrics.task.edges import (
     keep_retrievable,
     read_count,
     read_message_passing,
-    read_seen_nodes,
     read_truth,
+    seen_of,
     select,
     truth_of,
 )
@@ -66,6 +67,8 @@ from pyg_recmetrics.task.queries import (
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
+T = TypeVar("T")
+
 #: So many things that were found out about a task are kept, such as the order of users by depth.
 _MAX_KNOWN = 4
 
@@ -85,13 +88,11 @@ class Extremes(NamedTuple):
     Attributes:
         max_degree: The largest number of relevant items of a user.
         num_with_truth: How many users have any.
-        min_candidates: The smallest number of candidates of a user.
-        max_candidates: The largest.
+        max_candidates: The largest number of candidates of a user.
     """
 
     max_degree: int
     num_with_truth: int
-    min_candidates: int
     max_candidates: int
 
 
@@ -734,7 +735,7 @@ class RankingTask(Frozen):
     @cached_property
     def _extremes(self) -> "Extremes":
         """What is most and least among its users."""
-        ends = self.degree.max(), (self.degree > 0).sum(), *self.num_candidates.aminmax()
+        ends = self.degree.max(), (self.degree > 0).sum(), self.num_candidates.max()
         return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
@@ -744,7 +745,7 @@ class RankingTask(Frozen):
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    def _once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
 
         Copies and files of a task do not have it.
@@ -753,16 +754,11 @@ class RankingTask(Frozen):
             key (hashable): What it is, with all that it depends on besides the task.
             make (callable): Finds it out.
         """
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            found = self._known[key] = make()
-        return found
+        return self._known.once(key, make)
 
     @cached_property
-    def _known(self) -> dict[Hashable, Any]:
-        return {}
+    def _known(self) -> Memory:
+        return Memory(_MAX_KNOWN)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_known"}
@@ -968,8 +964,9 @@ def as_task(
     edges, weight = read_truth(data, num_users, num_items)
     task.seen = edges.new_empty(2, 0)
     if edge_index is not None:
-        task.seen = read_seen_nodes(edge_index, num_users, num_items, edges.device)
-        task.edge_index, task.edge_weight = read_message_passing(edge_index, num_users + num_items)
+        nodes = read_message_passing(edge_index, num_users + num_items, edges.device)
+        task.edge_index, task.edge_weight = nodes
+        task.seen = seen_of(task.edge_index, num_users, num_items)
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
@@ -1000,5 +997,6 @@ def _of_graph_or_task(
         task = RankingTask.from_data(data, **given)
     if edge_index is None:
         return task
-    edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)
+    num_nodes = task.num_users + task.num_items
+    edges, weight = read_message_passing(edge_index, num_nodes, task.device)
     return task._with(edge_index=edges, edge_weight=weight)
