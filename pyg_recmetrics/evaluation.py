@@ -241,13 +241,7 @@ class Evaluator(Frozen):
             check_ties(ties, seed)
         check_natural_number(seed, "seed")
         check_boolean(progress, "progress")
-        task = as_task(
-            data,
-            num_users=num_users,
-            num_items=num_items,
-            edge_index=edge_index,
-            exclude_seen=exclude_seen,
-        )
+        task = as_task(data, num_users, num_items, edge_index, exclude_seen)
         if per is None:
             per = "user" if task.num_relations is None else "edge"
         self.metrics = parse_all(metrics)

@@ -1,6 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -294,6 +295,29 @@ class CountByBound(RankingAlgorithm):
     @cached_property
     def _kernel(self) -> BoundedCount:
         return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
+
+
+def find_passes(
+    wanted: Algorithm, request: Request
+) -> Iterator[tuple[bool, list[RankingAlgorithm]]]:
+    """Yields the passes over the users in which ranks and lists are found.
+
+    Counting makes no lists: where every rank of embeddings is wanted beside lists, another pass
+    finds these first.
+
+    Args:
+        wanted (str): The algorithm that is asked for, or `"auto"`.
+        request (Request): What is to be found out.
+
+    Yields:
+        Whether the pass makes lists, and its algorithms, see :func:`find_algorithms`.
+    """
+    makes_lists = request.list_width > 0
+    if makes_lists and request.is_full and isinstance(request.recommender, EmbeddingRecommender):
+        of_lists = replace(request, depth=request.list_width, is_full=False)
+        yield True, find_algorithms("auto" if wanted == "auto" else "dense", of_lists)
+        request, makes_lists = replace(request, list_width=0), False
+    yield makes_lists, find_algorithms(wanted, request)
 
 
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:

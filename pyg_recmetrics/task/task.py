@@ -933,7 +933,6 @@ class RankingTask(Frozen):
 
 def as_task(
     data: RankingTask | Data | HeteroData | EdgesLike,
-    *,
     num_users: int | None = None,
     num_items: int | None = None,
     edge_index: EdgesLike | None = None,
