@@ -3,6 +3,7 @@
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -189,7 +190,6 @@ class Evaluator(Frozen):
     All other arguments are those of :func:`evaluate`.
 
     Attributes:
-        history (History): The means of every call, in their order.
         metrics (tuple of Metric): The metrics that are evaluated.
         task (RankingTask): Who is ranked, over what, and what is relevant.
 
@@ -241,6 +241,8 @@ class Evaluator(Frozen):
             check_ties(ties, seed)
         check_natural_number(seed, "seed")
         check_boolean(progress, "progress")
+        if patience is not None:
+            check_positive_integer(patience, "patience")
         task = as_task(data, num_users, num_items, edge_index, exclude_seen)
         if per is None:
             per = "user" if task.num_relations is None else "edge"
@@ -278,7 +280,7 @@ class Evaluator(Frozen):
         }
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = None if self._margin is None else self._make_frame(self._margin)
-        self.history = History(self._monitored(monitor), patience)
+        self._monitor, self._patience = self._monitored(monitor), patience
         self._freeze()
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
@@ -296,7 +298,9 @@ class Evaluator(Frozen):
     def _evaluate(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, and leaves the history as it is."""
         with evaluation_mode(recommender):
-            ranking, sampling = self._open(recommender), None
+            ranking, sampling = OpenRanking(recommender, self.task, **self._how), None
+            if self._per == "edge":
+                _check_lists_of_edges(ranking)
             if self._frame is None:
                 ranking.rank(self.task.users)
             else:
@@ -304,6 +308,11 @@ class Evaluator(Frozen):
             if sampling is None:
                 ranked = self._with_ties(ranking.to_ranked_edges())
             return self._measure(ranked, sampling)
+
+    @cached_property
+    def history(self) -> History:
+        """The means of every call, in their order."""
+        return History(self._monitor, self._patience)
 
     @property
     def best(self) -> EvaluationResult | None:
@@ -327,6 +336,7 @@ class Evaluator(Frozen):
         """
         moved = copy.copy(self)
         settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
+        settle(moved, history=self.history)
         if self._margin is not None:
             settle(moved, _frame=moved._make_frame(self._margin))
         return moved
@@ -345,13 +355,6 @@ class Evaluator(Frozen):
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,
         )
-
-    def _open(self, recommender: RecommenderLike) -> OpenRanking:
-        """Prepares a recommender to rank."""
-        ranking = OpenRanking(recommender, self.task, **self._how)
-        if self._per == "edge":
-            _check_lists_of_edges(ranking)
-        return ranking
 
     def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
         if self._ranked_ties == "index":

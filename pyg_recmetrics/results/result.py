@@ -506,6 +506,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     _INSTEAD = "make another one of its 'ranked'"
 
+    #: Known of a result :meth:`with_trials`.
+    seconds: float | None = None
+
     def __init__(
         self,
         ranked: RankedEdges,
@@ -541,7 +544,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.sampling = sampling
         self.num_calls = check_positive_integer(num_calls, "num_calls")
         self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
-        self.seconds = None
         if empty_target_action == "error":
             check_num_without_truth(self.user_counts.num_without_truth)
         if self.average_over == "person":

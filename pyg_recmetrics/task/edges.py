@@ -58,26 +58,16 @@ def read_truth(truth: EdgesLike, num_users: int, num_items: int) -> tuple[Tensor
     return edges, None
 
 
-def seen_of(edge_index: Adj, num_users: int, num_items: int) -> Tensor:
-    """Returns the coalesced edges to what users have seen, of message-passing edges.
-
-    Raises:
-        ValueError: If edges do not connect users with items.
-    """
-    nodes = check_edges(edge_index, "edge_index")
-    return coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
-
-
 def read_message_passing(
     edge_index: EdgesLike, num_nodes: int, device: torch.device
-) -> tuple[Adj, Tensor | None]:
-    """Returns message-passing edges and their weights, as models take them."""
+) -> tuple[Tensor, Adj, Tensor | None]:
+    """Returns message-passing edges, and the same with their weights as models take them."""
     nodes = check_edges(edge_index, "edge_index")
     check_ids(nodes, "edge_index", "node", num_nodes)
     check_device(nodes, "edge_index", device, "data")
     if isinstance(edge_index, EdgeIndex) or is_sparse_matrix(edge_index):
-        return _read_adjacency(edge_index, num_nodes)
-    return nodes, None
+        return nodes, *_read_adjacency(edge_index, num_nodes)
+    return nodes, nodes, None
 
 
 def _read_adjacency(matrix: Adj, num_nodes: int) -> tuple[Adj, Tensor | None]:

@@ -37,6 +37,7 @@ from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
     are_candidates,
+    coalesce_edges,
     contains,
     count_candidates,
     find_relevant,
@@ -44,8 +45,8 @@ from pyg_recmetrics.task.edges import (
     read_count,
     read_message_passing,
     read_truth,
-    seen_of,
     select,
+    to_bipartite,
     truth_of,
 )
 from pyg_recmetrics.task.graph import (
@@ -963,9 +964,10 @@ def as_task(
     edges, weight = read_truth(data, num_users, num_items)
     task.seen = edges.new_empty(2, 0)
     if edge_index is not None:
-        nodes = read_message_passing(edge_index, num_users + num_items, edges.device)
-        task.edge_index, task.edge_weight = nodes
-        task.seen = seen_of(task.edge_index, num_users, num_items)
+        num_nodes = num_users + num_items
+        read = read_message_passing(edge_index, num_nodes, edges.device)
+        nodes, task.edge_index, task.edge_weight = read
+        task.seen = coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
@@ -997,5 +999,5 @@ def _of_graph_or_task(
     if edge_index is None:
         return task
     num_nodes = task.num_users + task.num_items
-    edges, weight = read_message_passing(edge_index, num_nodes, task.device)
+    _, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
     return task._with(edge_index=edges, edge_weight=weight)
