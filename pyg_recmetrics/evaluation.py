@@ -258,14 +258,10 @@ class Evaluator(Frozen):
             _check_per(per, self._resolved, keep_items, task.person)
         self._per = per
         self._max_degree = task.max_degree if per == "edge" else 0
-        self._is_eligible, eligible = None, task.users
+        self.task, self._num_left_out = task, 0
+        self._is_eligible: Tensor | None = None
         if self._convention.population._leaves_out:
-            self._is_eligible = self._convention.population.is_eligible(task)
-            eligible = task.users[self._is_eligible[task.users]]
-        self._num_left_out = task.users.numel() - eligible.numel()
-        # Rows are those of `task.truth` with per="edge", also where their user is left out.
-        is_whole = self._per == "edge" or self._num_left_out == 0
-        self.task = task if is_whole else task._of_users(eligible)
+            self._leave_out()
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k = self._depth()
@@ -282,6 +278,16 @@ class Evaluator(Frozen):
         self._frame = None if self._margin is None else self._make_frame(self._margin)
         self._monitor, self._patience = self._monitored(monitor), patience
         self._freeze()
+
+    def _leave_out(self) -> None:
+        """Leaves out the users whom the convention does not evaluate."""
+        is_eligible = self._convention.population.is_eligible(self.task)
+        eligible = self.task.users[is_eligible[self.task.users]]
+        self._is_eligible = is_eligible
+        self._num_left_out = self.task.users.numel() - eligible.numel()
+        # Rows are those of `task.truth` with per="edge", also where their user is left out.
+        if self._per != "edge" and self._num_left_out > 0:
+            self.task = self.task._of_users(eligible)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.

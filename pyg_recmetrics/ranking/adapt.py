@@ -325,8 +325,7 @@ def _from_model(value: object, task: RankingTask) -> Recommender:
 def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     model: Any = find_lightgcn(value)
     lightgcn, wanted = model.bound_object, task.num_users + task.num_items
-    num_nodes = lightgcn.num_nodes
-    if num_nodes != wanted:
+    if (num_nodes := lightgcn.num_nodes) != wanted:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
             f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "

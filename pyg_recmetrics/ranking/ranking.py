@@ -14,7 +14,6 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -277,7 +276,7 @@ class OpenRanking:
         grouped = None
         if users is None:
             self.warn()
-            grouped = TruthByUser.of_task(task)
+            grouped = task._by_user
             users = task.users if task.users.numel() < task.num_users else None
         else:
             edges = edges_of(truth, users, task.num_users)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
@@ -36,6 +37,7 @@ from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
+    TruthByUser,
     are_candidates,
     coalesce_edges,
     contains,
@@ -745,6 +747,17 @@ class RankingTask(Frozen):
         if self._extremes.num_with_truth == self.users.numel():
             return self.users
         return self.users[self.degree[self.users] > 0]
+
+    @property
+    def _by_user(self) -> TruthByUser:
+        """Its truth, grouped by user."""
+
+        def make() -> TruthByUser:
+            grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+            grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
+            return grouped
+
+        return self._once("truth by user", make)
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
