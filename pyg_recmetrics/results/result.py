@@ -1030,6 +1030,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "'result.to_dict()'"
         )
 
+    if not TYPE_CHECKING:  # which would take any name for right
+
+        def __getattr__(self, name):
+            """Says how a metric is written, which is no attribute."""
+            known = vars(self).get("metrics", ())
+            like_it = [f"result['{metric}']" for metric in known if metric.name == name]
+            remedy = f"; write {' or '.join(like_it)}" if like_it else ""
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'{remedy}")
+
     def __getitem__(self, metric: str | Metric) -> float:
         return self._means[metric]
 
