@@ -114,8 +114,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
         TypeError: If a list is not a sequence.
         ValueError: If the task holds no ids, or ids, ranks or scores are missing or repeated.
     """
-    parts = value.values() if isinstance(value, Mapping) else [None]
-    if all(isinstance(part, Tensor) and part.is_floating_point() for part in parts):
+    parts = list(value.values()) if isinstance(value, Mapping) else []
+    if parts and all(isinstance(part, Tensor) and part.is_floating_point() for part in parts):
         raise TypeError(
             "'recommender' needs to be a model, or lists of ids (got numbers by name, as of its "
             "state); write model.load_state_dict(state) and evaluate(model, data)"
