@@ -5,8 +5,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -23,11 +24,7 @@ from pyg_recmetrics.results.estimates import (
     mean_of_users,
 )
 from pyg_recmetrics.results.notes import caution, note_on_intervals
-from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level
 
 #: Two groups, the second of which is taken from the first.
 Pair: TypeAlias = tuple[Hashable, Hashable]
@@ -96,11 +93,8 @@ class Gaps(Rows[Gap]):
     def __init__(self, gaps: Iterable[Gap], level: float, remarks: Iterable[str] = ()) -> None:
         self._rows, self.level, self._remarks = tuple(gaps), level, tuple(remarks)
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every metric and pair of groups.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -112,7 +106,7 @@ class Gaps(Rows[Gap]):
             >>> gaps.to_pandas().columns.tolist()
             ['metric', 'a', 'b', 'difference', 'low', 'high']
         """
-        return to_data_frame(self._rows, Gap._fields)
+        return pd.DataFrame(self._rows, columns=Gap._fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} gaps)"
@@ -305,13 +299,10 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
         return [(label, reference) for label in labels if label != reference]
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every cohort and metric.
 
         Its columns are `group`, `metric`, `value`, `low`, `high` and `num_users`.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -326,7 +317,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             for label, means in self.items()
             for metric, mean in means.items()
         ]
-        return to_data_frame(rows, ["group", "metric", *CohortMean._fields])
+        return pd.DataFrame(rows, columns=["group", "metric", *CohortMean._fields])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {', '.join(map(str, self))})"

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -19,7 +20,6 @@ from pyg_recmetrics.results.estimates import (
     Estimate,
     Interval,
     Sample,
-    check_scipy,
     difference_of_users,
     exp_or_inf,
     holm,
@@ -50,11 +50,7 @@ from pyg_recmetrics.results.runs import (
     results_of,
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
-from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p
 
 #: A mean that is smaller than this share of what it is a mean of is due to rounding.
 _ROUNDING = 1e-12
@@ -429,11 +425,8 @@ class Comparison(Rows[PairedDifference]):
             )
         return Comparison(rows, self.protocol, self._recommenders)
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every metric and pair.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -450,7 +443,7 @@ class Comparison(Rows[PairedDifference]):
         budgets = {x: (each.num_trials, each.seconds) for x, each in self._recommenders.items()}
         rows = [(*row, *budgets[row.a], *budgets[row.b]) for row in self]
         of_both = [f"{what}_{side}" for side in "ab" for what in ("num_trials", "seconds")]
-        return to_data_frame(rows, [*PairedDifference._fields, *of_both])
+        return pd.DataFrame(rows, columns=[*PairedDifference._fields, *of_both])
 
     def __repr__(self) -> str:
         num_significant = sum(map(self.is_significant, self))
@@ -566,7 +559,6 @@ def compare(
         of both, and says whom unequal budgets favour, or whose is not known.
 
     Raises:
-        ImportError: If scipy is not installed.
         TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor
             a string, or `deterministic` holds no names.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
@@ -593,7 +585,6 @@ def compare(
              metric        a        b  difference       verdict  wins
         0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
-    check_scipy("compare")
     recommenders = _comparable(results)
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
@@ -622,7 +613,6 @@ def compare_on_each(
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    check_scipy("compare")
     tested = []
     for data_set, questions in asked.items():
         recommenders = _comparable(results[data_set])

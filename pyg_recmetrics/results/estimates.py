@@ -5,14 +5,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property, lru_cache
-from statistics import NormalDist
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import torch
+from scipy import optimize, special
 from torch import Tensor
 
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.sums import exact_mean, exact_sum
 
@@ -59,58 +58,6 @@ def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
     """Adds up the values of the rows of each person, of shape `[num_persons]`."""
     sums = values.new_zeros(num_persons(person))
     return sums.index_add_(0, person.to(values.device), values)
-
-
-# Quantiles of Student's t-distribution, which printed intervals need and torch does not have.
-#
-# SciPy is an extra, and what every result prints works without it.
-
-#: From here on, the expansion for many degrees of freedom is exact to 12 digits.
-_MANY_DEGREES = 1000
-
-#: How many points the integral is a sum of.
-_NUM_POINTS_OF_TAIL = 64
-
-#: How often the interval that holds the quantile is halved.
-_NUM_HALVINGS = 60
-
-
-@lru_cache(maxsize=4096)
-def t_quantile(level: float, freedom: int) -> float:
-    r"""Returns how far from zero the middle share `level` of a t-distribution reaches.
-
-    With :math:`t = \sqrt{f} \tan \alpha`, the share is the integral of
-    :math:`c \cos^{f - 1} \alpha`, which is smooth.
-
-    Args:
-        level (float): The share, in :math:`(0, 1)`.
-        freedom (int): The degrees of freedom `f`, at least one.
-
-    Source: Abramowitz and Stegun, "Handbook of mathematical functions", 26.7 (1964).
-    """
-    if freedom >= _MANY_DEGREES:
-        return _expansion(NormalDist().inv_cdf((1 + level) / 2), freedom)
-    import numpy as np
-
-    points, weights = np.polynomial.legendre.leggauss(_NUM_POINTS_OF_TAIL)
-    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
-    low, high = 0.0, math.pi / 2
-    for _ in range(_NUM_HALVINGS):
-        angle = (low + high) / 2
-        density = np.cos(angle * (points + 1) / 2) ** (freedom - 1)
-        share = scale / math.sqrt(math.pi) * angle * float((weights * density).sum())
-        low, high = (angle, high) if share < level else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _expansion(x: float, freedom: int) -> float:
-    """Returns the quantile that follows from the quantile `x` of the normal distribution."""
-    terms = (
-        (x**3 + x) / 4,
-        (5 * x**5 + 16 * x**3 + 3 * x) / 96,
-        (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
-    )
-    return x + sum(term / math.pow(freedom, power) for power, term in enumerate(terms, start=1))
 
 
 _LARGEST_POWER = math.log(sys.float_info.max)
@@ -206,7 +153,8 @@ class Estimate:
             return math.nan
         if len(self.values) > 1:
             return self.uncertainty.margin(level)
-        return t_quantile(level, self.num_drawn - 1) * math.sqrt(self.variance)
+        quantile = float(special.stdtrit(self.num_drawn - 1, (1 + level) / 2))
+        return quantile * math.sqrt(self.variance)
 
     def interval(self, level: float) -> Interval:
         """Returns its interval; `NaN` if fewer than two were drawn."""
@@ -350,12 +298,6 @@ def paired_difference(a: Tensor, b: Tensor) -> Tensor:
     difference = a - b
     is_rounding = difference.abs() <= 1e-12 * torch.maximum(a.abs(), b.abs())
     return difference.masked_fill(is_rounding, 0.0)
-
-
-def check_scipy(needed_by: str) -> None:
-    """Raises if scipy is not installed; the error says how to install it."""
-    with requires_package("scipy", needed_by):
-        import scipy  # noqa: F401 (only whether it is there)
 
 
 #: Below so many users, persons, and users with a value above zero, simulations find that 95%
@@ -517,8 +459,6 @@ class Uncertainty:
 
     def p_value(self, difference: float) -> float:
         """Returns the two-sided p-value of the hypothesis that there is no difference."""
-        from scipy import optimize
-
         if self.variance == 0:
             return float(difference == 0)
         lowest = math.log(_SMALLEST_TAIL)
@@ -534,10 +474,8 @@ class Uncertainty:
 
     def _margin(self, tail: float) -> float:
         """Returns half the width of the interval that leaves some probability at each end."""
-        from scipy import stats
-
         parts = [part for part in self.components if part.variance]
-        quantiles = [float(stats.t.isf(tail, self._freedom(part))) for part in parts]
+        quantiles = [float(-special.stdtrit(self._freedom(part), tail)) for part in parts]
         power = _POWER_IF_UNEVEN if self.is_uneven else 1
         mean = sum(
             quantile**power * (part.variance / self.variance)

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
+import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.utils import index_to_mask
@@ -98,10 +99,6 @@ from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 V = TypeVar("V")
 N = TypeVar("N", int, float)
@@ -755,7 +752,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             warn(note)
         return Interval(*mean_of(self, metric, level)[1:3])
 
-    def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
+    def top_k(self, k: int, users: Iterable[Any] | None = None) -> pd.DataFrame:
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
         Its columns are `user`, `rank`, `item`, and `is_relevant`, which says whether the item
@@ -769,7 +766,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 (default: `None`, all who are evaluated)
 
         Raises:
-            ImportError: If pandas is not installed.
             TypeError: If `users` is not a sequence.
             ValueError: If `k` is not a positive integer, lists were not kept down to `k` (evaluate
                 with `keep_items=k`), or `users` holds others than those who are evaluated.
@@ -789,7 +785,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         return frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
 
-    def per_item(self, metric: str | Metric) -> "pd.DataFrame":
+    def per_item(self, metric: str | Metric) -> pd.DataFrame:
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
 
         Its columns are `item`, with its original id where that is known; `degree`, the number of
@@ -804,7 +800,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 items.
 
         Raises:
-            ImportError: If pandas is not installed.
             ValueError: If it is another metric, or `k` is deeper than was ranked.
 
         Example:
@@ -847,7 +842,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         return dict(zip(spell(self, sep), self._means.values(), strict=True))
 
-    def to_pandas(self, *, per_user: bool = False) -> "pd.DataFrame":
+    def to_pandas(self, *, per_user: bool = False) -> pd.DataFrame:
         r"""Returns the means as a data frame, with the columns `metric`, `k` and `value`.
 
         Args:
@@ -860,7 +855,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 (default: `False`)
 
         Raises:
-            ImportError: If pandas is not installed.
             TypeError: If `per_user` is not a boolean.
 
         Example:

@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -14,7 +15,7 @@ from pyg_recmetrics.messages import counted, list_some, warn
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
-from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample, check_scipy
+from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample
 from pyg_recmetrics.results.notes import (
     ON_TWO_RUNS,
     caution,
@@ -27,10 +28,7 @@ from pyg_recmetrics.results.notes import (
 from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest
 from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
 from pyg_recmetrics.results.tie_range import TieRange
-from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pyg_recmetrics.tables import Rows, Table, format_error, format_interval
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
@@ -92,7 +90,6 @@ class Runs(Measured, Rows[EvaluationResult]):
         seconds (float or None): The same of seconds.
 
     Raises:
-        ImportError: If scipy is not installed.
         TypeError: If something is not an `EvaluationResult`.
         ValueError: If there are fewer than two results, they are of different tasks, conventions or
             actions for users without truth, or they have no metric in common.
@@ -119,7 +116,6 @@ class Runs(Measured, Rows[EvaluationResult]):
     """
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:
-        check_scipy("Runs")
         self._rows = _read_results(results)
         if len(self) < 2:
             raise ValueError(f"'results' needs to hold at least two (got {len(self)})")
@@ -184,14 +180,13 @@ class Runs(Measured, Rows[EvaluationResult]):
             math.sqrt(uncertainty.of("runs")) if has_runs else math.nan,
         )
 
-    def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
+    def to_pandas(self, level: float = 0.95) -> pd.DataFrame:
         """Returns a data frame with a row for every metric.
 
         Its columns are `metric`, `k`, `value`, `low`, `high`, `deviation`, `user_error` and
         `run_error`, as in :meth:`mean`.
 
         Raises:
-            ImportError: If pandas is not installed.
             ValueError: If `level` is not between 0 and 1.
 
         Example:
@@ -206,7 +201,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         """
         rows = [(metric.label, metric.k, *self.mean(metric, level)) for metric in self.metrics]
         columns = ["metric", "k", *MeanOfRuns._fields]
-        frame = to_data_frame(rows, columns, index=[str(metric) for metric in self.metrics])
+        frame = pd.DataFrame(rows, columns=columns, index=[str(metric) for metric in self.metrics])
         return frame.astype({"k": "Int64"})
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "Runs":
@@ -549,7 +544,6 @@ def recommenders_by_name(
     """Returns recommenders with one run or several by name; a single one has no name.
 
     Raises:
-        ImportError: If there are several runs, and scipy is not installed.
         TypeError: If something is not an `EvaluationResult`.
         ValueError: If one has no run, or its runs are of different tasks or have no metric in
             common.

@@ -5,14 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from pyg_recmetrics import RankingTask, Runs, compare, evaluate
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results.comparison import Pair
 from pyg_recmetrics.results.verdicts import Equivalence
-
-stats = pytest.importorskip("scipy.stats")
-
 
 GATE = "gate bad.npz --baseline good0.npz --metric"
 

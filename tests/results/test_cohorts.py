@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -21,9 +22,6 @@ from pyg_recmetrics import (
     transforms,
 )
 from tests.support.cases.random_tasks import random_scores
-
-stats = pytest.importorskip("scipy.stats")
-
 
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 NUM_USERS, NUM_ITEMS = 70, 14

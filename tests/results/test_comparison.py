@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -21,9 +22,6 @@ from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from tests.support.cases.random_tasks import random_scores, random_task
-
-stats = pytest.importorskip("scipy.stats")
-
 
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 

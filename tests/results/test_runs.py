@@ -7,6 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 from pyg_recmetrics import (
     Benchmark,
@@ -29,7 +30,6 @@ from pyg_recmetrics.results.runs import recommenders_by_name
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import components, margin_over_runs
 
-stats = pytest.importorskip("scipy.stats")
 pytest.importorskip("matplotlib")
 
 

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 import torch
+from scipy import stats
 
 from pyg_recmetrics import compare
 from pyg_recmetrics.metrics import parse
@@ -27,7 +28,6 @@ from tests.support.cases.drawn_results import (
 )
 from tests.support.cases.drawn_values import MEAN, draw_gains, draw_recommenders
 
-stats = pytest.importorskip("scipy.stats")
 coverage = pytest.importorskip("benchmarks.coverage")
 variance_components = pytest.importorskip("tests.support.references.variance_components")
 
