@@ -185,7 +185,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             (
                 *(data_set, name, str(metric)),
                 *mean_of(result, metric, self.level),
-                *(len(result.runs), _deviation(result, metric)),
+                *(len(result.runs), result.estimate_of(metric).deviation),
                 getattr(self._row(data_set, name, metric), "p_adjusted", math.nan),
                 *(result.num_trials, result.seconds),
             )
@@ -261,11 +261,10 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
     ) -> tuple[float, str]:
-        value, row = result.estimate_of(metric).value, self._row(data_set, name, metric)
-        if math.isnan(value):
+        mean, row = result.estimate_of(metric), self._row(data_set, name, metric)
+        if math.isnan(value := mean.value):
             return value, "-"
-        deviation = _deviation(result, metric)
-        spread = "" if math.isnan(deviation) else f" ({format_error(deviation)})"
+        spread = "" if math.isnan(mean.deviation) else f" ({format_error(mean.deviation)})"
         is_better = row is not None and row.verdict == "better"
         star = self.comparisons[data_set].star(row) if row is not None and is_better else ""
         return value, f"{value:.4f}{spread}{_DAGGERS[star]}"
@@ -296,12 +295,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 def _place(data_set: str, name: str) -> str:
     """Returns how an error names a result, of a data set that may have no name."""
     return ", ".join(filter(None, (data_set, name)))
-
-
-def _deviation(result: Measured, metric: Metric) -> float:
-    """Returns the standard deviation of the means of several runs."""
-    values = result.estimate_of(metric).values
-    return float(values.std()) if len(values) > 1 else math.nan
 
 
 def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
