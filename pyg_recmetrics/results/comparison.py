@@ -574,8 +574,9 @@ def compare(
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
     protocol = _protocol(recommenders, equivalence, deterministic, level)
-    for metric in asked if protocol.equivalence is not None else ():
-        protocol.equivalence.check(metric)
+    if protocol.equivalence is not None:
+        for metric in asked:
+            protocol.equivalence.check(metric)
     pairs = list(combinations(recommenders, 2))
     if baseline is not None:
         baseline = read_name(baseline, "baseline", list(recommenders))

@@ -236,7 +236,7 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
         person (np.ndarray or None): The number of the person to whom each row belongs, of shape
             `[num_users]`.
     """
-    is_counted = ~np.isnan(values).any(axis=1)
+    is_counted: Array = ~np.isnan(values).any(axis=1)
     num_counted = int(is_counted.sum())
     means = np.array([exact_mean(column[is_counted]) for column in values.T])
     deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, num_counted)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, compare, evaluate
-from pyg_recmetrics.results.estimates import holm
+from pyg_recmetrics.results.statistics import holm
 from pyg_recmetrics.tables import Best
 from tests.support.cases.small_benchmark import DETERMINISTIC, METRICS, SHAPES
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK

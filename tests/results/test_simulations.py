@@ -14,7 +14,7 @@ from scipy import stats
 from pyg_recmetrics import compare
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results.comparison import Pair
-from pyg_recmetrics.results.estimates import mean_of_users
+from pyg_recmetrics.results.statistics import mean_of_users, run_variances
 from pyg_recmetrics.results.verdicts import Equivalence
 from tests.support.cases.drawn_results import (
     SD_OF_INTERACTION,
@@ -67,14 +67,16 @@ class TestTextbooks:
 
 def pair_of(a, b):
     """What `compare` tests, given values of two recommenders, `[num_runs, num_users]` each."""
-    return Pair(parse("mrr"), "a", "b", a, b, torch.ones(a.size(1), dtype=torch.bool), None)
+    both = [x.numpy().T for x in (a, b)]
+    runs = run_variances({name: x.mean(axis=0) for name, x in zip("ab", both, strict=True)})
+    return Pair(parse("mrr"), ("a", "b"), both, None, [runs.get(name) for name in "ab"])
 
 
 def errors_of_differences(num_runs, deviations, num_draws, num_users=300):
     """The difference of each draw, in halves of its interval: the test finds it from one on."""
     drawn = draw_recommenders(num_runs, deviations, num_draws, num_users)
     for pair in map(pair_of, *drawn):
-        yield abs(pair.difference) / pair.estimate.uncertainty.margin(0.95)
+        yield abs(pair.difference.value) / pair.difference.uncertainty.margin(0.025)
 
 
 def errors_of_equivalence(share, slope, num_draws):
@@ -89,7 +91,7 @@ def errors_of_means(num_runs, deviation, num_draws):
     """The error of a mean over users and runs, in halves of its interval."""
     (drawn,) = draw_recommenders((num_runs,), (deviation,), num_draws)
     for values in drawn:
-        mean = mean_of_users(values, None)
+        mean = mean_of_users(values.numpy().T, None)
         yield abs(mean.value - MEAN) / mean.margin(0.95)
 
 
