@@ -27,8 +27,8 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 _NUM_ESTIMATES = 128
 
 
-#: Groups whose product is no larger than this have no number of relevant items in common.
-_NEARLY_ZERO = 1e-12
+#: A singular value that is smaller than this share of the largest is zero, but for rounding.
+_NEARLY_ZERO = 1e-10
 
 #: By which share of the mean number of relevant items groups may differ without a note.
 _ALIKE = 0.1
@@ -196,11 +196,7 @@ class Groups:
         of_users = values.mean(axis=1)
         for number in range(len(self.labels)):
             is_in = self.group == number
-            person = (
-                None
-                if self.person is None
-                else np.unique(self.person[is_in], return_inverse=True)[1]
-            )
+            person = None if self.person is None else self.person[is_in]
             yield Basis.of(metric, of_users[is_in], person)
 
 
@@ -227,45 +223,49 @@ class SameDegree:
         self.person, self.values = person, values[self.is_counted]
         self.group = group[self.is_counted]
         self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
-        shape = (int(group.max(initial=-1)) + 1, int(self.of_degree.max(initial=-1)) + 1)
-        self.counts = np.zeros(shape)
-        np.add.at(self.counts, (self.group, self.of_degree), 1)
-        self.shares = self.counts / self.counts.sum(axis=0)
-        within = sums_by(self.of_degree, self.values) / self.counts.sum(axis=0)[:, None]
-        products = np.diag(self.counts.sum(axis=1)) - self.shares @ self.counts.T
-        self.inverse = np.linalg.pinv(products, hermitian=True)
-        apart = np.zeros((shape[0], values.shape[1]))
-        np.add.at(apart, self.group, self.values - within[self.of_degree])
+        num_groups = int(group.max(initial=-1)) + 1
+        cells = np.stack([self.group, self.of_degree])
+        self.counts = np.zeros((num_groups, int(self.of_degree.max(initial=-1)) + 1))
+        np.add.at(self.counts, tuple(cells), 1)
+        self.sizes, of_degrees = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        self.shares = self.counts / of_degrees
+        within = sums_by(self.of_degree, self.values) / of_degrees[:, None]
+        apart = sums_by(self.group, self.values - within[self.of_degree], num_groups)
+        # The normal equations of the effects, whose rank is one less than there are groups.
+        products = np.diag(self.sizes) - self.shares @ self.counts.T
+        self.inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
         self.effects = self.inverse @ apart
         within -= self.shares.T @ self.effects
         self.rest = self.values - self.effects[self.group] - within[self.of_degree]
-        _, self.component = connected_components(np.abs(products) > _NEARLY_ZERO)
 
     def mean(self, number: int) -> Mean:
         """Returns the mean of a group."""
-        sizes = self.counts.sum(axis=1)
-        num_users = max(1.0, sizes.sum())
-        component = np.bincount(self.component, sizes).argmax()
-        is_own = self.group == number
-        if not is_own.any() or self.component[number] != component:
-            of_nothing = np.full(self.values.shape[1], math.nan)
-            return Mean(of_nothing, np.zeros((1, len(of_nothing))), 0)
+        num_users, is_own = max(1, len(self.values)), self.group == number
+        deviations = np.zeros((len(self.is_counted), self.values.shape[1]))
+        if not self._is_connected(number):
+            return Mean(np.full(self.values.shape[1], math.nan), deviations, 0)
         of_all = self.values.mean(axis=0)
-        means = of_all + self.effects[number] - sizes @ self.effects / num_users
-        weight = self.inverse[number] - sizes @ self.inverse / num_users
+        weight = self.inverse[number] - self.sizes @ self.inverse / num_users
         lever = weight[self.group] - (weight @ self.shares)[self.of_degree]
         # Users beside whom there is none of another group tell nothing.
         tells = (self.counts > 0).sum(axis=0) > 1
-        left = self.counts[:, tells].sum() - tells.sum() - (sizes > 0).sum() + 1
-        factor = math.sqrt(self.counts[:, tells].sum() / left) if left > 0 else math.nan
-        deviations = np.zeros((len(self.is_counted), self.values.shape[1]))
-        deviations[self.is_counted] = (self.values - of_all) / num_users + factor * lever[
-            :, None
-        ] * self.rest
+        num_telling = self.counts[:, tells].sum()
+        left = num_telling - tells.sum() - (self.sizes > 0).sum() + 1
+        factor = math.sqrt(num_telling / left) if left > 0 else math.nan
+        of_effect = factor * lever[:, None] * self.rest
+        deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
+        means = of_all + self.effects[number] - self.sizes @ self.effects / num_users
         mean = mean_with(means, deviations, self.is_counted, self.person)
-        drawn = is_own if self.person is None else np.unique(self.person[self.is_counted][is_own])
-        mean.num_drawn = int(is_own.sum()) if self.person is None else len(drawn)
+        drawn = is_own if self.person is None else self.person[self.is_counted][is_own]
+        mean.num_drawn = int(is_own.sum()) if self.person is None else len(np.unique(drawn))
         return mean
+
+    def _is_connected(self, number: int) -> bool:
+        """Returns whether users of a group can be compared with most of the others."""
+        has = (self.counts > 0).astype(int)
+        _, component = connected_components(has @ has.T)
+        largest = np.bincount(component, self.sizes).argmax()
+        return bool(self.sizes[number] > 0 and component[number] == largest)
 
 
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):

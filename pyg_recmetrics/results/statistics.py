@@ -206,7 +206,7 @@ class Mean:
     def skewness(self) -> float:
         """The skewness of what each of the drawn adds; zero if it does not vary."""
         size = math.sqrt(float((self.influence**2).sum()))
-        if not size > 0:
+        if not size > 0:  # nor if it is not known
             return 0.0
         return math.sqrt(self.num_drawn) * float(((self.influence / size) ** 3).sum())
 
@@ -231,39 +231,30 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
 
     Args:
         values (np.ndarray): The values, of shape `[num_users, num_runs]`; `NaN` for users who do
-        not
-            count.
+            not count.
         person (np.ndarray or None): The number of the person to whom each row belongs, of shape
             `[num_users]`.
     """
-    is_counted: Array = ~np.isnan(values).any(axis=1)
+    is_counted = np.logical_not(np.isnan(values).any(axis=1))
     num_counted = int(is_counted.sum())
     means = np.array([exact_mean(column[is_counted]) for column in values.T])
     deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, num_counted)
     return mean_with(means, deviations, is_counted, person)
 
 
-def mean_with(
-    means: Array, deviations: Array, is_counted: Array, person: Array | None, lost: int = 1
-) -> Mean:
-    """Returns means with what each row adds to their errors, `[num_users, num_runs]`.
-
-    `lost` degrees of freedom have gone into the means.
-    """
+def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array | None) -> Mean:
+    """Returns means with what each row adds to their errors, `[num_users, num_runs]`."""
     num_drawn = int(is_counted.sum())
     if person is not None:
         num_drawn = len(np.unique(person[is_counted]))
         deviations = sums_by(person, deviations)
-    left = num_drawn - lost
-    return Mean(
-        means, deviations * (math.sqrt(num_drawn / left) if left > 0 else math.nan), num_drawn
-    )
+    factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
+    return Mean(means, factor * deviations, num_drawn)
 
 
-def sums_by(group: Array, values: Array) -> Array:
+def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:
     """Returns the sums of the rows of each group, `[num_groups, num_columns]`."""
-    num_groups = int(group.max()) + 1 if group.size else 0
-    sums = np.zeros((num_groups, values.shape[1]))
+    sums = np.zeros((max(num_groups, int(group.max(initial=-1)) + 1), values.shape[1]))
     np.add.at(sums, group, values)
     return sums
 
@@ -431,6 +422,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 #: all who differ do so in the same direction.
 FEW_USERS, FEW_PERSONS, FEW_HITS = 100, 50, 20
 
+#: Where persons are worth less than one in so many, others with as many rows may be unseen.
+_MOST_UNEVEN = 3
+
 #: So many times the squared skewness is how many users or persons a mean takes.
 _DRAWN_PER_SKEWNESS = 25
 
@@ -473,15 +467,17 @@ class Basis(NamedTuple):
 
         Source: Cochran, "Sampling techniques", 2.15 (1977).
         """
-        return (
-            math.ceil(_DRAWN_PER_SKEWNESS * self.skewness**2)
-            if self.skewness == self.skewness
-            else 0
-        )
+        return math.ceil(_DRAWN_PER_SKEWNESS * self.skewness**2)
 
     def few_persons(self, persons: str) -> str | None:
-        """Returns what to say if there are too few persons, who are called so."""
-        if self.num_persons is None or self.num_persons >= FEW_PERSONS:
+        """Returns what to say if there are too few persons, or some of them have most rows.
+
+        Intervals of 95% hold in 85% of simulations where rows have a Pareto law of index 1.6, and
+        values depend on their number. Of these samples of 1,000 persons, 95% are named.
+        """
+        if self.num_persons is None:
+            return None
+        if self.num_persons >= max(FEW_PERSONS, self.num_drawn / _MOST_UNEVEN):
             return None
         worth = f"worth {self.num_persons:.0f} of one size"
         return f"there are few {persons} ({self.num_drawn}, {worth})"
