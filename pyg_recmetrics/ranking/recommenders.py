@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -159,19 +159,8 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: Returns the state of the model behind it, and the edges it propagates over, if it has a
-    #: state. Only processes that rank together ask for it.
-    state: Callable[[], Mapping[str, Tensor] | None] | None = None
-
     #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
     listed: Tensor | None = None
-
-    #: Numbers that are warned about in the end: the largest of all chunks and processes count.
-    noted: Tensor | None = None
-
-    @abstractmethod
-    def answer(self, users: Tensor) -> object:
-        """Returns what tells it from other recommenders: its tables, or what it says of users."""
 
     def check(self) -> None:
         """Raises if the recommender returned invalid scores or ids.
@@ -250,9 +239,6 @@ class EmbeddingRecommender(ScoreRecommender):
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
-
-    def answer(self, users: Tensor) -> object:
-        return self.tables
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""
@@ -357,10 +343,6 @@ class GivenScoresRecommender(ScoreRecommender):
     @abstractmethod
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         """Returns a matrix of scores, which is only read, and the row of each user in it."""
-
-    def answer(self, users: Tensor) -> object:
-        scores, row = self.given(users)
-        return scores[row]
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
@@ -555,9 +537,6 @@ class FixedListRecommender(ListRecommender):
         super().__init__(task, lists.width)
         self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
 
-    def answer(self, users: Tensor) -> object:
-        return self.lists.rows(users)
-
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         items, truth = self.lists.rows(chunk.users).long(), chunk.truth
         known = items.masked_fill(items >= self.num_items, -1)
@@ -656,10 +635,6 @@ class PairRecommender(Recommender):
         elif task.candidates is not None:
             num_asked = int(torch.bincount(task.candidates[0]).max())
         self.items_at_once = num_asked
-
-    def answer(self, users: Tensor) -> object:
-        user, item = self.truth[:, torch.isin(self.truth[0], users)]
-        return self._scores(user, item)
 
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""

@@ -9,6 +9,7 @@ from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import (
+    check_device,
     check_edges,
     check_mask,
     check_positive_integer,
@@ -60,7 +61,7 @@ def read_data(
     store = find_truth(data, edge_type)
     truth, weight, num_zero_ratings = _read_truth(store)
     seen = edge_index = read_edge_index(store)
-    edge_weight, candidates = store.get("edge_weight"), _read_candidates(store)
+    edge_weight, candidates = _read_edge_weight(store, edge_index), _read_candidates(store)
     if isinstance(data, HeteroData):
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
@@ -88,6 +89,15 @@ def read_data(
         candidates=candidates,
         reverse=reverse,
     )
+
+
+def _read_edge_weight(store: BaseStorage, edge_index: Tensor) -> Tensor | None:
+    """Returns the weights of the message-passing edges, if they have any."""
+    weight: Tensor | None = store.get("edge_weight")
+    if weight is not None:
+        check_device(weight, "edge_weight", edge_index.device, "edge_index")
+        check_weight(weight, "edge_weight", edge_index)
+    return weight
 
 
 def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:

@@ -3,9 +3,10 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
+import torch.nn.functional as F
 from narwhals.typing import IntoDataFrame
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
@@ -24,6 +25,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.frozen import (
     Frozen,
+    Memory,
     arguments_of,
     names_of_arguments,
     of_attributes,
@@ -36,16 +38,18 @@ from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
+    TruthByUser,
     are_candidates,
+    coalesce_edges,
     contains,
     count_candidates,
     find_relevant,
     keep_retrievable,
     read_count,
     read_message_passing,
-    read_seen_nodes,
     read_truth,
     select,
+    to_bipartite,
     truth_of,
 )
 from pyg_recmetrics.task.graph import (
@@ -63,6 +67,8 @@ from pyg_recmetrics.task.queries import (
     read_events,
     read_triples,
 )
+
+T = TypeVar("T")
 
 #: So many things that were found out about a task are kept, such as the order of users by depth.
 _MAX_KNOWN = 4
@@ -83,13 +89,11 @@ class Extremes(NamedTuple):
     Attributes:
         max_degree: The largest number of relevant items of a user.
         num_with_truth: How many users have any.
-        min_candidates: The smallest number of candidates of a user.
-        max_candidates: The largest.
+        max_candidates: The largest number of candidates of a user.
     """
 
     max_degree: int
     num_with_truth: int
-    min_candidates: int
     max_candidates: int
 
 
@@ -731,7 +735,7 @@ class RankingTask(Frozen):
     @cached_property
     def _extremes(self) -> "Extremes":
         """What is most and least among its users."""
-        ends = self.degree.max(), (self.degree > 0).sum(), *self.num_candidates.aminmax()
+        ends = self.degree.max(), (self.degree > 0).sum(), self.num_candidates.max()
         return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
@@ -741,7 +745,18 @@ class RankingTask(Frozen):
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    def _once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    @property
+    def _by_user(self) -> TruthByUser:
+        """Its truth, grouped by user."""
+
+        def make() -> TruthByUser:
+            grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+            grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
+            return grouped
+
+        return self._once("truth by user", make)
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
 
         Copies and files of a task do not have it.
@@ -750,16 +765,11 @@ class RankingTask(Frozen):
             key (hashable): What it is, with all that it depends on besides the task.
             make (callable): Finds it out.
         """
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            found = self._known[key] = make()
-        return found
+        return self._known.once(key, make)
 
     @cached_property
-    def _known(self) -> dict[Hashable, Any]:
-        return {}
+    def _known(self) -> Memory:
+        return Memory(_MAX_KNOWN)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_known"}
@@ -934,7 +944,6 @@ class RankingTask(Frozen):
 
 def as_task(
     data: RankingTask | Data | HeteroData | EdgesLike,
-    *,
     num_users: int | None = None,
     num_items: int | None = None,
     edge_index: EdgesLike | None = None,
@@ -965,8 +974,10 @@ def as_task(
     edges, weight = read_truth(data, num_users, num_items)
     task.seen = edges.new_empty(2, 0)
     if edge_index is not None:
-        task.seen = read_seen_nodes(edge_index, num_users, num_items, edges.device)
-        task.edge_index, task.edge_weight = read_message_passing(edge_index, num_users + num_items)
+        num_nodes = num_users + num_items
+        read = read_message_passing(edge_index, num_nodes, edges.device)
+        nodes, task.edge_index, task.edge_weight = read
+        task.seen = coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
@@ -997,5 +1008,6 @@ def _of_graph_or_task(
         task = RankingTask.from_data(data, **given)
     if edge_index is None:
         return task
-    edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)
+    num_nodes = task.num_users + task.num_items
+    _, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
     return task._with(edge_index=edges, edge_weight=weight)
