@@ -31,7 +31,8 @@ with the pooled variance :math:`S_0` and its :math:`f = \sum (m_i - 1)`, each is
 f_i S_i) / (f_0 + f_i)`, with :math:`\min(f, f_0 + f_i)` degrees of freedom. How much the logarithms
 of the :math:`S_i` vary beyond chance tells :math:`f_0`. It is infinite, so that `S` is pooled,
 unless they vary more than they would if all spreads were the same. If there are two, each has its
-own: then Satterthwaite's formula is that of Welch.
+own, and Satterthwaite's formula is that of Welch. Where they differ in their numbers of runs, each
+is no less than the pooled one, as few runs may happen to be alike.
 
 **Quantiles.** With quantiles :math:`t_i` of Student's t for each part, the quantile of the sum is
 that of Cochran, :math:`\sum_i t_i v_i / \sum_i v_i`. A p-value is that of the interval that ends at
@@ -39,8 +40,8 @@ zero.
 
 **Sizes.** If recommenders are alike, some star appears in at most 5% of simulated comparisons of 3
 to 30 recommenders with 2 to 5 runs each, and in at most 7% if spreads differ by 1:8. Two
-recommenders alone are told apart by chance in 2 to 6% of cases, and in 7 to 9% if one has two runs
-and the other ten.
+recommenders alone are told apart by chance in 2 to 6% of cases, and in up to 11% if one has two
+runs, the other ten, and those of the first vary 20 times as much.
 
 Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
 approximate distribution of estimates of variance components" (1946); Cochran, "Approximate
@@ -291,13 +292,18 @@ def run_variances(means: Mapping[str, Array]) -> dict[str, RunVariance]:
     freedom = np.array([len(values) - 1.0 for values in several.values()])
     most = float(freedom.sum())
     pooled = float(own @ freedom) / most
-    prior = _prior_freedom(own, freedom, pooled) if len(own) >= _LEAST_TO_MODERATE else 0.0
-    share = 1.0 if prior == math.inf else prior / (prior + freedom)
-    moderated = share * pooled + (1 - share) * own
-    known = np.minimum(prior + freedom, most)
+    if len(own) >= _LEAST_TO_MODERATE:
+        prior = _prior_freedom(own, freedom, pooled)
+        share = 1.0 if prior == math.inf else prior / (prior + freedom)
+        variances = share * pooled + (1 - share) * own
+        freedom = np.minimum(prior + freedom, most)
+    else:
+        is_even = len({*freedom}) == 1
+        variances = own if is_even else np.maximum(own, pooled)
+        freedom = np.where(variances > own, most, freedom)
     return {
-        name: RunVariance(float(variance), float(of_one), most)
-        for name, variance, of_one in zip(several, moderated, known, strict=True)
+        name: RunVariance(float(variance), float(known), most)
+        for name, variance, known in zip(several, variances, freedom, strict=True)
     }
 
 

@@ -404,13 +404,20 @@ class TestComponents:
 
 class TestRunVariances:
     def test_two_have_their_own(self):
-        means = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([1.0, 1.5]), "c": np.array([3.0])}
+        means = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([1, 1.5, 2]), "c": np.array([3.0])}
         found = run_variances(means)
         assert found == {
-            name: pytest.approx((values.var(ddof=1), len(values) - 1, 3))
+            name: pytest.approx((values.var(ddof=1), len(values) - 1, 4))
             for name, values in means.items()
             if name != "c"
         }
+
+    def test_fewer_runs_are_no_less_than_the_pooled_ones(self):
+        many, few = np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0])
+        found = run_variances({"many": many, "few": few})
+        own = many.var(ddof=1)
+        assert found["many"] == pytest.approx((own, 2, 3))
+        assert found["few"] == pytest.approx((2 / 3 * own, 3, 3))
 
     def test_those_of_one_spread_are_pooled(self):
         rng = np.random.default_rng(0)

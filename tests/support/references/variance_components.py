@@ -28,7 +28,13 @@ def components_of_difference(first, second):
     several = [values for values in (first, second) if len(values) > 1]
     users = (first.mean(axis=0) - second.mean(axis=0)).var(ddof=1) / num_users
     rest = sum(_square_of_rest(values) / values.size for values in several)
-    runs = [(x.mean(axis=1).var(ddof=1) / len(x), len(x) - 1) for x in several]
+    own = [(x.mean(axis=1).var(ddof=1), len(x)) for x in several]
+    if {number for _, number in own} != {own[0][1] if own else 0}:  # none is below the pooled one
+        most = sum(number - 1 for _, number in own)
+        pooled = sum(x * (number - 1) for x, number in own) / most
+        runs = [(max(x, pooled) / m, m - 1 if x >= pooled else most) for x, m in own]
+    else:
+        runs = [(x / m, m - 1) for x, m in own]
     return [(max(0, users - rest), num_users - 1)], runs, rest
 
 
@@ -60,7 +66,8 @@ def cochran(parts, level=0.95):
 def margin(first, second):
     """Half the width of the interval of a difference, of which runs are one part."""
     users, runs, _ = components_of_difference(first, second)
-    return cochran(users + satterthwaite(runs))
+    most = sum(len(values) - 1 for values in (first, second))
+    return cochran(users + [(part, min(known, most)) for part, known in satterthwaite(runs)])
 
 
 def margin_over_runs(groups, level=0.95):
