@@ -8,7 +8,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_double_precision,
+    check_positive_integer,
+    written,
+)
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
@@ -27,6 +32,7 @@ from pyg_recmetrics.ranking.schedule import Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
 
+@written("rank(model, data, k=20)")
 def rank(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,

@@ -10,8 +10,15 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
+from pyg_recmetrics.checks import (
+    check_device,
+    check_positive_integer,
+    check_scores,
+    check_shape,
+    misfit,
+)
 from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
@@ -427,12 +434,25 @@ class FunctionRecommender(GivenScoresRecommender):
 
     def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
         super().__init__(task)
+        if wrong := misfit(function, task.users):
+            raise TypeError(
+                f"'recommender' needs to be a function of user ids that returns the scores of all "
+                f"items ({wrong}); write PairScorer(function) around a function of users and items"
+            )
         self.function = function
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         with name_users_in_errors(users):
             # A function may overwrite what it is given.
-            scores = check_scores(self.function(users.clone()), "recommender()")
+            given = self.function(users.clone())
+        scores = as_tensor(given, "recommender()")
+        if isinstance(given, tuple) or not scores.is_floating_point():
+            raise ValueError(
+                f"'recommender()' needs to return floating-point scores of all items (got "
+                f"{type(given).__name__} of {scores.dtype}); lists of items are passed without a "
+                f"function, as in evaluate(scores.topk(20).indices, data)"
+            )
+        scores = check_scores(scores, "recommender()")
         shape = (users.numel(), self.task.num_items)
         check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
         check_device(scores, "recommender()", users.device, "task")
@@ -601,6 +621,11 @@ class PairScorer:
             raise TypeError(
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
+            )
+        if wrong := misfit(self.function, "user", "item"):
+            raise TypeError(
+                f"'function' needs to take user ids and item ids ({wrong}); write "
+                f"PairScorer(lambda user, item: model.decode(user, item))"
             )
         settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 

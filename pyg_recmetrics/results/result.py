@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -1031,6 +1031,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "a result makes no array or data frame by itself: use 'result.to_pandas()' or "
             "'result.to_dict()'"
         )
+
+    if not TYPE_CHECKING:  # which would take any name for right
+
+        def __getattr__(self, name):
+            """Says how a metric is written, which is no attribute."""
+            known = vars(self).get("metrics", ())
+            like_it = [f"result['{metric}']" for metric in known if metric.name == name]
+            remedy = f"; write {' or '.join(like_it)}" if like_it else ""
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'{remedy}")
 
     def __getitem__(self, metric: str | Metric) -> float:
         return self._means[metric]

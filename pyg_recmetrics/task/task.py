@@ -22,6 +22,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_raw_ids,
     check_weighted_edges,
+    written,
 )
 from pyg_recmetrics.frozen import (
     Frozen,
@@ -194,6 +195,7 @@ class RankingTask(Frozen):
     edge_index: Adj | None = None
     edge_weight: Tensor | None = None
 
+    @written("RankingTask(test, seen=train, num_users=..., num_items=...)")
     def __init__(
         self,
         truth: EdgesLike,
@@ -428,6 +430,7 @@ class RankingTask(Frozen):
         )
 
     @classmethod
+    @written("RankingTask.from_frames(test=frame, train=other_frame)")
     def from_frames(
         cls,
         test: IntoDataFrame,
@@ -962,11 +965,12 @@ def as_task(
     if isinstance(data, RankingTask | Data | HeteroData):
         options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
         return _of_graph_or_task(data, edge_index, options)
-    if not is_edges_like(data):
+    if not is_edges_like(data) or _holds_text(data):
         raise TypeError(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
-            f"{type(data).__name__}); write evaluate(recommender, test) in this order, with the "
-            f"data that a loader reads, or RankingTask.from_frames(test=frame) for a data frame"
+            f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
+            f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
+            f"a data frame"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)
@@ -985,6 +989,10 @@ def as_task(
     task._find_truth(edges, weight)
     task._complete()
     return task
+
+
+def _holds_text(data: object) -> bool:
+    return isinstance(data, list | tuple) and any(isinstance(part, str) for part in data)
 
 
 def _of_graph_or_task(
