@@ -29,7 +29,7 @@ def components_of_difference(first, second):
     users = (first.mean(axis=0) - second.mean(axis=0)).var(ddof=1) / num_users
     rest = sum(_square_of_rest(values) / values.size for values in several)
     own = [(x.mean(axis=1).var(ddof=1), len(x)) for x in several]
-    if {number for _, number in own} != {own[0][1] if own else 0}:  # none is below the pooled one
+    if len({number for _, number in own}) > 1:  # none is below the pooled one
         most = sum(number - 1 for _, number in own)
         pooled = sum(x * (number - 1) for x, number in own) / most
         runs = [(max(x, pooled) / m, m - 1 if x >= pooled else most) for x, m in own]
