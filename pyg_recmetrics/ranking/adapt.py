@@ -202,7 +202,7 @@ def _read_frame(
     given: Any, users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all rows, best first, and the items that are unknown."""
-    frame = as_frame(given, "recommender", "evaluate")
+    frame = as_frame(given, "recommender")
     by = next((what for what in ("rank", "score") if find_column(frame.columns, what)), None)
     if by is None:
         raise ValueError(

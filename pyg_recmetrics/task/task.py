@@ -3,10 +3,11 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
+from narwhals.typing import IntoDataFrame
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
@@ -67,9 +68,6 @@ from pyg_recmetrics.task.queries import (
     read_events,
     read_triples,
 )
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
 
 T = TypeVar("T")
 
@@ -435,9 +433,9 @@ class RankingTask(Frozen):
     @written("RankingTask.from_frames(test=frame, train=other_frame)")
     def from_frames(
         cls,
-        test: "IntoDataFrame",
+        test: IntoDataFrame,
         *,
-        train: "IntoDataFrame | None" = None,
+        train: IntoDataFrame | None = None,
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
@@ -483,7 +481,6 @@ class RankingTask(Frozen):
                 warning says so)
 
         Raises:
-            ImportError: If narwhals is not installed.
             TypeError: If `test` or `train` is not a data frame, or `users` or `items` is one.
             ValueError: If there is no such column, ids or ratings are missing, ids of both frames
                 have two types and none in common, ids are not among `users` or `items`, or an

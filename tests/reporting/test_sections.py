@@ -17,7 +17,6 @@ from pyg_recmetrics.reporting.parts import Grid, Remarks
 from pyg_recmetrics.reporting.sections import SECTIONS, page_on
 from pyg_recmetrics.results.result import exposure_of
 from pyg_recmetrics.tables import format_interval
-from tests.support.machines.missing_packages import hide_package
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail", "Ties"]
 
@@ -50,9 +49,6 @@ def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeyp
         assert all(reason in text for text in needs(section, results) or [""]), section
     for section in ("Means", "Ties", "Long tail"):
         assert needs(section, of_lists) == []
-    hide_package(monkeypatch, "scipy")
-    (reason,) = needs("Comparison", {"a": popular, "b": plain})
-    assert "pip install scipy" in reason
 
 
 @pytest.mark.usefixtures("expect_ties")
