@@ -6,6 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, TypeVar, overload
 
 from pyg_recmetrics.frozen import settle
@@ -27,14 +28,14 @@ _LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
-        "†": r"$^{\dagger}$",
+        **{sign: rf"$^{{\{name}}}$" for sign, name in (("†", "dagger"), ("‡", "ddagger"))},
         "\N{NO-BREAK SPACE}": "~",
     }
 )
 
 
 class Best(str):
-    """A cell that is set in bold where there is bold type."""
+    """A cell that is set in bold where there is bold type, and says `best` where there is none."""
 
 
 class Tabular(ABC):
@@ -94,12 +95,15 @@ class Table(Tabular):
             below it, if there are several columns.
         notes (tuple of str): Lines of text about the table.
         num_left (int): How many columns are aligned to the left; the others are to the right.
+        groups (sequence of str): What each column belongs to, as the names of columns say, too. In
+            LaTeX, it stands once above them.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: tuple[str, ...] = ()
     num_left: int = 1
+    groups: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         # A name may have several lines, and a cell has one.
@@ -123,7 +127,7 @@ class Table(Tabular):
         lines = [
             rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
             r"\toprule",
-            self._latex_row(self.head),
+            *self._latex_heads(),
             r"\midrule",
             *(self._latex_row(row) for row in self.rows),
             r"\bottomrule",
@@ -137,8 +141,25 @@ class Table(Tabular):
             ]
         return "\n".join(lines)
 
+    def _latex_heads(self) -> Iterator[str]:
+        """Yields the names of columns, below those of their groups with a rule under each."""
+        if not any(self.groups):
+            yield self._latex_row(self.head)
+            return
+        cells, rules, start = [], [], 1
+        for group, columns in groupby(self.groups):
+            end = start + len(list(columns))
+            cells.append(rf"\multicolumn{{{end - start}}}{{c}}{{{_to_latex(group)}}}" * bool(group))
+            rules.append(rf"\cmidrule(lr){{{start}-{end - 1}}}" * bool(group))
+            start = end
+        yield " & ".join(cells) + r" \\"
+        yield "".join(rules)
+        names = zip(self.head, self.groups, strict=True)
+        yield self._latex_row([head.removeprefix(f"{group} ") for head, group in names])
+
     def __str__(self) -> str:
-        lines = [*self._aligned([self.head, *self.rows])]
+        plain = [[f"best {x}" if isinstance(x, Best) else x for x in row] for row in self.rows]
+        lines = [*self._aligned([self.head, *plain])]
         rule = "-" * max(len(line) for line in lines)
         notes = (_wrapped(note, max(_MAX_WIDTH, len(rule))) for note in self.notes)
         return "\n".join([lines[0], rule, *lines[1:], *notes])

@@ -1,9 +1,9 @@
 """Benchmark: the table of a paper."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results import Comparison, EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
 from pyg_recmetrics.results.comparison import Question, compare_on_each, read_names
-from pyg_recmetrics.results.notes import notes_on_daggers
+from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_on_limits
 from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import (
     Name,
@@ -31,8 +31,8 @@ from pyg_recmetrics.results.runs import (
     common_metrics,
     every_run,
     fields_of_runs,
-    notes_on_budgets,
     recommenders_by_name,
+    remarks_on,
     results_of,
     runs_from_fields,
 )
@@ -46,17 +46,16 @@ _COLUMNS = [
     *("deviation", "p_adjusted", "num_trials", "seconds"),
 ]
 
-#: What a dagger stands in where other seeds of a recommender are not known.
-_DAGGERS = {"": "", "*": " †", "(*)": " (†)"}
-
 
 class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     r"""The table of a paper: recommenders down, metrics across, for one data set or several.
 
     Each cell is the mean over users. A recommender that was trained with several seeds has the
-    standard deviation over its runs in brackets. The best mean of a column is bold. A dagger
-    stands for a mean that is significantly better than the best of the others, user by user, as
-    :func:`compare` tests it; all daggers of a table hold together, by Holm's method. Where results
+    standard deviation over its runs in brackets. The best mean of a column is bold, or `best` in
+    plain text. A dagger, †, stands for a mean that is significantly better than the best of the
+    others, user by user, as :func:`compare` tests it, and ‡ for one that is significantly worse.
+    The best is known from the data, so p-values are adjusted for all pairs, by Holm's method: those
+    of each proposed recommender with all others, in all columns of the table. Where results
     say how they were tuned, see :meth:`EvaluationResult.with_trials`, there are columns for it. It
     is a mapping of each data set to its results, and a single data set has the name `""`.
 
@@ -68,11 +67,11 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             `EvaluationResult`, or the `Runs` of a recommender, or a sequence of these.
         metrics (sequence of str, optional): The metrics. (default: `None`, those that all have)
         proposed (sequence of str, optional): The names of the recommenders that may have a
-            dagger. All others are baselines, and the best of these is what they are compared with.
+            sign. All others are baselines, and the best of these is what they are compared with.
             (default: `None`, the best of each column, which is compared with the next)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             see :func:`compare`. (default: `()`)
-        level (float, optional): The level of confidence of all daggers together.
+        level (float, optional): The level of confidence of all signs together.
             (default: `0.95`)
 
     Attributes:
@@ -96,13 +95,15 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         ...     scores = {"first": [3.0, 2.0, 1.0], "last": [1.0, 2.0, 3.0]}
         ...     return {name: evaluate(torch.tensor(x), task, "mrr") for name, x in scores.items()}
         >>> benchmark = Benchmark({"small": run(101), "large": run(200)})
-        >>> print(benchmark)  # doctest: +ELLIPSIS
-        recommender  small mrr  large mrr
-        ---------------------------------
-        first           0.6139     0.6125
-        last            0.6073     0.6092
+        >>> print(benchmark)
+        recommender    small mrr    large mrr
+        -------------------------------------
+        first        best 0.6139  best 0.6125
+        last              0.6073       0.6092
         users: 101 on small, 200 on large
-        †: significantly better than the next in a column (paired t-test, ...
+        no best mean differs significantly from the next in a column (paired t-test, adjusted for 2
+          tests of 1 metric on 2 data sets by Holm's method, at most 0.05)
+        2 data sets were looked at: decide by what was chosen before
         >>> path = tempfile.mkdtemp() + "/benchmark.npz"
         >>> benchmark.save(path)
         >>> Benchmark.load(path).to_pandas().shape
@@ -150,7 +151,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     @cached_property
     def comparisons(self) -> Mapping[str, Comparison]:
-        """What daggers stand for: each proposed mean beside the best of the others."""
+        """What signs stand for: each proposed mean beside all others, the best of them first."""
         asked = {data_set: list(self._questions(of_one)) for data_set, of_one in self.items()}
         asked = {data_set: questions for data_set, questions in asked.items() if questions}
         if not asked:
@@ -159,7 +160,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     def table(self) -> Table:
         """Returns the printed table."""
-        head, columns = ["recommender"], []
+        head, columns, groups = ["recommender"], [], [""]
         for data_set, of_one in self.items():
             for metric in self.metrics:
                 head.append(f"{data_set} {metric}".strip())
@@ -171,15 +172,16 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for what, budgets in budgets_of(of_one).items():
                 head.append(f"{data_set} {what}".strip())
                 columns.append([budgets.get(name, "-") for name in self.recommenders])
+            groups += [data_set] * (1 + len(columns) - len(groups))
         rows = list(zip(self.recommenders, *columns, strict=True))
-        return Table(head, rows, tuple(self._notes()))
+        return Table(head, rows, tuple(self._notes()), groups=groups)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every mean.
 
         Its columns are `data_set`, `recommender`, `metric`, `value`, the ends of the confidence
         interval of the mean, `num_users`, `num_runs`, the standard deviation over runs, the
-        corrected p-value of what a dagger stands for, `num_trials` and `seconds`.
+        corrected p-value of what a sign stands for, `num_trials` and `seconds`.
         """
         rows = [
             (
@@ -248,14 +250,21 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def _questions(self, of_one: Results) -> Iterator[Question]:
         for metric in self.metrics:
             order = best_first(of_one, metric)
-            proposed = order[:1] if self.proposed is None else self.proposed
-            others = [name for name in order if name not in proposed]
-            for name in proposed:
-                if others and name in order:
-                    yield metric, (name, others[0])
+            pairs = list(combinations(order, 2))
+            if self.proposed is not None:
+                proposed = [name for name in self.proposed if name in order]
+                pairs = list(product(proposed, [name for name in order if name not in proposed]))
+            yield from product([metric], pairs)
+
+    def _beside_best(self, data_set: str) -> list[PairedDifference]:
+        """Returns the differences from the best of the others, who come first in each metric."""
+        found: dict[tuple[str, str | None], PairedDifference] = {}
+        for row in self.comparisons.get(data_set, ()):
+            found.setdefault((row.metric, None if self.proposed is None else row.a), row)
+        return list(found.values())
 
     def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
-        rows = self.comparisons.get(data_set, ())
+        rows = self._beside_best(data_set)
         return next((row for row in rows if (row.metric, row.a) == (str(metric), name)), None)
 
     def _cell(
@@ -265,9 +274,9 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         if math.isnan(value := mean.value):
             return value, "-"
         spread = "" if math.isnan(mean.deviation) else f" ({format_error(mean.deviation)})"
-        is_better = row is not None and row.verdict == "better"
-        star = self.comparisons[data_set].star(row) if row is not None and is_better else ""
-        return value, f"{value:.4f}{spread}{_DAGGERS[star]}"
+        star = "" if row is None else self.comparisons[data_set].star(row)
+        sign = "" if row is None or not star else f" {star.replace('*', MARKS[row.verdict])}"
+        return value, f"{value:.4f}{spread}{sign}"
 
     def _notes(self) -> Iterator[str]:
         counts = {
@@ -283,13 +292,23 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                     numbers.setdefault(number, []).append(name)
         if several := [f"{x} of {', '.join(of)}" for x, of in numbers.items() if x > 1]:
             yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
-        yield from notes_of_all(
-            {
-                data_set: notes_on_daggers(found.protocol, tuple(found), self.proposed is None)
-                for data_set, found in self.comparisons.items()
-            }
-        )
-        yield from notes_of_all({x: notes_on_budgets(of_one) for x, of_one in self.items()})
+        rows = {data_set: self._beside_best(data_set) for data_set in self.comparisons}
+        for found in [*self.comparisons.values()][:1]:  # all of which are tested together
+            of_all = [*chain.from_iterable(rows.values())]
+            yield from note_on_marks(found.protocol, of_all, self.proposed is None)
+        yield from notes_of_all({x: self._notes_on(x, of_one) for x, of_one in rows.items()})
+        yield from notes_of_all({x: remarks_on(of_one) for x, of_one in self.items()})
+
+    def _notes_on(self, data_set: str, rows: Sequence[PairedDifference]) -> Iterator[str]:
+        baselines: dict[str, list[str]] = {}
+        for row in rows:
+            if self.proposed is not None and row.metric not in baselines.get(row.b, []):
+                baselines.setdefault(row.b, []).append(row.metric)
+        if baselines:
+            best = [f"{name} in {', '.join(metrics)}" for name, metrics in baselines.items()]
+            yield f"best baseline: {'; '.join(best if len(best) > 1 else baselines)}"
+        protocol = self.comparisons[data_set].protocol
+        yield from notes_on_limits(protocol, rows, "signs in brackets: for these trained models")
 
 
 def _place(data_set: str, name: str) -> str:

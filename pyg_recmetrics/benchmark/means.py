@@ -7,13 +7,12 @@ from typing import Any
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.comparison import is_higher_better
+from pyg_recmetrics.results.comparison import best_first as best_first
+from pyg_recmetrics.results.comparison import is_higher_better, rounded
+from pyg_recmetrics.results.notes import notes_of_all as notes_of_all
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.tables import Best
-
-#: Means of equal numbers differ by no more than this share of them.
-_DIGITS = 12
 
 #: The recommenders of one data set, by name.
 Results = Mapping[str, Measured]
@@ -52,39 +51,8 @@ def with_best(
         >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
         ['Best', 'Best', 'str']
     """
-    known = {name: _rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
+    known = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
     highest = max if is_higher_better(str(metric)) else min
     best = [name for name in known if len(known) > 1 and known[name] == highest(known.values())]
     texts = {name: text for name, (_, text) in cells.items()}
     return [Best(texts[name]) if name in best else texts.get(name, "-") for name in names]
-
-
-def best_first(results: Results, metric: Metric) -> list[str]:
-    """Returns the names of recommenders, best first, without those that have no mean."""
-    means = {name: result.estimate_of(metric).value for name, result in results.items()}
-    known = {name: _rounded(mean) for name, mean in means.items() if not math.isnan(mean)}
-    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(str(metric)))
-
-
-def _rounded(mean: float) -> float:
-    return float(f"{mean:.{_DIGITS}g}")
-
-
-def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
-    """Returns each note once, after the data sets that it is about if these are not all.
-
-    Args:
-        notes (mapping): The notes on each data set.
-
-    Example:
-        >>> notes_of_all({"A": ["all", "some"], "B": ["all"]})
-        ['all', 'A: some']
-    """
-    data_sets: dict[str, list[str]] = {}
-    for data_set, of_one in notes.items():
-        for note in of_one:
-            data_sets.setdefault(note, []).append(data_set)
-    return [
-        note if len(names) == len(notes) else f"{', '.join(names)}: {note}"
-        for note, names in data_sets.items()
-    ]

@@ -1,7 +1,7 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -15,13 +15,9 @@ from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results.notes import (
-    NUM_CLAIMED,
     caution,
     clauses,
-    describe_samples,
     lift_in_words,
-    note_on_calls,
-    note_on_copies,
     note_on_near_copies,
     notes_on_comparison,
 )
@@ -35,10 +31,9 @@ from pyg_recmetrics.results.runs import (
     check_comparable,
     every_run,
     metrics_in_common,
-    notes_on_budgets,
     read_name,
     recommenders_by_name,
-    results_of,
+    remarks_on,
     share_of_differing,
 )
 from pyg_recmetrics.results.statistics import (
@@ -54,7 +49,7 @@ from pyg_recmetrics.results.statistics import (
     unless_rounding,
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
-from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p
+from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 
 #: A metric, and the names of two recommenders that are compared in it.
 Question: TypeAlias = tuple[Metric, tuple[str, str]]
@@ -254,6 +249,18 @@ def is_higher_better(metric: str) -> bool:
     return parse(metric).definition.higher_is_better
 
 
+def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
+    """Returns the names of recommenders, best first, without those that have no mean."""
+    means = {name: result.estimate_of(metric).value for name, result in results.items()}
+    known = {name: rounded(mean) for name, mean in means.items() if not math.isnan(mean)}
+    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(str(metric)))
+
+
+def rounded(mean: float) -> float:
+    """Returns a mean so that those of equal numbers, added up in another order, are equal."""
+    return float(f"{mean:.12g}")
+
+
 def _difference_of_all(
     metric: Metric, names: tuple[str, str], recommenders: Mapping[str, Measured]
 ) -> PairedDifference:
@@ -391,11 +398,8 @@ class Comparison(Rows[PairedDifference]):
         rows = [row for row in self if row.metric in kept]
         if name is not None:
             name = read_name(name, "name", list(self.protocol.num_runs))
-            rows = [
-                self._turned(row) if row.b == name else row
-                for row in rows
-                if name in (row.a, row.b)
-            ]
+            rows = [row for row in rows if name in (row.a, row.b)]
+            rows = self._turned(rows, lambda row: row.b == name)
             rows.sort(
                 key=lambda row: (
                     kept.index(row.metric),
@@ -432,16 +436,30 @@ class Comparison(Rows[PairedDifference]):
         num_significant = sum(map(self.is_significant, self))
         return f"{type(self).__name__}({len(self)} differences, {num_significant} significant)"
 
-    def table(self) -> Table:
-        """Returns the printed table."""
-        head = ["metric", "a - b", "lift", "p", "", "verdict", "a", "b", "wins/ties/losses"]
-        rows: list[list[str]] = []
+    def table(self, *, all_pairs: bool = False) -> Table:
+        """Returns the printed table, with a row for each recommender and metric.
+
+        Differences are from the reference: the `baseline`, or the second of two. Where all pairs of
+        more recommenders were compared, it is the one with the best mean.
+
+        Args:
+            all_pairs (bool, optional): Whether to show all pairs that were compared, each as `a`
+                and, below it, `- b`. (default: `False`)
+        """
+        shown = self._rows if all_pairs else self._from_reference()
         budgets = budgets_of(self._recommenders)
-        for (a, b), of_pair in rows_by_pair(self).items():
-            of_both = [f"{cells[a]}/{cells[b]}" for cells in budgets.values()]
-            rows += [[f"{a} - {b}"], *([*self._row(row), *of_both] for row in of_pair)]
-        head += [f"{name} a/b" for name in budgets]
-        return Table(head, rows, tuple(self._notes()))
+        head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
+        rows: list[list[str]] = []
+        for metric in dict.fromkeys(row.metric for row in shown):
+            rows.append([metric])
+            for reference, others in _by_reference([x for x in shown if x.metric == metric]):
+                cells = ["", "", "", "", "reference", ""]
+                for name, label, row in [(reference, reference, None), *others]:
+                    mean = f"{self._recommenders[name].estimate_of(metric).value:.4f}"
+                    found = cells if row is None else self._cells(row)
+                    rows.append([label, mean, *found, *(known[name] for known in budgets.values())])
+        notes = notes_on_comparison(self.protocol, shown, len(self) > len(shown))
+        return Table([*head, *budgets], rows, tuple(notes))
 
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
@@ -449,15 +467,35 @@ class Comparison(Rows[PairedDifference]):
             return ""
         return "*" if self.covers_training(difference) else "(*)"
 
-    def _turned(self, row: PairedDifference) -> PairedDifference:
-        question = parse(row.metric), (row.b, row.a)
+    def _from_reference(self) -> Sequence[PairedDifference]:
+        """Returns a difference for each recommender and metric, from the best if all are there."""
+        best = {}
+        for metric in dict.fromkeys(row.metric for row in self):
+            pairs = [(row.a, row.b) for row in self if row.metric == metric]
+            names = dict.fromkeys(chain.from_iterable(pairs))
+            if len(pairs) >= len(names):
+                among = {name: self._recommenders[name] for name in names}
+                best[metric] = [*best_first(among, parse(metric)), *names][0]
+        kept = [row for row in self if best.get(row.metric, row.a) in (row.a, row.b)]
+        return self._turned(kept, lambda row: best.get(row.metric) == row.a)
+
+    def _turned(
+        self, rows: Sequence[PairedDifference], is_turned: Callable[[PairedDifference], bool]
+    ) -> list[PairedDifference]:
+        """Returns differences, some of them turned around, with the corrections that they have."""
+        asked = [(parse(row.metric), (row.b, row.a)) for row in rows if is_turned(row)]
+        turned = iter(_tests(asked, self._recommenders, self.protocol))
         opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
-        turned = _tests([question], self._recommenders, self.protocol)[0][0]
-        return turned._replace(
-            p_value=row.p_value,
-            p_adjusted=row.p_adjusted,
-            verdict=opposite.get(row.verdict, row.verdict),
-        )
+        return [
+            next(turned)[0]._replace(
+                p_value=row.p_value,
+                p_adjusted=row.p_adjusted,
+                verdict=opposite.get(row.verdict, row.verdict),
+            )
+            if is_turned(row)
+            else row
+            for row in rows
+        ]
 
     def _compared(self, metrics: str | Metric | Iterable[str | Metric] | None) -> list[str]:
         """Returns the names of metrics, all of which were compared."""
@@ -468,30 +506,31 @@ class Comparison(Rows[PairedDifference]):
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         return asked
 
-    def _row(self, row: PairedDifference) -> list[str]:
-        means = [f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"]
-        if row.verdict in ("better", "worse"):
-            best = 0 if row.verdict == "better" else 1
-            means[best] = Best(means[best])
+    def _cells(self, row: PairedDifference) -> list[str]:
         counts = "-"
         if None not in (row.wins, row.ties, row.losses):
             counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
-            row.metric,
             format_interval(row.difference, row.low, row.high, "+"),
             lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),
             row.verdict or "-",
-            *means,
             counts,
         ]
 
-    def _notes(self) -> Iterator[str]:
-        if len(rows_by_pair(self)) <= NUM_CLAIMED:
-            yield from self.claims()
-        yield from notes_on_comparison(self.protocol, self._rows)
-        yield from notes_on_budgets(self._recommenders)
+
+#: A recommender, how its row is labelled, and its difference; none of a reference itself.
+_Labelled: TypeAlias = tuple[str, str, PairedDifference | None]
+
+
+def _by_reference(rows: Sequence[PairedDifference]) -> Iterator[tuple[str, list[_Labelled]]]:
+    """Yields what the differences in a metric are from, and those: `b` of all, or each `a`."""
+    if len({row.b for row in rows}) == 1:
+        yield rows[0].b, [(row.a, row.a, row) for row in rows]
+        return
+    for a in dict.fromkeys(row.a for row in rows):
+        yield a, [(row.b, f"- {row.b}", row) for row in rows if row.a == a]
 
 
 def compare(
@@ -536,9 +575,9 @@ def compare(
 
     Returns:
         The differences. They print as a table that marks what is significant after correction for
-        all tests, and ends with a sentence for each pair. `verdict` says whether `a` is better,
-        worse, equivalent, or whether the data are inconclusive; lower is better for metrics such as
-        `mean_rank`. Intervals are those of the paired t-test, whatever the test. Metrics that have
+        all tests, with a row for each recommender and metric; `claims()` has a sentence for each
+        pair. `verdict` says whether `a` is better, worse, equivalent, or whether the data are
+        inconclusive; lower is better for metrics such as `mean_rank`. Intervals are those of the paired t-test, whatever the test. Metrics that have
         one value for all users together have no interval and no test. Where results say how they
         were tuned, see :meth:`EvaluationResult.with_trials`, the table has the trials and seconds
         of both, and says whom unequal budgets favour, or whose is not known.
@@ -643,15 +682,6 @@ def _protocol(
     level: float,
 ) -> Protocol:
     """Returns how recommenders are compared if nothing else is asked for."""
-    remarks = [
-        note_on_copies(len(results_of(each)), len(each.runs), name)
-        for name, each in recommenders.items()
-    ]
-    remarks += [
-        f"{name}: {note_on_calls(run.num_calls, run.nouns)}"
-        for name, run in every_run(recommenders).items()
-        if run.num_calls > 1
-    ]
     without_seed = read_names(deterministic, list(recommenders))
     differing = {
         name: share_of_differing(each.runs)
@@ -659,18 +689,15 @@ def _protocol(
         if len(each.runs) > 1 and name not in without_seed
     }
     near_copies = tuple(name for name, share in differing.items() if share < LEAST_DIFFERING)
-    remarks += [note_on_near_copies(name, differing[name]) for name in near_copies]
-    nouns = next(iter(recommenders.values())).nouns
-    samples = {name: run._sampled for name, run in every_run(recommenders).items()}
-    remarks.append(describe_samples(samples, nouns))
+    remarks = [note_on_near_copies(name, differing[name]) for name in near_copies]
     return Protocol(
         check_level(level),
         None if equivalence is None else Equivalence.of(equivalence),
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=without_seed,
         near_copies=near_copies,
-        nouns=nouns,
-        remarks=tuple(filter(None, remarks)),
+        nouns=next(iter(recommenders.values())).nouns,
+        remarks=(*remarks, *remarks_on(recommenders)),
     )
 
 

@@ -22,14 +22,11 @@ from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
 from pyg_recmetrics.results.counts import AverageOver, Nouns, UserCounts
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
-from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
+from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.version import __version__
-
-#: For as many pairs as this, a printed table ends with a sentence on each.
-NUM_CLAIMED = 6
 
 #: What is said where a recommender has two runs.
 ON_TWO_RUNS = "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
@@ -513,58 +510,86 @@ def _listed(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def notes_on_comparison(protocol: Protocol, rows: Sequence[PairedDifference]) -> Iterator[str]:
+def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
+    """Returns each note once, after the names that it is about if these are not all.
+
+    Args:
+        notes (mapping): The notes on each recommender, or on each data set.
+
+    Example:
+        >>> notes_of_all({"A": ["all", "some"], "B": ["all"]})
+        ['all', 'A: some']
+    """
+    names: dict[str, list[str]] = {}
+    for name, of_one in notes.items():
+        for note in of_one:
+            names.setdefault(note, []).append(name)
+    return [
+        note if len(about) == len(notes) else f"{', '.join(about)}: {note}"
+        for note, about in names.items()
+    ]
+
+
+def notes_on_comparison(
+    protocol: Protocol, rows: Sequence[PairedDifference], are_from_best: bool
+) -> Iterator[str]:
     """Says how some of the differences were tested."""
-    tested = [row for row in rows if not math.isnan(row.p_value)]
     yield _on_intervals(protocol, rows)
-    if tested:
+    if are_from_best:
+        yield "reference: the best mean of a metric; p-values are adjusted for all pairs"
+    if any(not math.isnan(row.p_value) for row in rows):
         yield from _on_tests(protocol)
     if protocol.has_runs:
         counts = ", ".join(f"{number} of {name}" for name, number in protocol.num_runs.items())
         yield f"runs: {counts}; wins are averaged over pairs of runs"
-    yield from _on_what_is_missing(protocol, tested)
+    yield from notes_on_limits(protocol, rows, "(*): for these trained models")
+    yield from protocol.remarks
 
 
-def notes_on_daggers(
+#: How a table of means marks what is significantly better or worse.
+MARKS: Mapping[Verdict | None, str] = {"better": "†", "worse": "‡"}
+
+
+def note_on_marks(
     protocol: Protocol, rows: Sequence[PairedDifference], are_of_best: bool
 ) -> Iterator[str]:
-    """Says what the daggers in a table of means stand for."""
-    tested = [row for row in rows if not math.isnan(row.p_value)]
-    if tested:
-        other = "the next in a column" if are_of_best else "the best baseline"
-        yield (
-            f"†: significantly better than {other} (paired t-test, {_on_correction(protocol)}, at "
-            f"most {1 - protocol.level:.4g})"
-        )
-    yield from _on_what_is_missing(protocol, tested, "†")
+    """Says what the marks in a table of means stand for, as far as there are any."""
+    if all(math.isnan(row.p_value) for row in rows):
+        return
+    verdicts = {row.verdict for row in rows}
+    said = [f"{x}: significantly {kind} than" for kind, x in MARKS.items() if kind in verdicts]
+    none = f"no {'best' if are_of_best else 'proposed'} mean differs significantly from"
+    other = "the next in a column" if are_of_best else "the best baseline"
+    yield (
+        f"{'; '.join(said) or none} {other} (paired t-test, {_on_correction(protocol)}, at "
+        f"most {1 - protocol.level:.4g})"
+    )
+    yield from _on_looks(protocol)
 
 
-def _on_what_is_missing(
-    protocol: Protocol, tested: Sequence[PairedDifference], sign: str = "*"
+def notes_on_limits(
+    protocol: Protocol, rows: Sequence[PairedDifference], trained: str
 ) -> Iterator[str]:
-    starred = [row for row in tested if row.p_adjusted <= protocol.alpha]
+    """Says what significant differences do not cover, and why intervals may be too narrow."""
+    starred = [row for row in rows if row.p_adjusted <= protocol.alpha]
     compared = {name for row in starred for name in (row.a, row.b)}
     if single := [name for name in protocol.uncovered if name in compared]:
-        yield (
-            f"({sign}): for these trained models; other seeds of {', '.join(single)} are not "
-            f"covered"
-        )
+        yield f"{trained}; other seeds of {', '.join(single)} are not covered"
     if FEW_RUNS in protocol.num_runs.values():
         yield ON_TWO_RUNS
-    yield from protocol.remarks
     if protocol.caution:
         yield protocol.caution
 
 
 def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
     if all(math.isnan(row.low) for row in rows):
-        return "a - b: the difference; an interval and a test need values of two users or more"
+        return "difference: from the reference; an interval and a test need values of two users"
     drawn = f", for other {protocol.nouns.drawn}"
     if protocol.has_runs:
         drawn += " and other runs"
     return (
-        f"a - b: mean difference over {protocol.nouns.means} ± its {format_level(protocol.level)} "
-        f"confidence interval{drawn}"
+        f"difference: from the reference, its mean over {protocol.nouns.means} ± its "
+        f"{format_level(protocol.level)} confidence interval{drawn}"
     )
 
 
@@ -572,12 +597,20 @@ def _on_tests(protocol: Protocol) -> Iterator[str]:
     yield (f"p: paired t-test, {_on_correction(protocol)}; *: at most {1 - protocol.level:.4g}")
     if protocol.num_tests > 1:
         yield "intervals are not corrected for several tests"
+    yield from _on_looks(protocol)
     if protocol.equivalence is not None:
         yield (
             f"equivalent: the difference is smaller than {protocol.equivalence}"
             f"{' of the mean of b' if protocol.equivalence.is_share else ''}, by two one-sided "
             f"tests"
         )
+
+
+def _on_looks(protocol: Protocol) -> Iterator[str]:
+    """Says that several metrics, cut-offs or data sets were looked at."""
+    numbers = {"metrics": protocol.num_tested_metrics, "data sets": protocol.num_data_sets}
+    if looked := [counted(number, what) for what, number in numbers.items() if number > 1]:
+        yield f"{' and '.join(looked)} were looked at: decide by what was chosen before"
 
 
 def _on_correction(protocol: Protocol) -> str:

@@ -554,8 +554,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
-        if self._num_tied:
-            self._warn_of_ties()
+        self._note_on_ties = self._find_ties() if self._num_tied else None
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -587,14 +586,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _ties(self) -> TieRanges:
         return TieRanges(self.ranked, self._num_tied)
 
-    def _warn_of_ties(self) -> None:
-        if self._ties.may_flatter:
-            ranges = {
-                name: self.tie_range(name)
-                for name in self.per_user
-                if can_tell(self.ranked, self.definitions[name])
-            }
-            self._ties.warn(ranges, lambda name: self.estimate_of(name).margin(0.95))
+    def _find_ties(self) -> str | None:
+        if not self._ties.may_flatter:
+            return None
+        ranges = {
+            name: self.tie_range(name)
+            for name in self.per_user
+            if can_tell(self.ranked, self.definitions[name])
+        }
+        return self._ties.warn(ranges, lambda name: self.estimate_of(name).margin(0.95))
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -1266,6 +1266,12 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """What is unusual about how users were evaluated."""
         means = {self.definitions[name]: self[name] for name in self.per_user}
         return tuple(notes_on_protocol(self.task, self.ranked, means, self.nouns))
+
+    @property
+    def _remarks(self) -> list[str]:
+        """What tables of several results say of this one, too."""
+        calls = note_on_calls(self.num_calls, self.nouns)
+        return [*filter(None, [calls, self._lack_of_lists, *self._protocol, self._note_on_ties])]
 
     @property
     def _lack_of_lists(self) -> str | None:

@@ -24,6 +24,7 @@ from pyg_recmetrics.results.notes import (
     note_on_calls,
     note_on_copies,
     note_on_intervals,
+    notes_of_all,
 )
 from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest, mean_of
 from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
@@ -465,6 +466,26 @@ def notes_on_budgets(recommenders: Mapping[str, Measured]) -> Iterator[str]:
     if unknown and budgets_of(recommenders):
         were = "was" if len(unknown) == 1 else "were"
         yield f"it is not known how {', '.join(unknown)} {were} tuned"
+
+
+def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
+    """Returns what results know of themselves, for every table of several."""
+    nouns = next(iter(recommenders.values())).nouns
+    samples = {name: run._sampled for name, run in every_run(recommenders).items()}
+    of_each = {
+        name: [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
+        for name, each in recommenders.items()
+    }
+    notes = [
+        *(
+            note_on_copies(len(results_of(x)), len(x.runs), name)
+            for name, x in recommenders.items()
+        ),
+        *notes_of_all(of_each),
+        describe_samples(samples, nouns),
+        *notes_on_budgets(recommenders),
+    ]
+    return [*filter(None, notes)]
 
 
 def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:

@@ -77,8 +77,10 @@ class TieRanges:
         """Whether the order of ties may flatter, or is all that there is."""
         return self.ranked.ties in _FLATTERING or self._is_all_tied
 
-    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> None:
+    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> str | None:
         """Warns of metrics whose mean depends more on the order of ties than on the users.
+
+        Returns what it says of them; `None` if there are none.
 
         Args:
             ranges (mapping): The range of the mean of each metric.
@@ -91,12 +93,15 @@ class TieRanges:
             if span.high > span.low
             and (self._is_all_tied or not span.high - span.low <= 2 * margin_of(name))
         ]
-        if movable:
-            warn(
-                f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
-                f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
-                f"same score as another candidate. See 'ties', which may be 'mean' or 'worst'"
-            )
+        if not movable:
+            return None
+        said = (
+            f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: "
+            f"{self.num_tied:,} of {self.ranked.rank.numel():,} ground-truth edges have the "
+            f"same score as another candidate"
+        )
+        warn(f"{said}. See 'ties', which may be 'mean' or 'worst'")
+        return said
 
     @cached_property
     def _is_all_tied(self) -> bool:

@@ -152,7 +152,7 @@ class Protocol:
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
-        remarks (tuple of str): What else is to be known of the results.
+        remarks (tuple of str): What else the results know: of candidates, leaks, ties, budgets.
         num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 
     Example:
