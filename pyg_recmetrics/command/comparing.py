@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from pyg_recmetrics.reporting import report as write_report
 from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results import compare as compare_results
 from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
+from pyg_recmetrics.results.notes import notes_on_limits
 from pyg_recmetrics.results.runs import load_results
 from pyg_recmetrics.results.statistics import alpha_of
-from pyg_recmetrics.results.verdicts import Equivalence
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import format_p
 
 _STATUS = {"better": notes.DONE, "equivalent": notes.DONE, "worse": notes.WORSE}
@@ -44,8 +45,6 @@ def report(options: argparse.Namespace) -> int:
 
 def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
-    if (options.margin is None) == (options.equivalence is None):
-        raise ValueError("gate needs either --margin or --equivalence")
     option = "--equivalence" if options.margin is None else "--margin"
     notes.files.update(metrics="--metric", level="--level", equivalence=option)
     level, size = _read_level(options), _read_size(options)
@@ -70,20 +69,50 @@ def gate(options: argparse.Namespace) -> int:
         level=level if options.margin is None else 2 * level - 1,
         deterministic=options.deterministic or (),
     )
-    if comparison[0].verdict is None:
-        status = notes.UNDECIDED
-        sentence = f"{comparison[0].metric} has too few users for a test."
+    cautions = list(_cautions(comparison.protocol))
+    for caution in cautions:
+        notes.show_warning(caution)
+    row = comparison[0]
+    if why := _why_undecided(row, comparison.protocol.nouns.rows):
+        status, sentence = notes.UNDECIDED, why
     elif options.margin is None:
-        status = _STATUS.get(comparison[0].verdict, notes.UNDECIDED)
+        status = _STATUS.get(row.verdict or "", notes.UNDECIDED)
         sentence = comparison.claims()[0]
     else:
         status, sentence = _by_margin(comparison, size, level)
     if options.form == "json":
-        as_json = {"status": status, "sentence": sentence, **_to_json(comparison)[0]}
+        said = {"status": status, "sentence": sentence, "cautions": cautions}
+        as_json = {**said, **_to_json(comparison)[0]}
         print_result(comparison, as_json, options)
     else:
         print(sentence)
     return status
+
+
+def _cautions(protocol: Protocol) -> Iterator[str]:
+    """Yields what the results know that may make the answer wrong."""
+    if names := protocol.uncovered:
+        yield f"one run of {', '.join(names)}: another seed may give another answer"
+    yield from notes_on_limits(protocol, (), "")
+    yield from protocol.remarks
+
+
+#: Of so many who differ in one direction alone, others in the other direction may be unseen.
+_FEW_DIFFERING = 30
+
+
+def _why_undecided(row: PairedDifference, rows: str) -> str | None:
+    """Returns why no test can decide, in a sentence; `None` if one may."""
+    if row.wins is None or row.losses is None or row.verdict is None:
+        return f"{row.metric} has too few {rows} for a test."
+    differing = row.wins + row.losses
+    if differing == 0:
+        return f"{row.a} and {row.b} are the same in {row.metric} for all {rows}."
+    if differing < _FEW_DIFFERING and differing in (row.wins, row.losses):
+        side = "better" if row.wins else "worse"
+        few = f"few {rows} differ in {row.metric} ({differing:.3g})"
+        return f"{few}, and {row.a} is {side} for all of them: too few to decide."
+    return None
 
 
 def _read_level(options: argparse.Namespace) -> float:

@@ -7,6 +7,7 @@ import argparse
 import inspect
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +59,7 @@ def by_files(message: str) -> str:
         message = message.replace(f"'{argument}'", f"'{path}'")
     for line, option in _REMEDIES.items():
         message = message.replace(line, option)
-    return message
+    return re.sub(r"rank\(\.\.\., k=(\d+)\)", r"--metrics of 'evaluate' down to @\1", message)
 
 
 def note(text: str) -> None:

@@ -56,6 +56,12 @@ _FORMS = (
     _option("--latex", "print a table in LaTeX", dest="form", const="latex"),
 )
 
+#: One of these is needed by `gate`.
+_SIZES = (
+    _option("--margin X", "how much worse it may be: .01, or 2%% of the old", type=amount),
+    _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=amount),
+)
+
 #: What the help says about each subcommand, what stands below, and the options. What a public
 #: function takes by the same name is passed on to it.
 _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
@@ -117,8 +123,6 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option(_RESULTS, "results of the new model; several files are its runs"),
             _option("--baseline FILE ..", "the same of the old model", required=True),
             _option("--metric NAME@K", "the one that decides", required=True),
-            _option("--margin X", "by how much it may be worse: as --equivalence", type=amount),
-            _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=amount),
             _LEVEL,
             _DETERMINISTIC,
             _FORMS[0],
@@ -147,10 +151,16 @@ def make_parser() -> argparse.ArgumentParser:
         _add(command, *_option("-q --quiet", "do not say how files are read"))
         for option in options:
             _add(command, *option)
+        if name == "gate":
+            group = command.add_mutually_exclusive_group(required=True)
+            for option in _SIZES:
+                _add(group, *option)
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, spelled: str, about: str, more: dict[str, Any]) -> None:
+def _add(
+    parser: argparse._ActionsContainer, spelled: str, about: str, more: dict[str, Any]
+) -> None:
     words = spelled.split()
     names = [word for word in words if word.startswith("-")] or words[:1]
     taken = [word for word in words if word not in (*names, "..")]

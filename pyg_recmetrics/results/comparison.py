@@ -577,10 +577,10 @@ def compare(
         The differences. They print as a table that marks what is significant after correction for
         all tests, with a row for each recommender and metric; `claims()` has a sentence for each
         pair. `verdict` says whether `a` is better, worse, equivalent, or whether the data are
-        inconclusive; lower is better for metrics such as `mean_rank`. Intervals are those of the paired t-test, whatever the test. Metrics that have
-        one value for all users together have no interval and no test. Where results say how they
-        were tuned, see :meth:`EvaluationResult.with_trials`, the table has the trials and seconds
-        of both, and says whom unequal budgets favour, or whose is not known.
+        inconclusive; lower is better for metrics such as `mean_rank`. Intervals are those of the
+        paired t-test, whatever the test. Metrics that have one value for all users together have no
+        interval and no test. The table also says what the results know of candidates, leaks, lists,
+        ties and tuning, see :meth:`EvaluationResult.with_trials`.
 
     Raises:
         TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor

@@ -601,7 +601,7 @@ def _on_tests(protocol: Protocol) -> Iterator[str]:
     if protocol.equivalence is not None:
         yield (
             f"equivalent: the difference is smaller than {protocol.equivalence}"
-            f"{' of the mean of b' if protocol.equivalence.is_share else ''}, by two one-sided "
+            f"{' of the other mean' if protocol.equivalence.is_share else ''}, by two one-sided "
             f"tests"
         )
 

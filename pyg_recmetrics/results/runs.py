@@ -476,11 +476,9 @@ def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
         name: [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
         for name, each in recommenders.items()
     }
+    sizes = {name: (len(results_of(x)), len(x.runs)) for name, x in recommenders.items()}
     notes = [
-        *(
-            note_on_copies(len(results_of(x)), len(x.runs), name)
-            for name, x in recommenders.items()
-        ),
+        *(note_on_copies(*numbers, name) for name, numbers in sizes.items()),
         *notes_of_all(of_each),
         describe_samples(samples, nouns),
         *notes_on_budgets(recommenders),

@@ -68,7 +68,7 @@ def test_the_version_is_that_of_the_package(run):
         ("evaluate", "the following arguments are required: --test"),
         ("evaluate --test a", "needs --lists (and --item-ids), or --users and --items"),
         ("evaluate --test a --users b --lists c", "needs --lists (and --item-ids), or"),
-        ("gate a --baseline b --metric ndcg@2", "either --margin or --equivalence"),
+        ("gate a --baseline b --metric ndcg@2", "arguments --margin --equivalence is required"),
     ],
 )
 def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
