@@ -588,7 +588,7 @@ def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
     if protocol.has_runs:
         drawn += " and other runs"
     return (
-        f"difference: from the reference, its mean over {protocol.nouns.means} ± its "
+        f"difference: from the reference, over {protocol.nouns.means}, ± its "
         f"{format_level(protocol.level)} confidence interval{drawn}"
     )
 

@@ -22,6 +22,7 @@ from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.statistics import holm
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
+from pyg_recmetrics.tables import format_p
 from tests.support.cases.random_tasks import random_scores, random_task
 
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
@@ -127,7 +128,7 @@ class TestNumbers:
         assert "a single test" in str(comparison)
         assert "other runs" not in str(comparison)
         untested = str(compare({"a": result, "b": result}, metrics="coverage@3"))
-        assert "a - b: the difference; an interval and a test need values of two" in untested
+        assert "an interval and a test need values of two" in untested
         assert "p:" not in untested
 
 
@@ -223,13 +224,25 @@ class TestTable:
         comparison = compare(renamed, deterministic=["Most popular"], equivalence="2%")
         assert max(map(len, str(comparison).splitlines())) <= 100
 
-    def test_the_better_mean_is_bold(self, results):
-        comparison = compare({"a": results["none"], "b": results["fair"]}, metrics="ndcg@3")
-        (row,) = comparison
-        assert row.verdict == "worse"
-        counts = f"{row.wins:.0f}/{row.ties:.0f}/{row.losses:.0f}"
-        cells = f"| {row.mean_a:.4f} | **{row.mean_b:.4f}** | {counts} |"
-        assert cells in comparison.to_markdown()
+    def test_each_recommender_has_a_row_in_a_metric(self, results):
+        """Differences are from the best of all, or from the baseline."""
+        for baseline in (None, "none"):
+            comparison = compare(results, baseline=baseline)
+            rows = [row for row in comparison.table().rows if len(row) > 1]
+            keys = list(zip(np.repeat(METRICS, 3), rows, strict=True))
+            assert len({(metric, row[0]) for metric, row in keys}) == 9
+            for metric, row in keys:
+                name, mean, difference, _, p, _, verdict, _ = row
+                assert mean == f"{results[name][metric]:.4f}"
+                reference = baseline or max(results, key=lambda x: results[x][metric])  # noqa: B023
+                assert (verdict == "reference") == (name == reference)
+                if name != reference:
+                    found = comparison.select(metric, name)
+                    (found,) = [x for x in found if x.b == reference]
+                    assert difference.startswith(f"{found.difference:+.4f}")
+                    assert (p, verdict) == (format_p(found.p_adjusted), found.verdict)
+        every = [row for row in compare(results).table(all_pairs=True).rows if len(row) > 1]
+        assert sum(row[0].startswith("- ") for row in every) == len(compare(results))
 
 
 class TestStars:
