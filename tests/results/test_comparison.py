@@ -9,6 +9,7 @@ import torch
 from scipy import stats
 
 from pyg_recmetrics import (
+    Benchmark,
     EvaluationResult,
     Margin,
     RankedEdges,
@@ -234,7 +235,7 @@ class TestTable:
             for metric, row in keys:
                 name, mean, difference, _, p, _, verdict, _ = row
                 assert mean == f"{results[name][metric]:.4f}"
-                reference = baseline or max(results, key=lambda x: results[x][metric])  # noqa: B023
+                reference = baseline or max(results, key=lambda x: results[x][metric])
                 assert (verdict == "reference") == (name == reference)
                 if name != reference:
                     found = comparison.select(metric, name)
@@ -243,6 +244,56 @@ class TestTable:
                     assert (p, verdict) == (format_p(found.p_adjusted), found.verdict)
         every = [row for row in compare(results).table(all_pairs=True).rows if len(row) > 1]
         assert sum(row[0].startswith("- ") for row in every) == len(compare(results))
+
+
+def own_candidates(task):
+    """Random candidates of each user beside all truth, among them what was seen."""
+    items = torch.rand(task.num_users, 15, generator=torch.Generator().manual_seed(0)).argsort(1)
+    user, item = task.truth
+    drawn = torch.stack([torch.arange(task.num_users).repeat_interleave(4), items[:, :4].flatten()])
+    return torch.cat([drawn, torch.stack([user, item])], dim=1).unique(dim=1)
+
+
+class TestWhatResultsKnow:
+    """What a result says of itself below its table, all tables of several say."""
+
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    @pytest.mark.parametrize(
+        ("changes", "part"),
+        [
+            (lambda task: {"candidates": own_candidates(task)}, "not comparable with a full rank"),
+            (
+                lambda task: {"seen": task.truth, "exclude_seen": False},
+                "relevant items are message-passing edges: a leak",
+            ),
+        ],
+    )
+    def test_of_the_task(self, task, changes, part):
+        changed = make_task(truth=task.truth, **changes(task))
+        found = {x: evaluate(scores_of(changed, x, 0), changed, METRICS) for x in (0.1, 0.4, 0.9)}
+        for tabular in (compare(found), compare(found).select(name=0.4), Benchmark(found)):
+            (note,) = [note for note in tabular.table().notes if part in note]
+            assert note in found[0.1].cautions()
+
+    @pytest.mark.filterwarnings("ignore::UserWarning")
+    def test_of_one_recommender(self, task):
+        ids = {"user_ids": range(80), "item_ids": range(15)}
+        task = make_task(truth=task.truth, seen=task.seen, **ids)
+        results = {x: evaluate(scores_of(task, x, 0), task, METRICS) for x in (0.1, 0.4)}
+        truth = torch.zeros(80, 15)
+        truth[tuple(task.truth)] = 1.0
+        lists = {int(user): [int(row.argmax())] for user, row in enumerate(truth)}
+        others = {
+            "tied": (evaluate(torch.ones(15), task, METRICS), "depending on the order of ties"),
+            "short": (evaluate(lists, task, METRICS), "as the lists are shorter"),
+        }
+        for name, (result, said) in others.items():
+            metrics = "ndcg@3"
+            given = {**results, name: result}
+            for tabular in (compare(given, metrics), Benchmark(given, metrics)):
+                notes = [note for note in tabular.table().notes if said in note]
+                assert len(notes) == 1, (name, said, tabular.table().notes)
+                assert notes[0].startswith(f"{name}: ")
 
 
 class TestStars:
