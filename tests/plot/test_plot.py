@@ -26,6 +26,7 @@ from pyg_recmetrics import (
 from pyg_recmetrics.plot.groups import _ends_of_groups
 from pyg_recmetrics.results.result import mean_of
 from tests.support.tools.small_pictures import (
+    FORESTS,
     NUM_ITEMS,
     PICTURES,
     lines,
@@ -206,10 +207,11 @@ class TestLooks:
             figure, _ = picture(results)
             FigureCanvasAgg(figure).print_png(path)
 
-    @pytest.mark.parametrize("name", PICTURES)
+    @pytest.mark.parametrize("name", PICTURES | FORESTS)
     def test_a_picture_looks_as_it_was_approved(self, results, name, tmp_path):
+        draw = (PICTURES | FORESTS)[name]
         kept = IMAGES / f"{name}.png"
         if os.environ.get("PYG_RECMETRICS_NEW_IMAGES"):
-            self.draw(PICTURES[name], results, kept)
-        self.draw(PICTURES[name], results, tmp_path / "new.png")
+            self.draw(draw, results, kept)
+        self.draw(draw, results, tmp_path / "new.png")
         assert compare_images(str(kept), str(tmp_path / "new.png"), tol=TOLERANCE) is None
