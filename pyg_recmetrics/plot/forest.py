@@ -67,11 +67,11 @@ _MISSING = _Row(math.nan, math.nan, math.nan, {"color": "black"}, words="-")
 #: Differences have one mark, as those of recommenders would say that one of two is meant.
 _LOOK_OF_PAIR = {"color": "black", "marker": "d", "markersize": 5}
 
-#: Where a difference reaches more than this many times as far as the one before, the axis may break.
+#: The axis breaks where a difference reaches more than this many times as far as the one before.
 _JUMP = 3
 
-#: The two strokes of a break.
-_BREAK = {"marker": "$//$", "markersize": 9}
+#: The two strokes of a break, at an end of the axis.
+_STROKES: Any = {"marker": "$//$", "markersize": 9, "color": "black", "clip_on": False}
 
 
 def means(
@@ -226,16 +226,15 @@ def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
     left, right = min(0, *near) - end / 9, max(0, *near) + end / 9
     axes.set_xlim(left, right)
     at_row = axes.get_yaxis_transform()
-    stroke = {"color": "black", "clip_on": False, **_BREAK}
     for place, row in enumerate(rows):
         for side, is_cut in enumerate((row.low < left, row.high > right)):
             if is_cut:
-                axes.plot(side, place, transform=at_row, **stroke)
-                axes.plot(side, 0, transform=axes.transAxes, **stroke)
+                axes.plot(side, place, transform=at_row, **_STROKES)
+                axes.plot(side, 0, transform=axes.transAxes, **_STROKES)
         if row.value < left or row.value > right:
-            number, side = f"   {row.value:+.3g}   ", int(row.value > 0)
-            look = {"ha": ("left", "right")[side], "va": "center", "fontsize": "small"}
-            axes.text(side, place, number, transform=at_row, **look)
+            x, towards = (0.97, "right") if row.value > 0 else (0.03, "left")
+            look: Any = {"transform": at_row, "ha": towards, "va": "center", "fontsize": "small"}
+            axes.text(x, place, f"{row.value:+.3g}", **look)
 
 
 def _reach(row: _Row) -> float:
