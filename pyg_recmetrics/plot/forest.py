@@ -130,7 +130,8 @@ def means(
                 values = [run.estimate_of(metric).value for run in runs]
                 rows[name] = _Row(*mean[:3], style_of(place), values)
                 counts.append(mean.num_users)
-            panels[f"{_title(data_set, metric)}, {users(counts, noun_of(named.values()))}"] = rows
+            who = users(counts, noun_of(named.values()))
+            panels[_short(f"{_title(data_set, metric)}, {who}")] = rows
     ticks = ", ticks are runs" if len(all_runs(every)) > len(every) else ""
     return _forest(panels, f"means, {format_level(level)} confidence intervals{ticks}", figure)
 
@@ -194,7 +195,8 @@ def differences(
                 title = f"{title} of {row.a}"
             else:
                 name, first = f"{row.a}\n{name}", "the first"
-            sides[title] = f"{side} of zero: {first} is better"
+            title = _short(title)
+            sides[title] = _short(f"{side} of zero: {first} is better")
             panels.setdefault(title, {})[name] = _Row(
                 row.difference,
                 row.low,
@@ -242,6 +244,10 @@ def _reach(row: _Row) -> float:
     return max(-row.low, row.high)
 
 
+def _short(text: str) -> str:
+    return fill(text, _LETTERS_OF_TITLE)
+
+
 def _title(data_set: str, metric: str | Metric) -> str:
     return f"{data_set}: {label_of(metric)}" if data_set else label_of(metric)
 
@@ -261,13 +267,15 @@ def _forest(
     num_lines = 1 + max(name.count("\n") for name in names.values())
     height_of_row = _HEIGHT_OF_ROW + _HEIGHT_OF_LINE * num_lines
     height = len(panels) * (_HEIGHT_OF_PANEL + height_of_row * len(names))
+    around = [note := fill(note), *panels, *(sides or {}).values()]
+    height += sum(text.count("\n") for text in around) * _HEIGHT_OF_LINE
     figure = new_figure(height) if figure is None else figure
     if not hasattr(figure, "subplots"):
         raise TypeError(f"'figure' needs to be a figure (got {type(figure).__name__})")
-    figure.suptitle(fill(note), fontsize="small", color=NOTE_COLOR)
+    figure.suptitle(note, fontsize="small", color=NOTE_COLOR)
     grid = figure.subplots(len(panels), squeeze=False)[:, 0]
     for axes, (title, rows) in zip(grid, panels.items(), strict=True):
-        axes.set_title(label(fill(title, _LETTERS_OF_TITLE)), fontsize="medium")
+        axes.set_title(label(title), fontsize="medium")
         axes.set_yticks(range(len(names)), names.values())
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(left=False, labelsize="small")
@@ -284,7 +292,6 @@ def _forest(
             axes.text(1.04, place, row.words, transform=beside, va="center", fontsize="small")
         tidy(axes)
         if sides:
-            below = label(fill(sides[title], _LETTERS_OF_TITLE))
-            axes.set_xlabel(below, fontsize="small", color=NOTE_COLOR)
+            axes.set_xlabel(label(sides[title]), fontsize="small", color=NOTE_COLOR)
             _break(axes, every_row)
     return Picture(figure_of(grid[0]), grid)

@@ -14,7 +14,8 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.reporting.contents import read_contents
 from pyg_recmetrics.reporting.parts import Grid, Remarks
-from pyg_recmetrics.reporting.sections import SECTIONS, page_on
+from pyg_recmetrics.reporting.sections import SECTIONS, _by_popularity, page_on
+from tests.reporting.conftest import contents_of
 from tests.support.machines.missing_packages import hide_package
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]
@@ -23,11 +24,17 @@ SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]
 DRAWINGS = "pyg_recmetrics.reporting.sections.drawings"
 
 
-def remarks(results, kind, split=None, comparison=None):
-    """The claims, the warnings or what is good at the top of a page."""
+def remarks_of(results, split=None, comparison=None):
+    """All claims and warnings of a page."""
     with patch.dict(SECTIONS, clear=True), patch(DRAWINGS, return_value=[]):  # which take time
         parts = page_on(*read_contents(results, split, comparison)).sections[0][1]
-    return [text for x in parts if isinstance(x, Remarks) and x.kind == kind for text in x.texts]
+    return [x for x in parts if isinstance(x, Remarks)]
+
+
+def remarks(results, kind, split=None, comparison=None):
+    """The sentence, the warnings or what is good."""
+    found = remarks_of(results, split, comparison)
+    return [text for x in found if x.kind == kind for text in x.texts]
 
 
 def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeypatch):
@@ -116,7 +123,7 @@ def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     seen = task.seen[:, task.seen[1] > 9]
     cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
     num_cold = int((task.truth[1] <= 9).sum())
-    said = f"The items of {num_cold} test edges have no training edges."
+    said = f"{num_cold} of 222 test edges have items without training edges."
     assert said in remarks(evaluate(torch.rand(60), cold, "ndcg@10"), "warnings")
     tuned = {"a": runs[0].with_trials(9), "b": popular.with_trials(1)}
     said = "Unequal budgets favour a: 9 trials of tuning, and as few as 1 for others."
@@ -134,12 +141,33 @@ def test_a_split_leaks_or_it_does_not(popular, split):
     assert not remarks(popular, "good", leaking)
 
 
-def test_a_warning_stands_at_the_top_if_it_touches_more_than_a_hundredth(popular, split, task):
-    """The share is that which the warning says."""
-    few = task.seen[:, task.seen[1] != task.truth[1].mode().values]
-    ...
+def test_a_warning_stands_at_the_top_if_it_touches_more_than_a_hundredth(task):
+    """The task has 222 test edges, so three of them are more than a hundredth."""
+    of_item = torch.bincount(task.truth[1], minlength=task.num_items)
+    for number, is_folded in ((2, True), (3, False)):
+        item = int((of_item == number).nonzero()[0])
+        seen = task.seen[:, task.seen[1] != item]
+        cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
+        result = evaluate(torch.rand(60), cold, "ndcg@10")
+        said = f"{number} of 222 test edges have items without training edges."
+        (part,) = (x for x in remarks_of(result) if said in x.texts)
+        assert bool(part.fold) == is_folded
 
 
-@pytest.mark.parametrize("k", [5, 10])
-def test_items_by_popularity_are_all_test_edges_in_thirds(runs, popular, task, k):
-    ...
+def test_items_by_popularity_hold_all_test_edges_in_thirds(runs, popular, task):
+    results = {"Random": Runs(runs), "Popular": popular}
+    (grid,) = _by_popularity("", contents_of(results))
+    item = popular.ranked.edge_label_index[1]
+    seen_by = torch.bincount(task.seen[1], minlength=60)[item]
+    names, *columns = zip(*grid.table.rows, strict=True)
+    assert names == ("Random", "Popular")
+    num_edges = 0
+    for head, cells in zip(grid.table.head[1:], columns, strict=True):
+        ends = list(map(int, head.removeprefix("seen by ").split(" to ")))
+        is_in = (seen_by >= ends[0]) & (seen_by <= ends[-1])
+        num_edges += int(is_in.sum())
+        assert 0.2 < float(is_in.float().mean()) < 0.5
+        for cell, each in zip(cells, results.values(), strict=True):
+            hits = torch.stack([run.ranked.rank[is_in] <= 10 for run in each.runs])
+            assert cell == f"{hits.double().mean():.4f}"
+    assert num_edges == item.numel()
