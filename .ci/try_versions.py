@@ -39,8 +39,7 @@ TESTS = [
 
 #: What these tests import.
 REQUIREMENTS = [
-    *("hypothesis", "narwhals", "pandas", "polars", "pyarrow"),
-    *("pytest", "pytest-xdist", "scipy"),
+    *("hypothesis", "polars", "pyarrow", "pytest", "pytest-xdist"),
 ]
 
 

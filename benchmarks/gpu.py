@@ -24,9 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from pyg_recmetrics import evaluate, rank
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
-from pyg_recmetrics.kernels.fast.rounded_items import MAX_PADDING, RoundedItems
-from pyg_recmetrics.kernels.fast.searching import FastProducts
+from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender
 
 #: How many users and items have their products compared with the bound.
 NUM_COMPARED = 4096
@@ -61,36 +59,15 @@ HEAD = f"| {'':58} | {'median':>13} | {'10^12/s':>8} | {'launches':>8} | {'waits
 RULE = "|".join(["", "-" * 60, *("-" * (width + 1) + ":" for width in (14, 9, 9, 7, 9)), ""])
 
 
-def products(data: Embeddings, dtype: torch.dtype) -> FastProducts:
-    """The fast products of all users, as a search has them."""
-    factors = ItemFactors(data.item, None, data.item.device)
-    return FastProducts(scaled_by_row(data.user), RoundedItems(factors, None, dtype))
-
-
 def largest_share_of_bound(data: Embeddings) -> float:
     """How far a product is from the exact score, as a share of the bound, among some users."""
-    some = Embeddings(data.user[:NUM_COMPARED], data.item[:NUM_COMPARED], data.task)
-    # Values in bfloat16 are rounded once more, which the bound does not include.
-    scores = products(some, torch.float32)
-    num_items = len(some.item) // MAX_PADDING * MAX_PADDING
-    blocks = scores.blocks(
-        torch.arange(len(some.user), device=data.user.device),
-        0,
-        num_items,
-        Scratch(data.user.device),
-    )
-    exact = scores.user @ scores.items.factors.double(scores.item[:num_items]).t()
-    exact = exact.view(len(some.user), blocks.block_size, -1).amax(dim=1)
-    error = (scores.to_score(blocks.maxima()) - exact).abs()
-    return float((error / scores.error.unsqueeze(1)).max())
-
-
-def all_products(scores: FastProducts, rows_at_once: int) -> None:
-    """Finds the largest product of each block, for all users."""
-    num_items = -(-scores.item.numel() // MAX_PADDING) * MAX_PADDING
-    scratch = Scratch(scores.item.device)
-    for rows in torch.arange(len(scores.user), device=scores.item.device).split(rows_at_once):
-        scores.blocks(rows, 0, num_items, scratch).maxima()
+    user, item = data.user[:NUM_COMPARED], data.item[:NUM_COMPARED]
+    recommender = EmbeddingRecommender(user, item, None, user.device)
+    scaled = recommender.users(torch.arange(len(user), device=user.device))
+    scores, (factor, norm) = recommender.products(scaled, torch.float32, Scratch(user.device))
+    exact = scaled @ recommender.items.double(slice(None)).t()
+    error = (scores.double() - exact).abs()
+    return float((error / (factor.double().unsqueeze(1) * norm)).max())
 
 
 def half_product(data: Embeddings, rows_at_once: int) -> None:
@@ -175,10 +152,8 @@ def lines_of_gowalla(data: Embeddings) -> dict[str, Callable[[], Any]]:
 def lines_of_many(data: Embeddings) -> dict[str, Callable[[], Any]]:
     size = f"{len(data.user):,} x {len(data.item):,}"
     rows_at_once = max(1, 2**30 // len(data.item))
-    fast = products(data, torch.bfloat16)
     found: dict[str, Callable[[], Any]] = {
         f"{size}, product in half precision, stored": lambda: half_product(data, rows_at_once),
-        f"{size}, largest of blocks": lambda: all_products(fast, rows_at_once),
         f"{size}, ranks down to 20": lambda: rank((data.user, data.item), data.task, k=20),
         f"{size}, torch.mm and topk(20), nothing masked": lambda: product_and_top_k(
             data, rows_at_once

@@ -16,6 +16,7 @@ from pyg_recmetrics.checks import (
     check_choice,
     check_natural_number,
     check_positive_integer,
+    written,
 )
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen, settle
@@ -30,7 +31,7 @@ from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.estimates import check_means_of_persons
+from pyg_recmetrics.results.counts import check_means_of_persons
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 
@@ -41,6 +42,7 @@ DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 Per: TypeAlias = Literal["user", "edge", "person"]
 
 
+@written("evaluate(model, data, ['recall@20', 'ndcg@20'])")
 def evaluate(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -208,6 +210,7 @@ class Evaluator(Frozen):
 
     _INSTEAD = "make another one with other options"
 
+    @written("Evaluator(data, ['recall@20', 'ndcg@20'])")
     def __init__(
         self,
         data: RankingTask | Data | HeteroData | EdgesLike,

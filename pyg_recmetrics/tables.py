@@ -6,13 +6,9 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import Literal, TypeVar, overload
 
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.frozen import settle
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 T = TypeVar("T")
 
@@ -260,16 +256,3 @@ def format_p(p: float) -> str:
 def _to_latex(cell: str) -> str:
     text = cell.translate(_LATEX)
     return rf"\textbf{{{text}}}" if isinstance(cell, Best) else text
-
-
-def to_data_frame(
-    rows: Iterable[Sequence[Any]], columns: Sequence[str], index: list[str] | None = None
-) -> "pd.DataFrame":
-    """Returns a data frame.
-
-    Raises:
-        ImportError: If pandas is not installed.
-    """
-    with requires_package("pandas", "to_pandas"):
-        import pandas as pd
-    return pd.DataFrame(list(rows), columns=list(columns), index=index)

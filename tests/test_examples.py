@@ -96,7 +96,6 @@ compressed_matrices = pytest.mark.filterwarnings("ignore:Sparse CS[RC] tensor su
 
 @compressed_matrices
 def test_benchmark_tunes_all_alike_and_says_so(monkeypatch, capsys, tmp_path):
-    pytest.importorskip("scipy", minversion="1.15")
     pytest.importorskip("matplotlib")
     page, picture = tmp_path / "benchmark.html", tmp_path / "benchmark.png"
     files = ["--report", str(page), "--picture", str(picture)]
@@ -119,7 +118,6 @@ def test_benchmark_tunes_all_alike_and_says_so(monkeypatch, capsys, tmp_path):
 
 
 def test_benchmark_refuses_numbers_that_are_too_small(monkeypatch, capsys):
-    pytest.importorskip("scipy", minversion="1.15")
     pytest.importorskip("matplotlib")
     for option, number in {"--trials": "0", "--seeds": "1", "--epochs": "5"}.items():
         with pytest.raises(SystemExit):
@@ -130,7 +128,6 @@ def test_benchmark_refuses_numbers_that_are_too_small(monkeypatch, capsys):
 @pytest.fixture
 def recommenders():
     """The functions of the example."""
-    pytest.importorskip("scipy", minversion="1.15")
     return runpy.run_path(str(EXAMPLES / "recommenders.py"))
 
 

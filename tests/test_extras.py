@@ -12,7 +12,7 @@ from pyg_recmetrics.extras import requires_package
 ROOT = Path(__file__).resolve().parents[1]
 
 #: What users install. All other extras are for a clone of the repository.
-FOR_USERS = {"all", "statistics", "plot", "frames", "command"}
+FOR_USERS = {"all", "plot", "command"}
 
 
 def packages_of(extra):
@@ -39,12 +39,12 @@ def test_nothing_installs_the_package_by_a_name_that_it_does_not_own():
         assert not re.search(r"pip install .*pyg-recmetrics", path.read_text()), path
 
 
-@pytest.mark.parametrize("error", [ImportError("no"), ModuleNotFoundError("no module 'scipy'")])
+@pytest.mark.parametrize("error", [ImportError("no"), ModuleNotFoundError("no module 'pyarrow'")])
 def test_a_failed_import_says_what_to_install(error):
-    message = "'compare' needs scipy: pip install scipy"
+    message = "'evaluate' needs pyarrow: pip install pyarrow"
     with (
         pytest.raises(ImportError, match=f"^{re.escape(message)}$") as raised,
-        requires_package("scipy", "compare"),
+        requires_package("pyarrow", "evaluate"),
     ):
         raise error
     assert raised.value.__cause__ is error

@@ -114,7 +114,7 @@ DEFECTS = {
         searching, "put_in_order_", lambda _: lambda bits: bits
     ),
     "a score that is not finite is not noted": wrapped(
-        recommenders.ScoreMask, "note_highest", lambda note: lambda self, highest: None
+        recommenders.ScoreMask, "note_ends", lambda note: lambda self, lowest, highest: None
     ),
     "a bias counts twice": wrapped(
         ranked_embeddings,

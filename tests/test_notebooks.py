@@ -39,7 +39,6 @@ def test_all_are_known():
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_runs_from_a_clean_kernel(name, tmp_path):
     pytest.importorskip("matplotlib")
-    pytest.importorskip("scipy")
     pytest.importorskip("torchmetrics")
     notebook = read(name)
     for cell in notebooks.code_cells(notebook):

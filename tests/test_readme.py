@@ -116,7 +116,6 @@ def test_edges_alone_give_the_numbers_of_the_split_and_of_the_plain_file(trained
 
 
 def test_all_python_runs_and_prints_what_is_shown(trained, tmp_path, monkeypatch):
-    pytest.importorskip("scipy")
     monkeypatch.chdir(tmp_path)
     namespace = dict(trained)
     printed = "".join(run(block, namespace) for block in PYTHON[2:])

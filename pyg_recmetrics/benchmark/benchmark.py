@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from pyg_recmetrics.benchmark.means import (
     Results,
@@ -36,10 +38,7 @@ from pyg_recmetrics.results.runs import (
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.verdicts import PairedDifference
-from pyg_recmetrics.tables import Table, Tabular, format_error, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pyg_recmetrics.tables import Table, Tabular, format_error
 
 #: The columns of a data frame of means.
 _COLUMNS = [
@@ -82,7 +81,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         metrics (tuple of Metric): The metrics.
 
     Raises:
-        ImportError: If scipy is not installed, and there are means to compare.
         TypeError: If `results` does not hold results by name.
         ValueError: If a data set has no results or those of different tasks, conventions or
             actions for users without truth differ, results have no metric in common, or a name is
@@ -176,21 +174,18 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         rows = list(zip(self.recommenders, *columns, strict=True))
         return Table(head, rows, tuple(self._notes()))
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every mean.
 
         Its columns are `data_set`, `recommender`, `metric`, `value`, the ends of the confidence
         interval of the mean, `num_users`, `num_runs`, the standard deviation over runs, the
         corrected p-value of what a dagger stands for, `num_trials` and `seconds`.
-
-        Raises:
-            ImportError: If pandas is not installed.
         """
         rows = [
             (
                 *(data_set, name, str(metric)),
                 *mean_of(result, metric, self.level),
-                *(len(result.runs), _deviation(result, metric)),
+                *(len(result.runs), result.estimate_of(metric).deviation),
                 getattr(self._row(data_set, name, metric), "p_adjusted", math.nan),
                 *(result.num_trials, result.seconds),
             )
@@ -198,7 +193,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for name, result in of_one.items()
             for metric in self.metrics
         ]
-        return to_data_frame(rows, _COLUMNS)
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def save(self, path: str | Path) -> None:
         """Saves all results and options in one file, see :meth:`EvaluationResult.save`.
@@ -266,11 +261,10 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
     ) -> tuple[float, str]:
-        value, row = result.estimate_of(metric).value, self._row(data_set, name, metric)
-        if math.isnan(value):
+        mean, row = result.estimate_of(metric), self._row(data_set, name, metric)
+        if math.isnan(value := mean.value):
             return value, "-"
-        deviation = _deviation(result, metric)
-        spread = "" if math.isnan(deviation) else f" ({format_error(deviation)})"
+        spread = "" if math.isnan(mean.deviation) else f" ({format_error(mean.deviation)})"
         is_better = row is not None and row.verdict == "better"
         star = self.comparisons[data_set].star(row) if row is not None and is_better else ""
         return value, f"{value:.4f}{spread}{_DAGGERS[star]}"
@@ -301,12 +295,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 def _place(data_set: str, name: str) -> str:
     """Returns how an error names a result, of a data set that may have no name."""
     return ", ".join(filter(None, (data_set, name)))
-
-
-def _deviation(result: Measured, metric: Metric) -> float:
-    """Returns the standard deviation of the means of several runs."""
-    values = result.estimate_of(metric).values
-    return float(values.std()) if len(values) > 1 else math.nan
 
 
 def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:

@@ -13,9 +13,9 @@ from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.reporting import report as write_report
 from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results import compare as compare_results
-from pyg_recmetrics.results.comparison import is_higher_better, pair_of
-from pyg_recmetrics.results.estimates import alpha_of
+from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
 from pyg_recmetrics.results.runs import load_results
+from pyg_recmetrics.results.statistics import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence
 from pyg_recmetrics.tables import format_p
 
@@ -48,7 +48,7 @@ def gate(options: argparse.Namespace) -> int:
         raise ValueError("gate needs either --margin or --equivalence")
     option = "--equivalence" if options.margin is None else "--margin"
     notes.files.update(metrics="--metric", level="--level", equivalence=option)
-    level, size = _read_level(options), _read_size(options, option)
+    level, size = _read_level(options), _read_size(options)
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
     if same := {*paths[0]} & {*paths[1]}:
@@ -94,23 +94,18 @@ def _read_level(options: argparse.Namespace) -> float:
     return level
 
 
-def _read_size(options: argparse.Namespace, option: str) -> Equivalence:
+def _read_size(options: argparse.Namespace) -> Equivalence:
     """Returns the difference that matters, which is less than metrics can differ by at all."""
     size = Equivalence.of(options.equivalence if options.margin is None else options.margin)
-    low, high = parse(options.metric).definition.range
-    if not size.is_share and size.size >= high - low:
-        raise ValueError(
-            f"'{option}' needs to be less than {high - low:g}, the largest difference there is "
-            f"in {options.metric} (got {size}); write {size}% for a share of the old mean"
-        )
+    size.check(parse(options.metric))
     return size
 
 
 def _by_margin(comparison: Comparison, margin: Equivalence, level: float) -> tuple[int, str]:
     """Returns whether the new model is surely not worse than the old one by more than a margin."""
     row = comparison[0]
-    p_of_margin, p_of_worse = pair_of(comparison, row).p_of_margin(margin)
-    is_within, is_worse = (p <= alpha_of(level) for p in (p_of_margin, p_of_worse))
+    p_within, p_of_worse = p_of_margin(comparison, row, margin)
+    is_within, is_worse = (p <= alpha_of(level) for p in (p_within, p_of_worse))
     status = notes.DONE if is_within else notes.WORSE if is_worse else notes.UNDECIDED
     says = ("is not worse than", "is worse than", "may be worse than")[status]
     by = "" if status == notes.WORSE else f" by more than {margin}"
@@ -119,7 +114,7 @@ def _by_margin(comparison: Comparison, margin: Equivalence, level: float) -> tup
     low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
-    p = format_p(p_of_worse if status == notes.WORSE else p_of_margin)
+    p = format_p(p_of_worse if status == notes.WORSE else p_within)
     return status, f"{row.a} {says} {row.b} in {row.metric}{by} ({shown}{lower}; p = {p})."
 
 

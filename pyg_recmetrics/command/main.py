@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = notes.show_warning
         try:
-            with requires_package("pandas and pyarrow", options.command):
+            with requires_package("pyarrow", options.command):
                 name = "evaluating" if options.command == "evaluate" else "comparing"
                 module = import_module(f"pyg_recmetrics.command.{name}")
             run: Callable[..., int] = getattr(module, options.command)

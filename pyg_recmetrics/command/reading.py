@@ -163,7 +163,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
             known = trec.RUN if len(fields) >= len(trec.RUN) else trec.QRELS
             # As in trec_eval, a run is ranked by its scores.
-            rows = trec.read_lines(file, known, "evaluate").drop(columns="rank", errors="ignore")
+            rows = trec.read_lines(file, known).drop(columns="rank", errors="ignore")
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")

@@ -1,8 +1,6 @@
 """How devices differ, and buffers that are reused from one chunk to the next."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import prod
 
 import torch
@@ -41,9 +39,6 @@ _FACTOR = 4
 
 #: How many bytes of its memory a GPU has for each time that it computes as much as a CPU.
 _BYTES_OF_FACTOR = 2**32
-
-#: The compute capability of the first GPUs that multiply in `bfloat16`.
-_BFLOAT16_CAPABILITY = (8, 0)
 
 #: How much more a GPU computes at once than a CPU, at most.
 _MAX_FACTOR = 32
@@ -89,28 +84,7 @@ def has_exact_single_precision(device: torch.device) -> bool:
         return precision in ("none", "ieee")
 
 
-def has_fast_bfloat16(device: torch.device) -> bool:
-    """Returns whether a device has instructions for products in `bfloat16`."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) >= _BFLOAT16_CAPABILITY
+def has_fast_bfloat16() -> bool:
+    """Returns whether the CPU has instructions for products in `bfloat16`."""
     capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    return device.type == "cpu" and bool(
-        capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
-    )
-
-
-@contextmanager
-def sums_in_single_precision(device: torch.device) -> Iterator[None]:
-    """Lets products of fewer bits be added up in single precision.
-
-    A GPU may otherwise add up parts of a long sum in the precision of the result.
-    """
-    matmul = torch.backends.cuda.matmul
-    if device.type != "cuda" or not matmul.allow_bf16_reduced_precision_reduction:
-        yield
-        return
-    matmul.allow_bf16_reduced_precision_reduction = False
-    try:
-        yield
-    finally:
-        matmul.allow_bf16_reduced_precision_reduction = True
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

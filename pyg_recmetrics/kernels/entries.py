@@ -1,6 +1,5 @@
 """Entries of a sparse matrix, such as the relevant items of every user."""
 
-import warnings
 from functools import cached_property
 from typing import TypeAlias
 
@@ -8,21 +7,8 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-# Torch warns once that these matrices are new. Torch 2.11 and 2.12 warn once that they are not
-# checked, also where that is asked for. Filters cannot be changed later, when other threads may do
-# so, too.
-with warnings.catch_warnings():
-    warnings.filterwarnings("ignore", ".*Sparse CSR tensor support.*")
-    warnings.filterwarnings("ignore", ".*parse.* invariant checks are implicitly disabled.*")
-    _nothing = torch.zeros(1, dtype=torch.long, device="cpu")
-    torch.sparse_csr_tensor(_nothing, _nothing[1:], _nothing[1:], (0, 0), check_invariants=False)
-
-
 #: The rows and the items of some edges, sorted by row.
 UserItems: TypeAlias = tuple[Tensor, Tensor]
-
-#: How many numbers of the rows of both matrices are held at once, where products are not sparse.
-NUM_NUMBERS = 2**24
 
 
 class SortedRows:
@@ -129,28 +115,3 @@ def spread(first: Tensor, degree: Tensor, num: int | None = None) -> tuple[Tenso
 def max_id(*ids: Tensor) -> int:
     """Returns the largest of some ids, zero if there is none."""
     return max([0, *(int(some.max()) for some in ids if some.numel())])
-
-
-def products(left: Tensor, right: Tensor, entries: Entries) -> Tensor:
-    """Returns some inner products of rows of two matrices, of shape `[num_entries]`.
-
-    Args:
-        left (torch.Tensor): A matrix of shape `[num_rows, dim]`.
-        right (torch.Tensor): A matrix of shape `[num_columns, dim]`.
-        entries (Entries): The rows of the one and of the other.
-    """
-    if left.device.type != "cpu":
-        pairs_at_once = max(1, NUM_NUMBERS // left.size(1))
-        parts = (x.split(pairs_at_once) for x in (entries.row, entries.column))
-        found = [(left[row] * right[column]).sum(dim=1) for row, column in zip(*parts, strict=True)]
-        return torch.cat(found)
-    pattern = torch.sparse_csr_tensor(
-        entries.ptr,
-        entries.column,
-        left.new_zeros(entries.column.numel()),
-        size=(left.size(0), right.size(0)),
-        device=left.device,
-        check_invariants=False,
-    )
-    product: Tensor = torch.sparse.sampled_addmm(pattern, left, right.t(), beta=0.0).values()
-    return product

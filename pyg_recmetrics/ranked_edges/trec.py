@@ -6,25 +6,22 @@ the files are strings. They are numbered, and the names are kept.
 
 import csv
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.checks import check_finite_number
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
 from pyg_recmetrics.task.data_frames import number_texts
 from pyg_recmetrics.task.edges import coalesce_truth
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The fields of a line. What stands behind them belongs to nobody.
 RUN = ("user", "Q0", "item", "rank", "score", "tag")
@@ -34,17 +31,14 @@ QRELS = ("user", "0", "item", "relevance")
 NUMBER = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 
 
-def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.DataFrame":
+def read_lines(file: IO[bytes], fields: tuple[str, ...]) -> pd.DataFrame:
     """Returns the fields of all lines as text, with the number of the line before as index.
 
     As in trec_eval, a line that begins with `#` is a comment, and further fields are ignored.
 
     Raises:
-        ImportError: If pandas is not installed.
         ValueError: If there is no line, or one has too few fields or is not text in UTF-8.
     """
-    with requires_package("pandas and pyarrow", needed_by):
-        import pandas as pd
     # Empty lines are read, too, so that rows can be counted as lines.
     lines = pd.read_csv(
         file,
@@ -67,7 +61,7 @@ def read_lines(file: IO[bytes], fields: tuple[str, ...], needed_by: str) -> "pd.
     return lines
 
 
-def _check_lines(lines: "pd.DataFrame", is_wrong: Any, wanted: str) -> None:
+def _check_lines(lines: pd.DataFrame, is_wrong: Any, wanted: str) -> None:
     """Raises for the first line that is wrong."""
     if np.any(is_wrong):
         row = int(np.argmax(is_wrong))
@@ -77,10 +71,10 @@ def _check_lines(lines: "pd.DataFrame", is_wrong: Any, wanted: str) -> None:
         )
 
 
-def _read_values(path: str | Path, fields: tuple[str, ...], name: str) -> "pd.DataFrame":
+def _read_values(path: str | Path, fields: tuple[str, ...], name: str) -> pd.DataFrame:
     """Returns the user, the item and the finite number of every line, each pair once."""
     with reading(path) as file:
-        lines = read_lines(file, fields, "from_trec")
+        lines = read_lines(file, fields)
         texts = lines[name].where(lines[name].str.fullmatch(NUMBER), "nan")
         values = texts.to_numpy(object).astype(np.float64)
         _check_lines(lines, ~np.isfinite(values), f"a finite {name}")
@@ -92,7 +86,6 @@ def read(run: str | Path, qrels: str | Path, level: float | None) -> RankedTruth
     """Reads a run and its qrels, in memory for as many numbers as there are lines.
 
     Raises:
-        ImportError: If pandas is not installed.
         OSError: If a file cannot be opened.
         ValueError: If a file is empty, a line does not have its form or repeats an item, or `level`
             is not positive.

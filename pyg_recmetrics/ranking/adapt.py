@@ -114,6 +114,12 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
         TypeError: If a list is not a sequence.
         ValueError: If the task holds no ids, or ids, ranks or scores are missing or repeated.
     """
+    parts = list(value.values()) if isinstance(value, Mapping) else []
+    if parts and all(isinstance(part, Tensor) and part.is_floating_point() for part in parts):
+        raise TypeError(
+            "'recommender' needs to be a model, or lists of ids (got numbers by name, as of its "
+            "state); write model.load_state_dict(state) and evaluate(model, data)"
+        )
     if task.user_ids is None or task.item_ids is None:
         raise ValueError(
             f"'recommender' {_NEEDS_IDS} (got lists by id, a {type(value).__name__}; embeddings "
@@ -196,13 +202,14 @@ def _read_frame(
     given: Any, users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all rows, best first, and the items that are unknown."""
-    frame = as_frame(given, "recommender", "evaluate")
+    frame = as_frame(given, "recommender")
     by = next((what for what in ("rank", "score") if find_column(frame.columns, what)), None)
     if by is None:
         raise ValueError(
             f"'recommender' needs to have columns of users and items, and 'rank' or 'score' "
             f"(got {frame.columns}); if rows are in order, write "
-            f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1)"
+            f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1), after "
+            f"frame.explode(column) if a column holds lists"
         )
     user, _ = look_up_ids(read_column(frame, "user", None, "recommender"), users)
     item, unknown = look_up_ids(read_column(frame, "item", None, "recommender"), items)
@@ -269,6 +276,8 @@ def _unknown_form(value: object) -> TypeError:
     if isinstance(value, type):
         got = f"the class {value.__name__}"
         remedy = f"\nMake an object of the class first, as in {value.__name__}(...)"
+    elif isinstance(value, RankingTask | Data | HeteroData):
+        remedy = "\nWrite evaluate(recommender, data), in this order"
     elif isinstance(value, torch.nn.Module):
         got += " without a method 'recommend'"
         remedy += (

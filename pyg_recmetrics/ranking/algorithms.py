@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -15,7 +15,13 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
-from pyg_recmetrics.kernels.fast.stored_scores import largest, lists_among, ranks_among
+from pyg_recmetrics.kernels.fast.stored_scores import (
+    best_by_scores,
+    largest,
+    lists_among,
+    ranks_among,
+    ranks_by_counting,
+)
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
@@ -79,6 +85,9 @@ _MIN_ITEMS_PER_POSITION = 32
 #: Where scores can also be counted, a search needs so many times more items for each position.
 #: Counting takes the same time at any depth, and as long as a search down to one in 64 items.
 _GAIN_OF_COUNTING = 2
+
+#: On a device other than a CPU, all items are sorted for lists that are longer than one in so many.
+_ITEMS_PER_LISTED = 4
 
 #: Where products in single precision do not apply.
 _WHERE_BITS_MAY_BE_LEFT_OUT = (
@@ -191,13 +200,13 @@ class RankByLargest(RankingAlgorithm):
         dtype: torch.dtype,
         num_scores: int,
     ) -> None:
-        self.recommender, self.dtype, self.device = recommender, dtype, request.task.device
+        self.recommender, self.dtype = recommender, dtype
         self.depth, self.list_width = request.depth, request.list_width
-        self.rows_at_once = max(1, at_once(num_scores, self.device) // request.task.num_items)
+        self.rows_at_once = max(1, num_scores // request.task.num_items)
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = depth * BYTES_PER_POSITION
-        return max(1, at_once(_BYTES_OF_LARGEST, self.device) // bytes_per_row)
+        return max(1, _BYTES_OF_LARGEST // bytes_per_row)
 
     def rank(self, chunk: Chunk) -> Findings:
         layout = chunk.layout(self.rows_at_once)
@@ -215,19 +224,55 @@ class RankByLargest(RankingAlgorithm):
         return Findings(ranks, is_unsettled, lists)
 
 
+class CountStored(RankingAlgorithm):
+    """Stores all products of a chunk, counts around relevant items, and looks at the best.
+
+    It takes few steps, each of which a card does fast.
+    """
+
+    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
+        self.recommender, self.task, self.depth = recommender, request.task, request.depth
+        self.list_width, device = request.list_width, request.task.device
+        is_small = self.task.num_users * self.task.num_items <= _NUM_IN_DOUBLE
+        in_single = not is_small and has_exact_single_precision(device)
+        self.dtype = torch.float32 if in_single else torch.double
+
+    def num_rows(self, depth: int) -> int:
+        bytes_per_row = self.task.num_items * self.dtype.itemsize
+        bytes_per_row += self.list_width * BYTES_PER_POSITION
+        return max(1, at_once(SCRATCH_BYTES, self.task.device) // bytes_per_row)
+
+    def rank(self, chunk: Chunk) -> Findings:
+        user = self.recommender.users(chunk.users)
+        scores, error = self.recommender.products(user, self.dtype, chunk.scratch)
+        chunk.hide_(scores)
+        exactly = partial(self.recommender.items.exact_scores, user)
+        edges = chunk.truth.pairs, chunk.depth_of_truth
+        ranks, is_open = ranks_by_counting(scores, *edges, error, exactly, chunk.scratch)
+        if self.list_width > 0:
+            lists, is_unsettled = best_by_scores(scores, self.list_width, error, exactly)
+        elif is_open is None:
+            return Findings(ranks)
+        else:
+            lists, is_unsettled = None, torch.zeros_like(chunk.depth, dtype=torch.bool)
+        if is_open is not None:
+            is_unsettled[chunk.truth.row[is_open]] = True
+        return Findings(ranks, is_unsettled, lists)
+
+
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
     def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
-        self.num_items, self.device = request.task.num_items, request.task.device
+        self.num_items = request.task.num_items
         self.depth, self.makes_lists = request.depth, request.list_width > 0
         self.bytes_per_score = recommender.bytes_per_score
         self.recommender = recommender
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.bytes_per_score)
-        max_rows = at_once(SCRATCH_BYTES, self.device) // bytes_per_row
-        return max(1, min(rows_to_search(depth, self.device), max_rows))
+        max_rows = SCRATCH_BYTES // bytes_per_row
+        return max(1, min(rows_to_search(depth), max_rows))
 
     def find(self, chunk: Chunk, scores: FastScores) -> Findings:
         """Searches the scores of the users of a chunk."""
@@ -341,11 +386,13 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 def _fastest(request: Request) -> list[RankingAlgorithm]:
     if _has_candidates_of_each_user(request.task):
         return _exact(_by_pairs(request))
+    if _is_card(request.task.device):
+        few_listed = _ITEMS_PER_LISTED * request.list_width <= request.task.num_items
+        return [*(_quick("count", request) if few_listed else []), *_exact(request)]
     if stored := _stored(request):
         return [*stored, *_exact(request)]
     if _is_shallow(request) and _obstacle_to("search", request) is None:
-        in_bfloat16 = has_fast_bfloat16(request.task.device)
-        return [*_quick("search", request, in_bfloat16), *_exact(request)]
+        return [*_quick("search", request, has_fast_bfloat16()), *_exact(request)]
     if _obstacle_to("count", request) is None:
         return [*_quick("count", request), *_exact(request)]
     return _exact(request)
@@ -398,6 +445,11 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
     """Returns the algorithms that search or count, the fastest first."""
     recommender = request.recommender
+    if _is_card(request.task.device):
+        if not isinstance(recommender, EmbeddingRecommender):
+            return []
+        is_shared = not _has_candidates_of_each_user(request.task)
+        return [CountStored(recommender, request)] if is_shared else []
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(recommender, request)]
     if not isinstance(recommender, EmbeddingRecommender):
@@ -442,6 +494,11 @@ def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
     if not has_exact_single_precision(request.task.device):
         return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None
+
+
+def _is_card(device: torch.device) -> bool:
+    """Returns whether a device takes long to be asked and to answer, but not to compute."""
+    return device.type != "cpu"
 
 
 def _has_candidates_of_each_user(task: RankingTask) -> bool:

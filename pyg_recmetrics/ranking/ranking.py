@@ -8,7 +8,12 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_double_precision,
+    check_positive_integer,
+    written,
+)
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
@@ -27,6 +32,7 @@ from pyg_recmetrics.ranking.schedule import Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
 
+@written("rank(model, data, k=20)")
 def rank(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -243,7 +249,7 @@ class OpenRanking:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         task, size = self._present, self._batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
-        is_unsettled = torch.zeros(task.num_users, dtype=torch.bool, device=task.device)
+        is_unsettled: Tensor | None = None
         for chunk in Schedule.of(task, users, algorithm.depth, num_rows).chunks(num_rows):
             found = algorithm.rank(chunk)
             self._ranks.update(chunk.truth.index, found.ranks)
@@ -251,11 +257,13 @@ class OpenRanking:
                 lists = found.lists[:, : self._lists.size(1)]
                 self._lists[chunk.users, : lists.size(1)] = lists
             if found.is_unsettled is not None:
+                if is_unsettled is None:
+                    is_unsettled = torch.zeros_like(task.degree, dtype=torch.bool)
                 is_unsettled[chunk.users] = found.is_unsettled
             bar.update(chunk.users.numel())
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.recommender.check()
-        unsettled = users[is_unsettled[users]]
+        unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
         bar.update(-unsettled.numel())
         return unsettled
 

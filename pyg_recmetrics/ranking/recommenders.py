@@ -10,9 +10,17 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
+from pyg_recmetrics.checks import (
+    check_device,
+    check_positive_integer,
+    check_scores,
+    check_shape,
+    misfit,
+)
 from pyg_recmetrics.frozen import settle
-from pyg_recmetrics.kernels.devices import at_once, copied
+from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.kernels.card import Error
+from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
@@ -54,7 +62,7 @@ class ScoreMask:
 
     def __init__(self, task: RankingTask) -> None:
         self.task, self.allows_empty = task, False
-        self._wrong: list[Tensor] = []
+        self._ends: Tensor | None = None
 
     @cached_property
     def num_candidates(self) -> Tensor:
@@ -75,15 +83,17 @@ class ScoreMask:
         return "num_candidates" in vars(self)
 
     def check_scores(self, scores: Tensor) -> Tensor:
-        """Notes scores that are NaN or `inf`. Returns the lowest of all."""
+        """Notes scores that are NaN, `inf` or `-inf`. Returns the lowest of all."""
         # To count what is wrong would take longer than to rank.
         lowest, highest = scores.aminmax()
-        self.note_highest(highest)
+        self.note_ends(lowest, highest)
         return lowest
 
-    def note_highest(self, highest: Tensor) -> None:
-        """Notes the highest of some scores: NaN or `inf` if one of them is."""
-        self._wrong = [torch.stack([highest, *self._wrong]).amax()]  # NaN is the largest
+    def note_ends(self, lowest: Tensor, highest: Tensor) -> None:
+        """Notes the ends of some scores: NaN if one of them is."""
+        ends = torch.stack([-lowest, highest])
+        # NaN is the largest.
+        self._ends = ends if self._ends is None else ends.maximum(self._ends)
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.
@@ -98,11 +108,14 @@ class ScoreMask:
 
     def check(self) -> None:
         """Raises if there are scores that nothing can be ranked by."""
-        if self._wrong and not float(self._wrong[0]) < torch.inf:
+        lowest, highest = (torch.inf, 0.0) if self._ends is None else self._ends.tolist()
+        if not highest < torch.inf:
             raise ValueError(
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
+        if lowest < torch.inf:  # nothing is `-inf`
+            vars(self).pop("num_candidates", None)
         if not self.is_noted:
             return
         # A user without truth may be left without an item. Only lists look at such users.
@@ -234,7 +247,8 @@ class EmbeddingRecommender(ScoreRecommender):
         self.tables = (user, item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
-        self._stored: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
+        self._stored: dict[torch.dtype, Tensor] = {}
+        self._known_errors: dict[torch.dtype, Tensor] = {}
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
@@ -287,8 +301,8 @@ class EmbeddingRecommender(ScoreRecommender):
             rows_at_once (int): How many users each tile has. The next tile overwrites it.
             dtype (torch.dtype): The precision of the products, single or double.
         """
-        user, (item, norm) = self.users(chunk.users), self._stored_items(dtype)
-        error = user.norm(dim=1).mul_(norm)
+        user, [(_, item)] = self.users(chunk.users), self._columns(dtype)
+        error = user.norm(dim=1).mul_(self._errors(dtype).amax())
         if dtype == torch.float32:
             user = self.items.for_single(user).float()
             error.mul_(self.items.scale)
@@ -301,15 +315,42 @@ class EmbeddingRecommender(ScoreRecommender):
 
         return products(), error
 
-    def _stored_items(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Returns all items, and the largest norm times the error of a product."""
+    def products(self, user: Tensor, dtype: torch.dtype, scratch: Scratch) -> tuple[Tensor, Error]:
+        """Returns products of some users with all items, and how far they can be off.
+
+        Args:
+            user (torch.Tensor): The scaled embeddings of the users, in double precision.
+            dtype (torch.dtype): The precision of the products, single or double.
+            scratch (Scratch): The buffers to compute in.
+        """
+        factor, errors = user.norm(dim=1), self._errors(dtype)
+        if dtype == torch.float32:
+            user, factor = self.items.for_single(user).float(), factor.mul_(self.items.scale)
+        scores = scratch("products", (user.size(0), self.items.num_items), dtype)
+        for columns, item in self._columns(dtype):
+            torch.mm(user, item, out=scores[:, columns])
+        # What is added is far more than underflow changes a product by.
+        return scores, (factor.to(dtype), errors.add(errors.amax(), alpha=2.0**-30))
+
+    def _columns(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+        """Yields all items as columns; if their table is large, some of them after the other."""
+        read = self.items.double if dtype == torch.double else self.items.single
+        if self.items_at_once < self.items.num_items:
+            for first in range(0, self.items.num_items, self.items_at_once):
+                columns = slice(first, first + self.items_at_once)
+                yield columns, read(columns).t()
+            return
         if dtype not in self._stored:
-            is_double, index = dtype == torch.double, slice(None)
-            item = self.items.double(index) if is_double else self.items.single(index)
-            norm = item.norm(dim=1).amax().mul_(relative_error(self.items.dim, dtype))
             # Few rows of users are multiplied faster if those of items lie side by side.
-            self._stored[dtype] = item.t().contiguous(), norm
-        return self._stored[dtype]
+            self._stored[dtype] = read(slice(None)).t().contiguous()
+        yield slice(None), self._stored[dtype]
+
+    def _errors(self, dtype: torch.dtype) -> Tensor:
+        """Returns the norm of each item times the error of a product, of shape `[num_items]`."""
+        if dtype not in self._known_errors:
+            norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
+            self._known_errors[dtype] = norm.mul_(relative_error(self.items.dim, dtype))
+        return self._known_errors[dtype]
 
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):
@@ -357,7 +398,8 @@ class GivenScoresRecommender(ScoreRecommender):
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
         seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
-        self.mask.note_highest(scores.highest)
+        unknown = torch.full_like(scores.highest, -torch.inf)
+        self.mask.note_ends(unknown, scores.highest)
         num_missing = scores.num_missing
         if bool(num_missing.any()):
             is_missing = scores.exactly(*seen.pairs).isneginf()
@@ -427,12 +469,25 @@ class FunctionRecommender(GivenScoresRecommender):
 
     def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
         super().__init__(task)
+        if wrong := misfit(function, task.users):
+            raise TypeError(
+                f"'recommender' needs to be a function of user ids that returns the scores of all "
+                f"items ({wrong}); write PairScorer(function) around a function of users and items"
+            )
         self.function = function
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         with name_users_in_errors(users):
             # A function may overwrite what it is given.
-            scores = check_scores(self.function(users.clone()), "recommender()")
+            given = self.function(users.clone())
+        scores = as_tensor(given, "recommender()")
+        if isinstance(given, tuple) or not scores.is_floating_point():
+            raise ValueError(
+                f"'recommender()' needs to return floating-point scores of all items (got "
+                f"{type(given).__name__} of {scores.dtype}); lists of items are passed without a "
+                f"function, as in evaluate(scores.topk(20).indices, data)"
+            )
+        scores = check_scores(scores, "recommender()")
         shape = (users.numel(), self.task.num_items)
         check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
         check_device(scores, "recommender()", users.device, "task")
@@ -601,6 +656,11 @@ class PairScorer:
             raise TypeError(
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
+            )
+        if wrong := misfit(self.function, "user", "item"):
+            raise TypeError(
+                f"'function' needs to take user ids and item ids ({wrong}); write "
+                f"PairScorer(lambda user, item: model.decode(user, item))"
             )
         settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 

@@ -121,6 +121,13 @@ class Chunk:
         """How many items all users together can be recommended."""
         return self.users.numel() * self.num_items - sum(self.schedule.counts[0][self.rows])
 
+    def hide_(self, scores: Tensor) -> None:
+        """Overwrites the scores `[num_rows, num_items]` of all but shared candidates by `-inf`."""
+        seen = self.seen.item.add(self.seen.row, alpha=self.num_items)
+        scores.view(-1).index_fill_(0, seen, -torch.inf)
+        if self.is_excluded is not None:
+            scores.masked_fill_(self.is_excluded, -torch.inf)
+
     def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
         """Overwrites the scores of items that must not be retrieved.
 

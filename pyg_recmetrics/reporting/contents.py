@@ -104,7 +104,6 @@ def read_contents(
     One data set alone has no name.
 
     Raises:
-        ImportError: If a recommender has several runs, and scipy is not installed.
         TypeError: If `results` is or holds something else, `split` holds no data, or `comparison`
             is no comparison.
         ValueError: If there is no result, they are of different tasks, `split` does not hold
@@ -163,8 +162,8 @@ def _compared(
 ) -> Comparison | None:
     """Returns a comparison of results, which may be given; `None` if nothing can be compared."""
     if comparison is None:
-        # There may be a single one, nothing in common, or no scipy.
-        with suppress(ImportError, ValueError):
+        # There may be a single one, or nothing in common.
+        with suppress(ValueError):
             return compare(results, **options)
         return None
     if not isinstance(comparison, Comparison):

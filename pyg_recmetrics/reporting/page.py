@@ -60,7 +60,6 @@ def report(
         The path of the file.
 
     Raises:
-        ImportError: If a recommender has several runs, and scipy is not installed.
         OSError: If the file cannot be written.
         TypeError: If `results` is or holds something else, `split` holds something else than data,
             or `comparison` is no comparison.

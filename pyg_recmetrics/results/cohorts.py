@@ -1,33 +1,23 @@
 """Cohorts: metrics measured for groups of users, or of items, and how far groups are apart."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
+import pandas as pd
+from scipy.sparse.csgraph import connected_components
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.counts import USERS, Nouns
-from pyg_recmetrics.results.estimates import (
-    Basis,
-    Estimate,
-    Interval,
-    Sample,
-    mean_of_users,
-)
+from pyg_recmetrics.results.counts import Nouns
 from pyg_recmetrics.results.notes import caution, note_on_intervals
-from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from pyg_recmetrics.results.statistics import Array, Basis, Mean, mean_of_users, mean_with, sums_by
+from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level
 
 #: Two groups, the second of which is taken from the first.
 Pair: TypeAlias = tuple[Hashable, Hashable]
@@ -36,8 +26,8 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 _NUM_ESTIMATES = 128
 
 
-#: How many users a class of equal numbers of relevant items has, where there are as many.
-_FEWEST_OF_DEGREE = 20
+#: A singular value that is smaller than this share of the largest is zero, but for rounding.
+_NEARLY_ZERO = 1e-10
 
 #: By which share of the mean number of relevant items groups may differ without a note.
 _ALIKE = 0.1
@@ -96,11 +86,8 @@ class Gaps(Rows[Gap]):
     def __init__(self, gaps: Iterable[Gap], level: float, remarks: Iterable[str] = ()) -> None:
         self._rows, self.level, self._remarks = tuple(gaps), level, tuple(remarks)
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every metric and pair of groups.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -112,7 +99,7 @@ class Gaps(Rows[Gap]):
             >>> gaps.to_pandas().columns.tolist()
             ['metric', 'a', 'b', 'difference', 'low', 'high']
         """
-        return to_data_frame(self._rows, Gap._fields)
+        return pd.DataFrame(self._rows, columns=Gap._fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} gaps)"
@@ -162,57 +149,122 @@ class CohortMean(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
-    """How to find the confidence intervals of means over users.
+class Groups:
+    """Which users belong to which group, and how their means are taken.
 
     Attributes:
-        person (torch.Tensor or None): The person to whom each row belongs, of shape `[num_users]`.
-        level (float): The level of confidence.
+        group (np.ndarray): The number of each user's group, of shape `[num_users]`; `-1` for users
+            without a group.
+        labels (sequence): The label of each group.
+        name (str): What the labels say about a group.
+        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+        level (float): The level of the intervals.
         nouns (Nouns): What the rows are called.
-        remarks (tuple of str): What else a table says: which users stand for all, if some do, and
-            what groups differ in.
-        are_differences (bool): Whether values are differences, which may be negative for any
-            metric and have no ratio.
+        remarks (tuple of str): What groups differ in, and which users stand for all, if some do.
+        degree (np.ndarray or None): The number of relevant items of each user, of shape
+            `[num_users]`, if only users who have as many are compared.
     """
 
-    person: Tensor | None
+    group: Array
+    labels: Sequence[Hashable]
+    name: str
+    person: Array | None
     level: float
-    nouns: Nouns = USERS
+    nouns: Nouns
     remarks: tuple[str, ...] = ()
-    are_differences: bool = False
+    degree: Array | None = None
 
-    def notes(self, num_runs: int) -> tuple[str, ...]:
-        """Returns what a table says about them."""
-        note = note_on_intervals(self.level, self.person, self.nouns, num_runs)
-        return (note, *self.remarks)
+    def mean(self, values: Array, number: int) -> Mean:
+        """Returns the mean over a group, given values of shape `[num_users, num_runs]`."""
+        if self.degree is not None:
+            return SameDegree(values, self.group, self.degree, self.person).mean(number)
+        is_in = (self.group == number)[:, None]
+        return mean_of_users(np.where(is_in, values, math.nan), self.person)
 
-    def caution(self, samples: Iterable[tuple[str, Sample]]) -> str | None:
-        """Returns what makes the interval of some group too narrow; `None` if nothing does."""
-        bases = [Basis.of(name, sample) for name, sample in samples]
-        return caution(bases, f"{self.nouns.means} in some groups", self.nouns.drawn)
+    def cohort_mean(self, values: Array, number: int, metric: Metric) -> CohortMean:
+        """Returns the same with its interval, which is held by the range of the metric."""
+        mean, own = self.mean(values, number), values[self.group == number]
+        own = own[~np.isnan(own).any(axis=1)]
+        interval = mean.interval(self.level)
+        if self.degree is None:
+            interval = interval.of_metric(metric, own)
+        return CohortMean(mean.value, *interval, len(own))
 
-    def counted(self, values: Tensor) -> Sample:
-        """Returns the users who count, with their means over runs."""
-        return Sample.of(values.mean(dim=0), self.person)
+    def bases(self, metric: str, values: Array) -> Iterator[Basis]:
+        """Yields what the interval of each group rests on."""
+        of_users = values.mean(axis=1)
+        for number in range(len(self.labels)):
+            is_in = self.group == number
+            person = None if self.person is None else self.person[is_in]
+            yield Basis.of(metric, of_users[is_in], person)
 
-    def mean(self, values: Tensor, metric: Metric) -> CohortMean:
-        """Returns the mean over users and runs, with its interval.
 
-        Args:
-            values (torch.Tensor): The values of users in each run, of shape
-                `[num_runs, num_users]`. Users who are `NaN` in any run do not count.
-            metric (Metric): What the values are of, whose range holds the interval.
-        """
-        sample = self.counted(values)
-        margin = self.estimate(values).margin(self.level)
-        interval = Interval(sample.mean - margin, sample.mean + margin)
-        if not self.are_differences:
-            interval = interval.of_metric(metric, values)
-        return CohortMean(sample.mean, *interval, sample.num_rows)
+class SameDegree:
+    r"""Means of groups, whose differences are those of users with as many relevant items.
 
-    def estimate(self, values: Tensor) -> Estimate:
-        """Returns the same mean, as one that can be compared with that of other users."""
-        return mean_of_users(values, self.person)
+    A value is the sum of a number for each number of relevant items, an effect of the group, and a
+    rest. Effects are those of least squares: of two groups, their difference is the mean of the
+    differences within each number of relevant items, weighted by :math:`n_a n_b / (n_a + n_b)`. A
+    mean is that of all users, and what its group has more than the average group. A group that
+    shares no number of relevant items with the others has none.
+
+    Args:
+        values (np.ndarray): The values, of shape `[num_users, num_runs]`.
+        group (np.ndarray): The group of each user, of shape `[num_users]`; `-1` for none.
+        degree (np.ndarray): The number of relevant items of each user, of shape `[num_users]`.
+        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+
+    Source: Searle, "Linear models", 7.1 (1971).
+    """
+
+    def __init__(self, values: Array, group: Array, degree: Array, person: Array | None) -> None:
+        self.is_counted = ~np.isnan(values).any(axis=1) & (group >= 0)
+        self.person, self.values = person, values[self.is_counted]
+        self.group = group[self.is_counted]
+        self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
+        num_groups = int(group.max(initial=-1)) + 1
+        cells = np.stack([self.group, self.of_degree])
+        self.counts = np.zeros((num_groups, int(self.of_degree.max(initial=-1)) + 1))
+        np.add.at(self.counts, tuple(cells), 1)
+        self.sizes, of_degrees = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        self.shares = self.counts / of_degrees
+        within = sums_by(self.of_degree, self.values) / of_degrees[:, None]
+        apart = sums_by(self.group, self.values - within[self.of_degree], num_groups)
+        # The normal equations of the effects, whose rank is one less than there are groups.
+        products = np.diag(self.sizes) - self.shares @ self.counts.T
+        self.inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
+        self.effects = self.inverse @ apart
+        within -= self.shares.T @ self.effects
+        self.rest = self.values - self.effects[self.group] - within[self.of_degree]
+
+    def mean(self, number: int) -> Mean:
+        """Returns the mean of a group."""
+        num_users, is_own = max(1, len(self.values)), self.group == number
+        deviations = np.zeros((len(self.is_counted), self.values.shape[1]))
+        if not self._is_connected(number):
+            return Mean(np.full(self.values.shape[1], math.nan), deviations, 0)
+        of_all = self.values.mean(axis=0)
+        weight = self.inverse[number] - self.sizes @ self.inverse / num_users
+        lever = weight[self.group] - (weight @ self.shares)[self.of_degree]
+        # Users beside whom there is none of another group tell nothing.
+        tells = (self.counts > 0).sum(axis=0) > 1
+        num_telling = self.counts[:, tells].sum()
+        left = num_telling - tells.sum() - (self.sizes > 0).sum() + 1
+        factor = math.sqrt(num_telling / left) if left > 0 else math.nan
+        of_effect = factor * lever[:, None] * self.rest
+        deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
+        means = of_all + self.effects[number] - self.sizes @ self.effects / num_users
+        mean = mean_with(means, deviations, self.is_counted, self.person)
+        drawn = is_own if self.person is None else self.person[self.is_counted][is_own]
+        mean.num_drawn = int(is_own.sum()) if self.person is None else len(np.unique(drawn))
+        return mean
+
+    def _is_connected(self, number: int) -> bool:
+        """Returns whether users of a group can be compared with most of the others."""
+        has = (self.counts > 0).astype(int)
+        _, component = connected_components(has @ has.T)
+        largest = np.bincount(component, self.sizes).argmax()
+        return bool(self.sizes[number] > 0 and component[number] == largest)
 
 
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
@@ -237,19 +289,21 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     """
 
     def __init__(
-        self,
-        means: Mapping[Hashable, Mapping[str, CohortMean]],
-        values: Callable[[Hashable, str], Tensor],
-        name: str,
-        num_runs: int,
-        intervals: Intervals,
-        samples: Sequence[tuple[str, Sample]] = (),
+        self, values: Mapping[str, Array], metrics: Mapping[str, Metric], groups: Groups
     ) -> None:
-        super().__init__({label: FrozenDict(of_metric) for label, of_metric in means.items()})
-        self._values, self._samples = values, tuple(samples)
-        self._intervals, self._num_runs = intervals, num_runs
-        self.name = name
-        self.level, self.remarks = intervals.level, intervals.remarks
+        super().__init__(
+            {
+                label: FrozenDict(
+                    {
+                        name: groups.cohort_mean(of_metric, number, metrics[name])
+                        for name, of_metric in values.items()
+                    }
+                )
+                for number, label in enumerate(groups.labels)
+            }
+        )
+        self._values, self._groups = values, groups
+        self.name, self.level, self.remarks = groups.name, groups.level, groups.remarks
 
     def gaps(self, reference: Hashable | None = None) -> Gaps:
         r"""Returns how far groups are apart in each metric, with intervals.
@@ -283,18 +337,18 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             difference: a - b
         """
         pairs = self._pairs(reference)
-        found = (self._gaps(metric, pairs) for metric in self._metrics)
+        found = (self._gaps(metric, pairs) for metric in self._values)
         return Gaps(chain.from_iterable(found), self.level, self.remarks)
 
     def _gaps(self, metric: str, pairs: Iterable[Pair]) -> Iterator[Gap]:
         """Yields how far groups are apart in a metric."""
 
         @lru_cache(maxsize=_NUM_ESTIMATES)
-        def estimate(label: Hashable) -> Estimate:
-            return self._intervals.estimate(self._values(label, metric))
+        def mean(label: Hashable) -> Mean:
+            return self._groups.mean(self._values[metric], list(self).index(label))
 
         for a, b in pairs:
-            difference = estimate(a).minus(estimate(b))
+            difference = mean(a).minus(mean(b))
             yield Gap(metric, a, b, difference.value, *difference.interval(self.level))
 
     def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
@@ -305,13 +359,10 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
         return [(label, reference) for label in labels if label != reference]
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every cohort and metric.
 
         Its columns are `group`, `metric`, `value`, `low`, `high` and `num_users`.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -326,7 +377,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             for label, means in self.items()
             for metric, mean in means.items()
         ]
-        return to_data_frame(rows, ["group", "metric", *CohortMean._fields])
+        return pd.DataFrame(rows, columns=["group", "metric", *CohortMean._fields])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {', '.join(map(str, self))})"
@@ -337,149 +388,60 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             [
                 str(label),
                 f"{max((mean.num_users for mean in means.values()), default=0):,}",
-                *(format_interval(*means[metric][:3]) for metric in self._metrics),
+                *(format_interval(*mean[:3]) for mean in means.values()),
             ]
             for label, means in self.items()
         ]
-        intervals = self._intervals
-        notes = [*intervals.notes(self._num_runs), intervals.caution(self._samples)]
-        head = [self.name, intervals.nouns.means, *self._metrics]
+        groups, nouns = self._groups, self._groups.nouns
+        num_runs = max((values.shape[1] for values in self._values.values()), default=1)
+        bases = [x for name, values in self._values.items() for x in groups.bases(name, values)]
+        notes = [
+            note_on_intervals(self.level, groups.person, nouns, num_runs),
+            *self.remarks,
+            caution(bases, f"{nouns.means} in some groups", nouns.drawn),
+        ]
+        head = [self.name, nouns.means, *self._values]
         return Table(head, rows, tuple(filter(None, notes)))
 
-    @property
-    def _metrics(self) -> list[str]:
-        return list(dict.fromkeys(metric for means in self.values() for metric in means))
 
-
-def by_groups(
-    values: Mapping[str, Tensor],
-    metrics: Mapping[str, Metric],
-    group: Tensor,
-    labels: Sequence[Hashable],
-    name: str,
-    intervals: Intervals,
-) -> Cohorts:
-    """Measures groups of users separately.
+def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array, list[Hashable]]:
+    """Groups users by their degree, whose quantiles bound the groups.
 
     Args:
-        values (mapping): What every user contributes to each metric in each run, of shape
-            `[num_runs, num_users]`.
-        metrics (mapping): What the convention computes under the name of each metric.
-        group (torch.Tensor): The number of each user's group, of shape `[num_users]`; `-1` for
-            users without a group.
-        labels (sequence): The label of each group.
-        name (str): What the labels say about a group.
-        intervals (Intervals): How to find the intervals.
-    """
-    num_groups, person = len(labels), intervals.person
-    of_group = [intervals] * num_groups
-    if person is not None:
-        persons = split_by(person, group.to(person.device), num_groups)
-        of_group = [replace(intervals, person=part) for part in persons]
-    means: dict[Hashable, dict[str, CohortMean]] = {label: {} for label in labels}
-    samples = []
-    for metric, contributed in values.items():
-        parts = split_by(contributed, group.to(contributed.device), num_groups)
-        for label, part, found in zip(labels, parts, of_group, strict=True):
-            means[label][metric] = found.mean(part, metrics[metric])
-            samples.append((metric, found.counted(part)))
-
-    def values_of(label: Hashable, metric: str) -> Tensor:
-        contributed = values[metric]
-        is_other = group.to(contributed.device) != labels.index(label)
-        return contributed.masked_fill(is_other, torch.nan)
-
-    num_runs = max(map(len, values.values()), default=1)
-    return Cohorts(means, values_of, name, num_runs, intervals, samples)
-
-
-def group_by_degree(degree: Tensor, is_counted: Tensor, bins: int) -> tuple[Tensor, list[Hashable]]:
-    """Groups users by their degree.
-
-    Args:
-        degree (torch.Tensor): The degree of every user, of shape `[num_users]`.
-        is_counted (torch.Tensor): The users to group, a mask of shape `[num_users]`.
+        degree (np.ndarray): The degree of every user, of shape `[num_users]`.
+        is_counted (np.ndarray): The users to group, a mask of shape `[num_users]`.
         bins (int): The number of groups.
 
     Returns:
-        The number of each user's group, `-1` for users without one; and the labels of the groups.
+        The number of each user's group, `-1` for users without one; and the range of each group.
     """
-    counted = degree[is_counted]
-    num_users = torch.bincount(counted)
-    values = num_users.nonzero().squeeze(1)
-    bounds = _bounds(values, num_users[values], bins)
-    group = torch.full_like(degree, -1)
-    group[is_counted] = torch.bucketize(counted, bounds)
-    return group, range_labels(values, torch.bucketize(values, bounds))
-
-
-def beyond_degree(values: Tensor, degree: Tensor) -> Tensor:
-    """Returns the values less the mean of users with as many relevant items, in each run.
-
-    Numbers of relevant items that few users have are one class with their neighbours.
-
-    Args:
-        values (torch.Tensor): The values, of shape `[num_runs, num_users]`.
-        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
-    """
-    is_counted = ~values.isnan().any(dim=0)
-    num_classes = max(1, int(is_counted.sum()) // _FEWEST_OF_DEGREE)
-    group, labels = group_by_degree(degree, is_counted, num_classes)
-    group, counted = group[is_counted], values[:, is_counted]
-    total = counted.new_zeros(len(values), len(labels)).index_add_(1, group, counted)
-    mean = total / torch.bincount(group, minlength=len(labels))
-    beyond = values.clone()
-    beyond[:, is_counted] = counted - mean[:, group]
-    return beyond
+    check_positive_integer(bins, "bins")
+    counted = np.sort(degree[is_counted])
+    if not len(counted):
+        return np.full(len(degree), -1), []
+    last = [max(0, math.ceil(len(counted) * bin / bins) - 1) for bin in range(1, bins)]
+    bounds = np.unique(counted[last])
+    group = np.where(is_counted, np.searchsorted(bounds, degree), -1)
+    labels: list[Hashable] = []
+    for number in range(int(group.max()) + 1):
+        own = degree[group == number]
+        labels.append(str(own.min()) if own.min() == own.max() else f"{own.min()}-{own.max()}")
+    return group, labels
 
 
 def note_on_degrees(
-    group: Tensor, degree: Tensor, num_groups: int, metrics: Iterable[Metric], nouns: Nouns
+    group: Array, degree: Array, metrics: Iterable[Metric], nouns: Nouns
 ) -> str | None:
     """Says how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)
-    of_group, degree = group[is_in], degree[is_in].double()
-    counts = torch.bincount(of_group, minlength=num_groups)
-    means = torch.bincount(of_group, degree, minlength=num_groups)[counts > 0] / counts[counts > 0]
-    depend = [str(x) for x in metrics if x.needs_truth and not x.definition.needs_all_ranks]
-    if not depend or means.numel() < 2:
+    depend = any(x.needs_truth and not x.definition.needs_all_ranks for x in metrics)
+    numbers = np.unique(group[is_in])
+    if not depend or len(numbers) < 2:
         return None
-    low, high = (float(mean) for mean in means.aminmax())
-    if high - low <= _ALIKE * float(degree.mean()):
+    means = [degree[is_in & (group == number)].mean() for number in numbers]
+    if max(means) - min(means) <= _ALIKE * degree[is_in].mean():
         return None
     return (
-        f"groups have {low:.1f} to {high:.1f} relevant items a {nouns.user}, on which "
-        f"{list_some(depend)} depend{'s' if len(depend) == 1 else ''}: 'same_degree=True' compares "
-        f"{nouns.users} who have as many"
+        f"groups have {min(means):.1f} to {max(means):.1f} relevant items a {nouns.user}, on which "
+        f"most metrics depend: 'same_degree=True' compares {nouns.users} who have as many"
     )
-
-
-def split_by(values: Tensor, group: Tensor, num_groups: int) -> Iterable[Tensor]:
-    """Returns the values of each group, `[..., group_size]`, without those in group `-1`."""
-    order = group.argsort(stable=True)
-    order = order[group[order] >= 0]
-    sizes = torch.bincount(group[order], minlength=num_groups).tolist()
-    parts: Iterable[Tensor] = values[..., order].split(sizes, dim=-1)
-    return parts
-
-
-def _bounds(values: Tensor, counts: Tensor, bins: int) -> Tensor:
-    """Returns the largest value of every bin but the last, given how often each value occurs."""
-    check_positive_integer(bins, "bins")
-    up_to = counts.cumsum(0)
-    if values.numel() == 0:
-        return values
-    num_values = int(up_to[-1])
-    last_of_bin = [max(0, math.ceil(num_values * bin / bins) - 1) for bin in range(1, bins)]
-    place = torch.searchsorted(up_to, up_to.new_tensor(last_of_bin), right=True)
-    bounds: Tensor = values[place].unique()
-    return bounds
-
-
-def range_labels(values: Tensor, group: Tensor) -> list[Hashable]:
-    """Returns the range of the values of every group, such as `"3-7"`. No group is empty."""
-    labels: list[Hashable] = []
-    for part in split_by(values, group, int(group.max()) + 1 if group.numel() else 0):
-        low, high = (int(bound) for bound in part.aminmax())
-        labels.append(str(low) if low == high else f"{low}-{high}")
-    return labels

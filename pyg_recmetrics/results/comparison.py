@@ -5,26 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
+import pandas as pd
 
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.results.estimates import (
-    Basis,
-    Estimate,
-    Interval,
-    Sample,
-    check_scipy,
-    difference_of_users,
-    exp_or_inf,
-    holm,
-    paired_difference,
-)
 from pyg_recmetrics.results.notes import (
     NUM_CLAIMED,
     caution,
@@ -33,10 +22,12 @@ from pyg_recmetrics.results.notes import (
     lift_in_words,
     note_on_calls,
     note_on_copies,
+    note_on_near_copies,
     notes_on_comparison,
 )
 from pyg_recmetrics.results.result import Measured, has_rows
 from pyg_recmetrics.results.runs import (
+    LEAST_DIFFERING,
     Name,
     Runnable,
     are_copies,
@@ -48,72 +39,56 @@ from pyg_recmetrics.results.runs import (
     read_name,
     recommenders_by_name,
     results_of,
+    share_of_differing,
+)
+from pyg_recmetrics.results.statistics import (
+    Array,
+    Basis,
+    Difference,
+    Interval,
+    RunVariance,
+    difference_of_users,
+    holm,
+    paired_difference,
+    run_variances,
+    unless_rounding,
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
-from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p, to_data_frame
+from pyg_recmetrics.tables import Best, Rows, Table, format_interval, format_p
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-#: A mean that is smaller than this share of what it is a mean of is due to rounding.
-_ROUNDING = 1e-12
+#: A metric, and the names of two recommenders that are compared in it.
+Question: TypeAlias = tuple[Metric, tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The runs of two recommenders in a metric that every user has.
+    """The values of two recommenders in a metric, for the users for whom both are defined.
 
     Attributes:
         metric (Metric): The metric.
-        a (str): The name of one recommender.
-        b (str): The name of the other.
-        first (torch.Tensor): The values of `a`, of shape `[num_runs, num_paired_users]`.
-        second (torch.Tensor): The values of `b` for the same users.
-        is_paired (torch.Tensor): The users for whom both are defined, a mask `[num_users]`.
-        person (torch.Tensor or None): The person of each of the paired users.
+        names (tuple of str): The names of the recommenders.
+        both (sequence of np.ndarray): The values of each, of shape `[num_users, num_runs]`.
+        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+        runs (sequence): How much the runs of each vary; `None` for one that has a single run.
     """
 
     metric: Metric
-    a: str
-    b: str
-    first: Tensor
-    second: Tensor
-    is_paired: Tensor
-    person: Tensor | None
-
-    @classmethod
-    def of(cls, metric: Metric, names: tuple[str, str], both: Sequence[Measured]) -> "Pair":
-        """Finds the users for whom both recommenders are defined in all of their runs."""
-        first, second = (recommender.values_of(metric) for recommender in both)
-        second, person = second.to(first.device), both[0].runs[0]._person
-        is_paired = ~torch.cat([first, second]).isnan().any(dim=0)
-        if person is not None:
-            person = person.to(first.device)[is_paired]
-        return cls(metric, *names, first[:, is_paired], second[:, is_paired], is_paired, person)
+    names: tuple[str, str]
+    both: Sequence[Array]
+    person: Array | None
+    runs: Sequence[RunVariance | None]
 
     @cached_property
-    def sample(self) -> Sample:
-        """The difference of each user, on average over runs."""
-        return Sample.of(
-            paired_difference(self.first.mean(dim=0), self.second.mean(dim=0)), self.person
-        )
+    def difference(self) -> Difference:
+        """The mean difference."""
+        return self._scaled(1.0, 1.0)
 
-    @cached_property
-    def difference(self) -> float:
-        """The mean difference; zero where it is only due to rounding."""
-        values = self.sample.values
-        return _unless_rounding(self.sample.mean, float(values.abs().mean()))
-
-    @cached_property
-    def estimate(self) -> Estimate:
-        """The mean difference, and what each user adds to its error."""
-        return difference_of_users(self.first, self.second, self.person)
+    def _scaled(self, a: float, b: float) -> Difference:
+        return difference_of_users(self.both, self.person, self.runs, (a, b))
 
     @property
     def _least(self) -> float:
-        """The least value of any user in any run."""
-        return min((float(x.min()) for x in (self.first, self.second) if x.numel()), default=0.0)
+        return min((float(values.min()) for values in self.both if values.size), default=0.0)
 
     @property
     def basis(self) -> Basis:
@@ -123,27 +98,22 @@ class Pair:
         the other, unseen, with a probability of 5%.
         Source: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?" (1983).
         """
-        sample, (lowest, highest) = self.sample, self.metric.definition.range
-        differing = sample.values[sample.values != 0]
+        values, (lowest, highest) = self.difference.values, self.metric.definition.range
+        differing = values[values != 0]
         is_one_sided = bool((differing > 0).all() or (differing < 0).all())
         widest = highest - lowest
-        if widest == math.inf and differing.numel():
-            widest = float(differing.abs().max())
-        unseen = 3 * widest / max(1, sample.num_drawn)
-        return Basis.of(str(self.metric), sample)._replace(
-            skewness=self.estimate.skewness,
-            is_one_sided=bool(self.difference) and is_one_sided and abs(self.difference) < unseen,
+        if widest == math.inf and differing.size:
+            widest = float(np.abs(differing).max())
+        unseen = 3 * widest / max(1, self.difference.mean.num_drawn)
+        size = abs(self.difference.value)
+        return Basis.of(str(self.metric), values, self.person)._replace(
+            skewness=self.difference.mean.skewness, is_one_sided=is_one_sided and 0 < size < unseen
         )
-
-    @property
-    def is_same(self) -> bool:
-        """Whether no user differs in any run."""
-        return self.difference == 0 and self.estimate.uncertainty.variance == 0
 
     @property
     def p_value(self) -> float:
         """The p-value of the paired t-test."""
-        return self.estimate.uncertainty.p_value(self.difference)
+        return self.difference.uncertainty.p_value(self.difference.value)
 
     def p_of_equivalence(self, equivalence: Equivalence) -> float:
         """Returns the p-value of two one-sided tests that the difference is no smaller.
@@ -171,110 +141,75 @@ class Pair:
 
     def _tails(self, size: Equivalence) -> tuple[float, float]:
         """Returns the p-values of `a` not being below, and not being above `b` by some size."""
-        if self.is_same:
+        if self.difference.value == 0 and self.difference.uncertainty.variance == 0:
             return 0.0, 0.0
         amount = 0.0 if size.is_share else size.size
-        low, high = size.shares(negative=float(self.second.mean()) < 0)
+        low, high = size.shares(negative=float(self.both[1].mean()) < 0)
         return self._tail(1, low, -amount), self._tail(-1, high, amount)
 
     def _tail(self, sign: int, share: float, amount: float) -> float:
         """Returns the p-value of `a` not being above (`1`) or below (`-1`) a share of `b`."""
-        estimate = self.estimate
-        room = sign * (self.difference - amount)
-        if share != 1:
-            estimate = difference_of_users(self.first, share * self.second, self.person)
-            room = sign * estimate.value
-        tail = estimate.uncertainty.p_value(room) / 2
+        difference = self.difference if share == 1 else self._scaled(1.0, share)
+        center = difference.value if share == 1 else difference.mean.value
+        room = sign * (center - amount)
+        tail = difference.uncertainty.p_value(room) / 2
         return tail if room > 0 else 1 - tail
 
     def row(self, alpha: float) -> PairedDifference:
-        """Returns all that does not depend on other pairs, without a p-value.
-
-        Args:
-            alpha (float): One minus the level of the intervals.
-        """
-        wins, ties, losses = _by_pairs_of_runs(self.first, self.second)
-        if not self.metric.definition.higher_is_better:
-            wins, losses = losses, wins
-        mean_a, mean_b = float(self.first.mean()), float(self.second.mean())
+        """Returns the difference without corrections, with intervals of level `1 - alpha`."""
+        a, b = self.both
+        wins, losses = _counts(a, b, self.metric)
+        mean_a, mean_b = float(a.mean()), float(b.mean())
+        found = self.difference
         row = PairedDifference(
             str(self.metric),
-            self.a,
-            self.b,
-            self.difference,
-            lift=_lift(self.metric, self._least, mean_b, self.difference),
+            *self.names,
+            found.value,
+            lift=_lift(self.metric, self._least, mean_b, found.value),
             wins=wins,
-            ties=ties,
+            ties=len(a) - wins - losses,
             losses=losses,
             mean_a=mean_a,
             mean_b=mean_b,
         )
-        if not self.estimate.has_interval:
+        if not found.mean.has_interval:
             return row
-        uncertainty = self.estimate.uncertainty
-        low, high = uncertainty.interval_at(self.difference, alpha)
+        margin = found.uncertainty.margin(alpha / 2)
         lift_low, lift_high = self._lift_interval(mean_a, mean_b, alpha)
         return row._replace(
-            low=low,
-            high=high,
+            low=found.value - margin,
+            high=found.value + margin,
+            p_value=self.p_value,
             lift_low=lift_low,
             lift_high=lift_high,
-            user_error=math.sqrt(uncertainty.of("users")),
-            run_error=math.sqrt(uncertainty.of("runs")) if uncertainty.has_runs else math.nan,
+            user_error=math.sqrt(found.mean.of_users),
+            run_error=found.run_error,
         )
 
     def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
         """Returns the interval of the lift, which is one of the logarithm of the ratio."""
         if mean_a <= 0 or math.isnan(_lift(self.metric, self._least, mean_b, 0.0)):
             return Interval(math.nan, math.nan)
-        relative = difference_of_users(self.first / mean_a, self.second / mean_b, self.person)
-        log_ratio = math.log(mean_a / mean_b) if self.difference else 0.0
-        ends = relative.uncertainty.interval_at(log_ratio, alpha)
-        return Interval(*(100 * (exp_or_inf(end) - 1) for end in ends))
+        margin = self._scaled(1 / mean_a, 1 / mean_b).uncertainty.margin(alpha / 2)
+        log_ratio = math.log(mean_a / mean_b) if self.difference.value else 0.0
+        with np.errstate(over="ignore"):
+            low, high = np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
+        return Interval(100 * float(low), 100 * float(high))
 
 
-def pair_of(comparison: "Comparison", difference: PairedDifference) -> Pair:
-    """Returns the runs that a difference of a comparison is of."""
-    names = difference.a, difference.b
-    both = [comparison._recommenders[name] for name in names]
-    return Pair.of(parse(difference.metric), names, both)
-
-
-def is_higher_better(metric: str) -> bool:
-    """Returns whether higher values of a metric are better."""
-    return parse(metric).definition.higher_is_better
-
-
-def _difference_of_all(
-    metric: Metric, names: tuple[str, str], both: Sequence[Measured]
-) -> PairedDifference:
-    """Returns the difference of two recommenders in a metric of all users together."""
-    mean_a, mean_b = (recommender.estimate_of(metric).value for recommender in both)
-    difference = _unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
-    lift = _lift(metric, min(mean_a, mean_b), mean_b, difference)
-    return PairedDifference(
-        str(metric), *names, difference, lift=lift, mean_a=mean_a, mean_b=mean_b
-    )
-
-
-def _by_pairs_of_runs(first: Tensor, second: Tensor) -> tuple[float, float, float]:
-    """Returns wins, ties and losses on average over pairs of runs.
+def _counts(a: Array, b: Array, metric: Metric) -> tuple[float, float]:
+    """Returns wins and losses on average over pairs of runs.
 
     Means over runs would have fewer ties the more runs there are.
     """
-    num_pairs = len(first) * len(second)
-    wins = losses = 0
-    for values in first:
-        difference = paired_difference(values, second)
-        wins += int((difference > 0).sum())
-        losses += int((difference < 0).sum())
-    ties = first.size(1) * num_pairs - wins - losses
-    return wins / num_pairs, ties / num_pairs, losses / num_pairs
-
-
-def _unless_rounding(mean: float, size: float) -> float:
-    """Returns a mean of numbers of some size, or zero if it is only due to rounding."""
-    return 0.0 if abs(mean) <= _ROUNDING * size else mean
+    above = below = 0
+    for values in a.T:
+        difference = paired_difference(values[:, None], b)
+        above += int((difference > 0).sum())
+        below += int((difference < 0).sum())
+    num_pairs = a.shape[1] * b.shape[1]
+    found = above / num_pairs, below / num_pairs
+    return found if metric.definition.higher_is_better else found[::-1]
 
 
 def _lift(metric: Metric, least: float, mean_b: float, difference: float) -> float:
@@ -286,16 +221,57 @@ def _lift(metric: Metric, least: float, mean_b: float, difference: float) -> flo
     return 100 * difference / mean_b if has_lift else math.nan
 
 
+def _pairs(
+    metric: Metric, pairs: Iterable[tuple[str, str]], recommenders: Mapping[str, Measured]
+) -> Iterator[Pair]:
+    """Yields the values of each pair of recommenders in a metric that every user has."""
+    values = {name: each.array_of(metric) for name, each in recommenders.items()}
+    person = next(iter(recommenders.values())).person
+    counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
+    runs = run_variances({name: x.mean(axis=0) for name, x in counted.items() if len(x)})
+    for names in pairs:
+        both = [values[name] for name in names]
+        is_paired = ~np.isnan(np.concatenate(both, axis=1)).any(axis=1)
+        yield Pair(
+            metric,
+            names,
+            [x[is_paired] for x in both],
+            None if person is None else person[is_paired],
+            [runs.get(name) for name in names],
+        )
+
+
+def p_of_margin(
+    comparison: "Comparison", row: PairedDifference, margin: Equivalence
+) -> tuple[float, float]:
+    """Returns the p-values of `a` being worse by no more than a margin, and of it being worse."""
+    (pair,) = _pairs(parse(row.metric), [(row.a, row.b)], comparison._recommenders)
+    return pair.p_of_margin(margin)
+
+
+def is_higher_better(metric: str) -> bool:
+    """Returns whether higher values of a metric are better."""
+    return parse(metric).definition.higher_is_better
+
+
+def _difference_of_all(
+    metric: Metric, names: tuple[str, str], recommenders: Mapping[str, Measured]
+) -> PairedDifference:
+    """Returns the difference of two recommenders in a metric of all users together."""
+    mean_a, mean_b = (recommenders[name].estimate_of(metric).value for name in names)
+    difference = unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
+    lift = _lift(metric, min(mean_a, mean_b), mean_b, difference)
+    return PairedDifference(
+        str(metric), *names, difference, lift=lift, mean_a=mean_a, mean_b=mean_b
+    )
+
+
 def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list[PairedDifference]]:
     """Returns the differences of each pair of recommenders."""
     by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
     for row in rows:
         by_pair.setdefault((row.a, row.b), []).append(row)
     return by_pair
-
-
-#: A metric, and the names of two recommenders that are compared in it.
-Question: TypeAlias = tuple[Metric, tuple[str, str]]
 
 
 class Comparison(Rows[PairedDifference]):
@@ -363,10 +339,13 @@ class Comparison(Rows[PairedDifference]):
     def covers_training(self, difference: PairedDifference) -> bool:
         """Returns whether a difference allows for other runs of both recommenders.
 
-        Where it does not, what is significant is so for the trained models alone. Tables put its
-        star in brackets.
+        A single run does not, nor do runs that hardly differ. Where it does not, what is
+        significant is so for the trained models alone. Tables put its star in brackets.
         """
-        return not {difference.a, difference.b} & set(self.protocol.uncovered)
+        return not {difference.a, difference.b} & {
+            *self.protocol.uncovered,
+            *self.protocol.near_copies,
+        }
 
     def bound(self, difference: PairedDifference) -> float | None:
         """Returns the smallest difference that matters; `None` without `equivalence`."""
@@ -429,11 +408,8 @@ class Comparison(Rows[PairedDifference]):
             )
         return Comparison(rows, self.protocol, self._recommenders)
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every metric and pair.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -450,7 +426,7 @@ class Comparison(Rows[PairedDifference]):
         budgets = {x: (each.num_trials, each.seconds) for x, each in self._recommenders.items()}
         rows = [(*row, *budgets[row.a], *budgets[row.b]) for row in self]
         of_both = [f"{what}_{side}" for side in "ab" for what in ("num_trials", "seconds")]
-        return to_data_frame(rows, [*PairedDifference._fields, *of_both])
+        return pd.DataFrame(rows, columns=[*PairedDifference._fields, *of_both])
 
     def __repr__(self) -> str:
         num_significant = sum(map(self.is_significant, self))
@@ -476,7 +452,8 @@ class Comparison(Rows[PairedDifference]):
     def _turned(self, row: PairedDifference) -> PairedDifference:
         question = parse(row.metric), (row.b, row.a)
         opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
-        return _test(question, self._recommenders, self.protocol)[0]._replace(
+        turned = _tests([question], self._recommenders, self.protocol)[0][0]
+        return turned._replace(
             p_value=row.p_value,
             p_adjusted=row.p_adjusted,
             verdict=opposite.get(row.verdict, row.verdict),
@@ -549,8 +526,9 @@ def compare(
             as `b`. (default: `None`, all pairs of results, where `a` comes before `b`)
         equivalence (float or str, optional): The smallest difference that matters: a number, or a
             share of the mean of `b`, such as `"2%"`. With it, a difference that is smaller than
-            this with confidence is `"equivalent"`. So are results that are the same for every user,
-            even beside a mean of zero, of which every share is zero. (default: `None`)
+            this with confidence is `"equivalent"`; it is less than metrics can differ by at all. So
+            are results that are the same for every user, even beside a mean of zero, of which every
+            share is zero. (default: `None`)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             such as the most popular items. A single run of them is all there can be.
             (default: `()`)
@@ -566,7 +544,6 @@ def compare(
         of both, and says whom unequal budgets favour, or whose is not known.
 
     Raises:
-        ImportError: If scipy is not installed.
         TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor
             a string, or `deterministic` holds no names.
         ValueError: If there are fewer than two results, they are of different tasks, conventions
@@ -593,11 +570,13 @@ def compare(
              metric        a        b  difference       verdict  wins
         0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
-    check_scipy("compare")
     recommenders = _comparable(results)
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
     protocol = _protocol(recommenders, equivalence, deterministic, level)
+    if protocol.equivalence is not None:
+        for metric in asked:
+            protocol.equivalence.check(metric)
     pairs = list(combinations(recommenders, 2))
     if baseline is not None:
         baseline = read_name(baseline, "baseline", list(recommenders))
@@ -622,7 +601,6 @@ def compare_on_each(
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    check_scipy("compare")
     tested = []
     for data_set, questions in asked.items():
         recommenders = _comparable(results[data_set])
@@ -674,6 +652,14 @@ def _protocol(
         for name, run in every_run(recommenders).items()
         if run.num_calls > 1
     ]
+    without_seed = read_names(deterministic, list(recommenders))
+    differing = {
+        name: share_of_differing(each.runs)
+        for name, each in recommenders.items()
+        if len(each.runs) > 1 and name not in without_seed
+    }
+    near_copies = tuple(name for name, share in differing.items() if share < LEAST_DIFFERING)
+    remarks += [note_on_near_copies(name, differing[name]) for name in near_copies]
     nouns = next(iter(recommenders.values())).nouns
     samples = {name: run._sampled for name, run in every_run(recommenders).items()}
     remarks.append(describe_samples(samples, nouns))
@@ -681,26 +667,41 @@ def _protocol(
         check_level(level),
         None if equivalence is None else Equivalence.of(equivalence),
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
-        deterministic=read_names(deterministic, list(recommenders)),
+        deterministic=without_seed,
+        near_copies=near_copies,
         nouns=nouns,
         remarks=tuple(filter(None, remarks)),
     )
 
 
-def _test(
-    question: Question, recommenders: Mapping[str, Measured], protocol: Protocol
-) -> tuple[PairedDifference, float, Basis | None]:
-    """Returns a difference, the p-value of its equivalence, and what its interval rests on."""
-    metric, names = question
-    both = [recommenders[name] for name in names]
-    if not all(has_rows(each, metric) for each in both):
-        return _difference_of_all(metric, names, both), math.nan, None
-    pair = Pair.of(metric, names, both)
+#: A difference, the p-value of its equivalence, and what its interval rests on.
+Tested: TypeAlias = tuple[PairedDifference, float, Basis | None]
+
+
+def _tests(
+    questions: Sequence[Question], recommenders: Mapping[str, Measured], protocol: Protocol
+) -> list[Tested]:
+    """Returns the answers to questions in their order, without corrections."""
+    found: dict[Question, Tested] = {}
+    for metric in dict.fromkeys(metric for metric, _ in questions):
+        asked = [names for of, names in questions if of == metric]
+        known = {name: each for name, each in recommenders.items() if has_rows(each, metric)}
+        for names in asked:
+            if not {*names} <= known.keys():
+                row = _difference_of_all(metric, names, recommenders)
+                found[metric, names] = row, math.nan, None
+        of_users = [names for names in asked if (metric, names) not in found]
+        for pair in _pairs(metric, of_users, known) if of_users else ():
+            found[metric, pair.names] = _tested(pair, protocol)
+    return [found[question] for question in questions]
+
+
+def _tested(pair: Pair, protocol: Protocol) -> Tested:
     row, equivalence = pair.row(protocol.alpha), protocol.equivalence
-    if not pair.estimate.has_interval:
+    if not pair.difference.mean.has_interval:
         return row, math.nan, None
-    p_of_equivalence = math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
-    return row._replace(p_value=pair.p_value), p_of_equivalence, pair.basis
+    p = math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
+    return row, p, pair.basis
 
 
 def _judge(
@@ -708,8 +709,7 @@ def _judge(
 ) -> list[Comparison]:
     """Tests recommenders on each of several data sets, and corrects all p-values together."""
     tested = [
-        [_test(question, recommenders, protocol) for question in questions]
-        for recommenders, protocol, questions in asked
+        _tests(questions, recommenders, protocol) for recommenders, protocol, questions in asked
     ]
     rows, of_equivalence, _ = zip(*chain.from_iterable(tested), strict=True)
     judged = iter(zip(holm([row.p_value for row in rows]), holm(of_equivalence), strict=True))

@@ -1,9 +1,13 @@
 """Whom a result is about: what its rows are called, and how many count."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
+
+from torch import Tensor
 
 from pyg_recmetrics.messages import singular
+from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
 
 
@@ -98,3 +102,48 @@ class UserCounts:
             has_list = ranked.lists.length(ranked.lists.width) > 0
             listed = int((evaluated_mask(ranked) & has_list).sum())
         return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)
+
+
+#: What a mean is over: rows, or persons with the mean over the rows of each.
+AverageOver: TypeAlias = Literal["user", "person"]
+
+
+def check_means_of_persons(person: Tensor | None, metrics: Iterable[Metric]) -> None:
+    """Raises if persons are not known, or a metric is no mean over rows, of which they have one."""
+    if person is None:
+        raise ValueError("means over persons need a task: RankingTask(..., person=...) (got none)")
+    for metric in metrics:
+        if metric.is_pooled:
+            raise ValueError(
+                f"'metrics' needs to hold means over rows with per='person' (got '{metric}')"
+            )
+
+
+def check_has_rows(average_over: AverageOver, method: str) -> None:
+    """Raises if a method that looks at single rows is called for means over persons."""
+    if average_over == "person":
+        raise ValueError(f"'{method}' needs means over rows (got per='person')")
+
+
+def num_persons(person: Tensor | None) -> int:
+    """Returns how many persons there are."""
+    return int(person.max()) + 1 if person is not None and person.numel() else 0
+
+
+def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
+    """Returns the mean of the rows of each person that count: `[num_persons]`.
+
+    Args:
+        values (torch.Tensor): A value for every row, of shape `[num_users]`; `NaN` for those that
+            do not count.
+        person (torch.Tensor): The person to whom each row belongs, of shape `[num_users]`.
+    """
+    is_counted = (~values.isnan()).to(values.dtype)
+    sums, counts = (sums_of_persons(x, person) for x in (values.nan_to_num(0.0), is_counted))
+    return sums / counts
+
+
+def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
+    """Adds up the values of the rows of each person, of shape `[num_persons]`."""
+    sums = values.new_zeros(num_persons(person))
+    return sums.index_add_(0, person.to(values.device), values)

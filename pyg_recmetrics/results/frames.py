@@ -1,32 +1,30 @@
 """Data frames of a result: its means, users, lists and items."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, lists_of
-from pyg_recmetrics.tables import to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
-def frame_of_means(means: Mapping[Metric, float]) -> "pd.DataFrame":
+def frame_of_means(means: Mapping[Metric, float]) -> pd.DataFrame:
     """Returns a row for every metric: `metric`, `k` and `value`."""
     rows = [(metric.label, metric.k, mean) for metric, mean in means.items()]
-    frame = to_data_frame(rows, ["metric", "k", "value"], index=[str(metric) for metric in means])
+    frame = pd.DataFrame(
+        rows, columns=["metric", "k", "value"], index=[str(metric) for metric in means]
+    )
     return frame.astype({"k": "Int64"})
 
 
 def frame_of_users(
     ranked: RankedEdges, query: Tensor | None, values: Mapping[str, Tensor]
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Returns a row for every user who is evaluated: `user`, `degree`, and a column per metric.
 
     If each row is an edge, `item` takes the place of `degree`. Queries have a column for each of
@@ -45,14 +43,14 @@ def frame_of_users(
     if ranked.origin.user_of_row is None:
         columns["degree"] = ranked.degree[rows]
     columns |= {name: value[rows] for name, value in values.items()}
-    frame = frame_by_id("user", users, ranked.user_ids, columns, "to_pandas")
+    frame = frame_by_id("user", users, ranked.user_ids, columns)
     if ranked.origin.user_of_row is not None:
         items = named_ids(ranked.edge_label_index[1], ranked.item_ids)
         frame.insert(1 + len(of_query), "item", items)
     return frame
 
 
-def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> "pd.DataFrame":
+def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> pd.DataFrame:
     """Returns a row for every item in the top `k`: `user`, `rank`, `item` and `is_relevant`.
 
     Args:
@@ -66,8 +64,6 @@ def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> 
         ValueError: If lists were not kept down to `k`, or `users` holds others than those who are
             evaluated.
     """
-    with requires_package("pandas", "top_k"):
-        import pandas as pd
     user, rank, item = lists_of(ranked, k).places(k, _numbers_of(users, ranked))
     return pd.DataFrame(
         {
@@ -79,7 +75,7 @@ def frame_of_lists(ranked: RankedEdges, k: int, users: Iterable[Any] | None) -> 
     )
 
 
-def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFrame":
+def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> pd.DataFrame:
     """Returns a row for every item of the truth: `item`, `degree`, `hits`, and their ratio.
 
     There is a column `popularity`, too, if seen edges are known.
@@ -96,7 +92,7 @@ def frame_of_items(ranked: RankedEdges, is_hit: Tensor, name: str) -> "pd.DataFr
     columns = {"degree": degree, "hits": hits, name: hits.double() / degree}
     if ranked.catalogue is not None and ranked.catalogue.seen is not None:
         columns["popularity"] = ranked.catalogue.popularity[items]
-    return frame_by_id("item", items, ranked.item_ids, columns, "per_item")
+    return frame_by_id("item", items, ranked.item_ids, columns)
 
 
 def frame_by_id(
@@ -104,8 +100,7 @@ def frame_by_id(
     numbers: Tensor,
     ids: Sequence[Any] | None,
     columns: Mapping[str, Tensor],
-    needed_by: str,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Returns a row for each of some users or items: its original id, and the given columns.
 
     Args:
@@ -113,10 +108,7 @@ def frame_by_id(
         numbers (torch.Tensor): The numbers of users or items, of shape `[num_rows]`.
         ids (sequence, optional): The original ids of all users or items; `None` if there are none.
         columns (mapping): The other columns by name, of shape `[num_rows]`.
-        needed_by (str): The function that an error names if pandas is not installed.
     """
-    with requires_package("pandas", needed_by):
-        import pandas as pd
     frame = pd.DataFrame({name: column.cpu().numpy() for name, column in columns.items()})
     frame.insert(0, key, named_ids(numbers, ids))
     return frame
@@ -124,16 +116,12 @@ def frame_by_id(
 
 def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
     """Returns the original ids of users or items, a column of the type that these have."""
-    import pandas as pd
-
     rows = numbers.cpu().numpy()
     return rows if ids is None else pd.Index(ids, tupleize_cols=False)[rows]
 
 
 def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
     """Returns the row numbers of users, in the order in which they are asked for."""
-    import pandas as pd
-
     evaluated = evaluated_mask(ranked).nonzero().squeeze(1)
     if users is None:
         return evaluated

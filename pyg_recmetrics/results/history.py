@@ -1,16 +1,14 @@
 """History: the evaluations of one training, the best of them, and whether to go on."""
 
 import math
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.messages import counted
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.tables import Rows, Table, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pyg_recmetrics.tables import Rows, Table
 
 
 class History(Rows[dict[str, float]]):
@@ -77,11 +75,8 @@ class History(Rows[dict[str, float]]):
         best = -1 if self.best_index is None else self.best_index
         return self.patience is not None and len(self) - 1 - best >= self.patience
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns the means as a data frame with a row for every call and a column per metric.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> import torch
@@ -95,7 +90,7 @@ class History(Rows[dict[str, float]]):
             1       0.5  0.750000
         """
         columns = list(self[0]) if self else []
-        return to_data_frame([list(means.values()) for means in self], columns)
+        return pd.DataFrame([list(means.values()) for means in self], columns=columns)
 
     def _is_improvement(self, value: float) -> bool:
         if self.best is None:

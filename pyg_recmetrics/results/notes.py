@@ -4,8 +4,8 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.messages import counted, list_some
@@ -19,16 +19,9 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
 )
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
-from pyg_recmetrics.results.counts import Nouns, UserCounts
-from pyg_recmetrics.results.estimates import (
-    FEW_HITS,
-    FEW_RUNS,
-    FEW_USERS,
-    AverageOver,
-    Basis,
-    Sample,
-)
+from pyg_recmetrics.results.counts import AverageOver, Nouns, UserCounts
 from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
@@ -188,14 +181,22 @@ def note_on_copies(num_results: int, num_runs: int, name: str = "") -> str | Non
     )
 
 
-def note_on_intervals(level: float, person: Tensor | None, nouns: Nouns, num_runs: int = 1) -> str:
+def note_on_near_copies(name: str, share: float) -> str:
+    """Returns what is said of runs that differ for few users, as those of one seed may."""
+    return (
+        f"the runs of {name} hardly differ (for {100 * share:.2g}% of users with a hit): is the "
+        f"seed set inside? Stars beside it are of these runs alone"
+    )
+
+
+def note_on_intervals(level: float, person: Array | None, nouns: Nouns, num_runs: int = 1) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {format_level(level)} confidence interval of the mean"
     if num_runs > 1:
         return f"{note} for other {nouns.drawn} and other runs"
     if person is None:
         return f"{note} over {nouns.means}"
-    num_drawn = person.unique().numel()
+    num_drawn = len(np.unique(person))
     return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
 
 
@@ -387,11 +388,8 @@ def caution(
     reasons = [few_persons]
     if rare := [basis for basis in bases if least <= basis.num_hits < FEW_HITS]:
         reasons.append(f"few {means} {do} in {_metrics_of(rare)}")
-    if skewed := [basis for basis in bases if basis.num_drawn < basis.num_needed]:
-        needed = max(basis.num_needed for basis in skewed)
-        reasons.append(
-            f"differences are skewed in {_metrics_of(skewed)}, which takes {needed:,} {drawn}"
-        )
+    what = "differences" if are_differences else f"the means of {drawn}"
+    reasons.append(_skewed(bases, what, drawn))
     if one_sided := [basis for basis in bases if basis.is_one_sided]:
         reasons.append(f"all {means} who differ in {_metrics_of(one_sided)} do so in one direction")
     return _said(*reasons)
@@ -401,9 +399,19 @@ def _metrics_of(bases: Iterable[Basis]) -> str:
     return ", ".join(dict.fromkeys(basis.metric for basis in bases))
 
 
-def caution_on_persons(sample: Sample, persons: str = "persons") -> str | None:
-    """Returns the same of persons with several rows; `None` if there are enough of them."""
-    return _said(Basis.of("", sample).few_persons(persons))
+def caution_on_persons(basis: Basis, persons: str) -> str | None:
+    """Returns the same of persons with several rows alone; `None` if there are enough of them."""
+    if basis.num_persons is None:
+        return None
+    return _said(basis.few_persons(persons), _skewed([basis], f"the means of {persons}", persons))
+
+
+def _skewed(bases: Iterable[Basis], what: str, drawn: str) -> str | None:
+    skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
+    if not skewed:
+        return None
+    needed = max(basis.num_needed for basis in skewed)
+    return f"{what} are skewed in {_metrics_of(skewed)}, which takes {needed:,} {drawn}"
 
 
 def _said(*reasons: str | None) -> str | None:

@@ -10,6 +10,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.utils import index_to_mask
@@ -52,23 +54,16 @@ from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.cohorts import (
     CohortMean,
     Cohorts,
-    Intervals,
-    beyond_degree,
-    by_groups,
+    Groups,
     group_by_degree,
     note_on_degrees,
 )
-from pyg_recmetrics.results.counts import Nouns, UserCounts
-from pyg_recmetrics.results.estimates import (
+from pyg_recmetrics.results.counts import (
     AverageOver,
-    Basis,
-    Estimate,
-    Interval,
-    Sample,
+    Nouns,
+    UserCounts,
     check_has_rows,
     check_means_of_persons,
-    mean_of_runs,
-    mean_of_users,
     means_of_persons,
     num_persons,
 )
@@ -92,16 +87,20 @@ from pyg_recmetrics.results.notes import (
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.statistics import (
+    Array,
+    Basis,
+    Interval,
+    Mean,
+    mean_of_runs,
+    mean_of_users,
+)
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.version import __version__
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 V = TypeVar("V")
 N = TypeVar("N", int, float)
@@ -219,7 +218,18 @@ class Measured(Tabular):
         device = self.runs[0].ranked.rank.device
         return torch.stack([run._contributions(metric).to(device) for run in self.runs])
 
-    def estimate_of(self, metric: str | Metric) -> Estimate:
+    def array_of(self, metric: str | Metric) -> Array:
+        """Returns :meth:`values_of` with users as rows: `[num_users, num_runs]`."""
+        values: Array = self.values_of(metric).double().cpu().numpy().T
+        return values
+
+    @property
+    def person(self) -> Array | None:
+        """The person to whom each row belongs; `None` if each is one of its own."""
+        person = self.runs[0]._person
+        return None if person is None else person.cpu().numpy()
+
+    def estimate_of(self, metric: str | Metric) -> Mean:
         """Returns the mean of a metric over rows and runs, and what each adds to its error.
 
         A metric of all users together varies by runs alone.
@@ -228,17 +238,10 @@ class Measured(Tabular):
             ValueError: If there is no such metric, or only some runs have it.
         """
         if has_rows(self, metric):
-            return mean_of_users(self.values_of(metric), self.runs[0]._person)
+            return mean_of_users(self.array_of(metric), self.person)
         if not all(metric in run for run in self.runs):
             raise ValueError(f"'metric' needs to be a metric of all results (got '{metric}')")
-        means = [run[metric] for run in self.runs]
-        return mean_of_runs(torch.tensor(means, dtype=torch.double, device="cpu"))
-
-    def _values(self, metric: str | Metric) -> Tensor:
-        """Returns the values of rows, or those of runs of a metric of all users together."""
-        if has_rows(self, metric):
-            return self.values_of(metric)
-        return self.estimate_of(metric).values
+        return mean_of_runs([run[metric] for run in self.runs])
 
     def by(self, groups: Any, *, same_degree: bool = False, level: float = 0.95) -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
@@ -247,12 +250,11 @@ class Measured(Tabular):
             groups (torch.Tensor or sequence): A label for every user (or person, if means are over
                 persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
                 whose name is `None` are left out.
-            same_degree (bool, optional): Whether each value is compared with users who have as
-                many relevant items: it is then a difference from their mean, and zero for a
-                recommender that serves all users alike. Most metrics depend on the number of
-                relevant items, so groups that differ in it differ in their means whatever the
-                recommender does. The fewer numbers groups have in common, the less is seen of how
-                they differ. (default: `False`)
+            same_degree (bool, optional): Whether groups differ by the mean of the differences of
+                users who have as many relevant items. Most metrics depend on that number, so groups
+                that differ in it differ in their means whatever the recommender does. A mean is
+                then that of all users, and what its group has more than the average group; `NaN`
+                for a group that shares no number of relevant items with others. (default: `False`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
         Returns:
@@ -319,8 +321,12 @@ class Measured(Tabular):
         first = self.runs[0]
         degree = first._degree
         is_counted = torch.stack([run._is_counted.to(degree.device) for run in self.runs])
-        group, labels = group_by_degree(degree, is_counted.all(dim=0), bins)
-        return self._by_groups(group, labels, "training degree", level, same_degree)
+        group, labels = group_by_degree(
+            degree.cpu().numpy(), is_counted.all(dim=0).cpu().numpy(), bins
+        )
+        return self._by_groups(
+            torch.from_numpy(group), labels, "training degree", level, same_degree
+        )
 
     @property
     @abstractmethod
@@ -335,12 +341,6 @@ class Measured(Tabular):
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
 
-    def _intervals(self, level: float) -> Intervals:
-        first = self.runs[0]
-        level, nouns = check_level(level), self.nouns
-        sample = self._note_on_sample()
-        return Intervals(first._person, level, nouns, () if sample is None else (sample,))
-
     @abstractmethod
     def _note_on_sample(self) -> str | None:
         """Returns whose users stand for all of the task; `None` if nobody's do."""
@@ -348,32 +348,35 @@ class Measured(Tabular):
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
     ) -> Cohorts:
-        first, intervals = self.runs[0], self._intervals(level)
-        degree, device = first.ranked.degree, first.ranked.rank.device
-        values: Mapping[str, Tensor] = {
-            metric: torch.stack(
-                [run._values_of_groups(metric, group, len(labels)).to(device) for run in self.runs]
+        first, level = self.runs[0], check_level(level)
+        degree = first.ranked.degree.cpu().numpy()
+        values = {
+            metric: np.stack(
+                [
+                    run._values_of_groups(metric, group, len(labels)).cpu().numpy()
+                    for run in self.runs
+                ],
+                axis=1,
             )
             for metric in first.per_user
             if all(metric in run.per_user for run in self.runs)
         }
         metrics = {metric: first.definitions[metric] for metric in values}
+        numbers = group.cpu().numpy()
+        remark = None
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
-            values = {metric: beyond_degree(x, degree) for metric, x in values.items()}
             remark = (
-                f"each value less the mean of {self.nouns.users} with as many relevant items: "
-                f"groups that share few such numbers look more alike than they are"
+                f"groups differ by the mean difference of {self.nouns.users} with as many relevant "
+                f"items"
             )
-            remarks = (*intervals.remarks, remark)
-            intervals = replace(intervals, remarks=remarks, are_differences=True)
         elif first.average_over == "user":
-            asked = group.to(device), degree, len(labels), metrics.values()
-            if note := note_on_degrees(*asked, self.nouns):
-                intervals = replace(intervals, remarks=(*intervals.remarks, note))
-        return by_groups(values, metrics, group, labels, name, intervals)
+            remark = note_on_degrees(numbers, degree, metrics.values(), self.nouns)
+        remarks = tuple(filter(None, (self._note_on_sample(), remark)))
+        common = numbers, labels, name, self.person, level, self.nouns, remarks
+        return Cohorts(values, metrics, Groups(*common, degree if same_degree else None))
 
 
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
@@ -389,11 +392,13 @@ def mean_of(measured: Measured, metric: str | Metric, level: float = 0.95) -> Co
         ValueError: If there is no such metric, or `level` is not between 0 and 1.
     """
     resolved = measured.runs[0]._resolve(metric)
-    if has_rows(measured, metric):
-        return measured._intervals(level).mean(measured.values_of(metric), resolved)
     estimate, users = measured.estimate_of(metric), measured.runs[0].user_counts
-    num_users = users.num_with_list or users.num_evaluated
-    ends = estimate.interval(check_level(level)).of_metric(resolved, estimate.values)
+    values, num_users = estimate.values, users.num_with_list or users.num_evaluated
+    if has_rows(measured, metric):
+        values = measured.array_of(metric)
+        values = values[~np.isnan(values).any(axis=1)]
+        num_users = len(values)
+    ends = estimate.interval(check_level(level)).of_metric(resolved, values)
     return CohortMean(estimate.value, *ends, num_users)
 
 
@@ -589,7 +594,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 for name in self.per_user
                 if can_tell(self.ranked, self.definitions[name])
             }
-            self._ties.warn(ranges, lambda name: self._sample(name).estimate.margin(0.95))
+            self._ties.warn(ranges, lambda name: self.estimate_of(name).margin(0.95))
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -752,12 +757,12 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         # With few hits, a margin stops early, and more so if they are too few.
         note = self._caution(metric)
         if self._sampled is None:
-            note = caution_on_persons(self._sample(metric), self.nouns.drawn)
+            note = caution_on_persons(self._basis(metric), self.nouns.drawn)
         if note:
             warn(note)
         return Interval(*mean_of(self, metric, level)[1:3])
 
-    def top_k(self, k: int, users: Iterable[Any] | None = None) -> "pd.DataFrame":
+    def top_k(self, k: int, users: Iterable[Any] | None = None) -> pd.DataFrame:
         r"""Returns the recommended items, as a data frame with a row for each of them.
 
         Its columns are `user`, `rank`, `item`, and `is_relevant`, which says whether the item
@@ -771,7 +776,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 (default: `None`, all who are evaluated)
 
         Raises:
-            ImportError: If pandas is not installed.
             TypeError: If `users` is not a sequence.
             ValueError: If `k` is not a positive integer, lists were not kept down to `k` (evaluate
                 with `keep_items=k`), or `users` holds others than those who are evaluated.
@@ -791,7 +795,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         return frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
 
-    def per_item(self, metric: str | Metric) -> "pd.DataFrame":
+    def per_item(self, metric: str | Metric) -> pd.DataFrame:
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
 
         Its columns are `item`, with its original id where that is known; `degree`, the number of
@@ -806,7 +810,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 items.
 
         Raises:
-            ImportError: If pandas is not installed.
             ValueError: If it is another metric, or `k` is deeper than was ranked.
 
         Example:
@@ -849,7 +852,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         return dict(zip(spell(self, sep), self._means.values(), strict=True))
 
-    def to_pandas(self, *, per_user: bool = False) -> "pd.DataFrame":
+    def to_pandas(self, *, per_user: bool = False) -> pd.DataFrame:
         r"""Returns the means as a data frame, with the columns `metric`, `k` and `value`.
 
         Args:
@@ -862,7 +865,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
                 (default: `False`)
 
         Raises:
-            ImportError: If pandas is not installed.
             TypeError: If `per_user` is not a boolean.
 
         Example:
@@ -1030,6 +1032,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "'result.to_dict()'"
         )
 
+    if not TYPE_CHECKING:  # which would take any name for right
+
+        def __getattr__(self, name):
+            """Says how a metric is written, which is no attribute."""
+            known = vars(self).get("metrics", ())
+            like_it = [f"result['{metric}']" for metric in known if metric.name == name]
+            remedy = f"; write {' or '.join(like_it)}" if like_it else ""
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'{remedy}")
+
     def __getitem__(self, metric: str | Metric) -> float:
         return self._means[metric]
 
@@ -1117,10 +1128,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if self.empty_target_action == "skip":
             return evaluated_mask(self.ranked) & (self.ranked.degree > 0)
         return evaluated_mask(self.ranked)
-
-    def _sample(self, metric: str | Metric) -> Sample:
-        """Returns the values of the users who count, of which the metric is the mean."""
-        return Sample.of(self._contributions(metric), self._person)
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
@@ -1214,7 +1221,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if self._sampled is not None:
             yield note_on_bounds(self._sampled, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
-            yield note_on_intervals(0.95, self._person, nouns)
+            yield note_on_intervals(0.95, self.person, nouns)
             if note := self._caution(*self.per_user):
                 yield note
         yield summarize_users(
@@ -1267,8 +1274,10 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
-        bases = [Basis.of(str(metric), self._sample(metric)) for metric in metrics]
-        return caution(bases, self.nouns.means, self.nouns.drawn)
+        return caution(map(self._basis, metrics), self.nouns.means, self.nouns.drawn)
+
+    def _basis(self, metric: str | Metric) -> Basis:
+        return Basis.of(str(metric), self.array_of(metric)[:, 0], self.person)
 
     @property
     def _sampled(self) -> Sampling | None:

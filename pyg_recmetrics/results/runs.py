@@ -3,18 +3,19 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import pandas as pd
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice, check_level
+from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.messages import counted, list_some, warn
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
-from pyg_recmetrics.results.estimates import FEW_RUNS, Basis, Estimate, Sample, check_scipy
 from pyg_recmetrics.results.notes import (
     ON_TWO_RUNS,
     caution,
@@ -24,13 +25,11 @@ from pyg_recmetrics.results.notes import (
     note_on_copies,
     note_on_intervals,
 )
-from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest
+from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest, mean_of
 from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
+from pyg_recmetrics.results.statistics import FEW_RUNS, Basis, Mean
 from pyg_recmetrics.results.tie_range import TieRange
-from pyg_recmetrics.tables import Rows, Table, format_error, format_interval, to_data_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pyg_recmetrics.tables import Rows, Table, format_error, format_interval
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
@@ -92,7 +91,6 @@ class Runs(Measured, Rows[EvaluationResult]):
         seconds (float or None): The same of seconds.
 
     Raises:
-        ImportError: If scipy is not installed.
         TypeError: If something is not an `EvaluationResult`.
         ValueError: If there are fewer than two results, they are of different tasks, conventions or
             actions for users without truth, or they have no metric in common.
@@ -119,7 +117,6 @@ class Runs(Measured, Rows[EvaluationResult]):
     """
 
     def __init__(self, results: Iterable[EvaluationResult]) -> None:
-        check_scipy("Runs")
         self._rows = _read_results(results)
         if len(self) < 2:
             raise ValueError(f"'results' needs to hold at least two (got {len(self)})")
@@ -172,26 +169,21 @@ class Runs(Measured, Rows[EvaluationResult]):
             >>> round(runs.mean("mrr").value, 4)
             0.5472
         """
-        level, estimate = check_level(level), self.estimate_of(metric)
-        has_runs, uncertainty = len(self.runs) > 1, estimate.uncertainty
+        estimate = self.estimate_of(metric)
         return MeanOfRuns(
-            estimate.value,
-            *estimate.interval(level).of_metric(
-                self.runs[0]._resolve(metric), self._values(metric)
-            ),
-            float(estimate.values.std()) if has_runs else math.nan,
-            math.sqrt(uncertainty.of("users")) if estimate.num_drawn else math.nan,
-            math.sqrt(uncertainty.of("runs")) if has_runs else math.nan,
+            *mean_of(self, metric, level)[:3],
+            estimate.deviation,
+            math.sqrt(estimate.of_users) if estimate.num_drawn else math.nan,
+            math.sqrt(estimate.uncertainty.runs) if len(self.runs) > 1 else math.nan,
         )
 
-    def to_pandas(self, level: float = 0.95) -> "pd.DataFrame":
+    def to_pandas(self, level: float = 0.95) -> pd.DataFrame:
         """Returns a data frame with a row for every metric.
 
         Its columns are `metric`, `k`, `value`, `low`, `high`, `deviation`, `user_error` and
         `run_error`, as in :meth:`mean`.
 
         Raises:
-            ImportError: If pandas is not installed.
             ValueError: If `level` is not between 0 and 1.
 
         Example:
@@ -206,7 +198,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         """
         rows = [(metric.label, metric.k, *self.mean(metric, level)) for metric in self.metrics]
         columns = ["metric", "k", *MeanOfRuns._fields]
-        frame = to_data_frame(rows, columns, index=[str(metric) for metric in self.metrics])
+        frame = pd.DataFrame(rows, columns=columns, index=[str(metric) for metric in self.metrics])
         return frame.astype({"k": "Int64"})
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "Runs":
@@ -308,14 +300,15 @@ class Runs(Measured, Rows[EvaluationResult]):
         """Returns the mean of a metric with its interval, as the table shows it."""
         return format_interval(*self.mean(metric)[:3])
 
-    def _notes(self, unit: str, estimates: Mapping[str, Estimate]) -> Iterator[str | None]:
+    def _notes(self, unit: str, estimates: Mapping[str, Mean]) -> Iterator[str | None]:
         """Yields the lines below the table, in the order of reading."""
         num_runs = len(self.runs)
-        yield note_on_intervals(0.95, self[0]._person, self[0].nouns, num_runs)
-        drawn = {
-            name: self.values_of(name).mean(dim=0) for name in estimates if has_rows(self, name)
-        }
-        bases = [Basis.of(x, Sample.of(each, self[0]._person)) for x, each in drawn.items()]
+        yield note_on_intervals(0.95, self.person, self[0].nouns, num_runs)
+        bases = [
+            Basis.of(name, self.array_of(name).mean(axis=1), self.person)
+            for name in estimates
+            if has_rows(self, name)
+        ]
         yield caution(bases, self.nouns.means, unit)
         yield note_on_copies(len(self), num_runs)
         yield from dict.fromkeys(note_on_calls(run.num_calls, run.nouns) for run in self.runs)
@@ -380,6 +373,29 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
         return True
     width = min(lists.width, others.width)
     return is_same(*(torch.stack(each.places(width, users)) for each in (lists, others)))
+
+
+#: Runs that differ for a smaller share of users than this hardly differ.
+LEAST_DIFFERING = 0.2
+
+
+def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
+    """Returns for which share of users two runs differ, of the pair that differs least.
+
+    These are the users who have a hit in either run down to the largest cut-off. Runs stand beside
+    the next.
+    """
+    shares = []
+    for one, other in pairwise(runs):
+        first, second = one.ranked, other.ranked.to(one.ranked.rank.device)
+        known = [x for x in (first.depth, second.depth, one.max_k) if x is not None]
+        depth = min(known, default=int(first.rank.max()) if first.rank.numel() else 1)
+        users = _users_of_both(first, second)
+        (user, _, a), (_, _, b) = (_ranks(each, users, depth) for each in (first, second))
+        has_hit = (a <= depth) | (b <= depth)
+        num_users = user[has_hit].unique().numel()
+        shares.append(user[has_hit & (a != b)].unique().numel() / num_users if num_users else 1.0)
+    return min(shares)
 
 
 def _users_of_both(one: RankedEdges, another: RankedEdges) -> Tensor:
@@ -549,7 +565,6 @@ def recommenders_by_name(
     """Returns recommenders with one run or several by name; a single one has no name.
 
     Raises:
-        ImportError: If there are several runs, and scipy is not installed.
         TypeError: If something is not an `EvaluationResult`.
         ValueError: If one has no run, or its runs are of different tasks or have no metric in
             common.

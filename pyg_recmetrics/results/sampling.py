@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
-from pyg_recmetrics.results.estimates import Interval
+from pyg_recmetrics.results.statistics import Interval
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from pyg_recmetrics.checks import check_number
+from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import Nouns
-from pyg_recmetrics.results.estimates import alpha_of
+from pyg_recmetrics.results.statistics import alpha_of
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
@@ -94,7 +95,7 @@ class Equivalence:
 
         Raises:
             TypeError: If it is neither.
-            ValueError: If it is not positive.
+            ValueError: If it is not positive, or all of a mean or more.
         """
         is_share = isinstance(value, str)
         if isinstance(value, str):
@@ -107,7 +108,21 @@ class Equivalence:
                 f"'equivalence' needs to be a positive number or a percentage such as '2%' "
                 f"(got {value!r})"
             )
+        if is_share and size >= 1:
+            raise ValueError(
+                f"'equivalence' needs to be less than 100%, which is all of the mean of the other "
+                f"(got {value!r}); write '2%' for a fiftieth of it"
+            )
         return cls(size, is_share)
+
+    def check(self, metric: Metric) -> None:
+        """Raises if the difference is as large as any that a metric can have."""
+        low, high = metric.definition.range
+        if not self.is_share and self.size >= high - low:
+            raise ValueError(
+                f"'equivalence' needs to be less than {high - low:g}, the largest difference there "
+                f"is in {metric} (got {self}); write '{self}%' for a share of the other mean"
+            )
 
     def bound(self, mean: float) -> float:
         """Returns the smallest difference that matters beside a mean."""
@@ -131,6 +146,7 @@ class Protocol:
         equivalence (Equivalence or None): The smallest difference that matters.
         num_runs (mapping): The number of runs of each recommender.
         deterministic (tuple of str): The recommenders that have no other runs.
+        near_copies (tuple of str): The recommenders whose runs hardly differ.
         nouns (Nouns): What was drawn, and what differences are means over.
         caution (str or None): What makes intervals too narrow.
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
@@ -156,6 +172,7 @@ class Protocol:
     num_runs: Mapping[str, int]
     deterministic: tuple[str, ...]
     nouns: Nouns
+    near_copies: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     caution: str | None = None
     num_tests: int = 0

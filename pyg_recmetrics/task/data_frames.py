@@ -2,21 +2,18 @@
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 import torch
+from narwhals.typing import IntoDataFrame
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_raw_ids
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.messages import list_some, warn
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import pandas as pd
-    from narwhals.typing import IntoDataFrame
 
 #: Names of columns in lower case without punctuation, by what the columns hold, most usual first.
 _NAMES = {
@@ -58,8 +55,6 @@ def number_texts(columns: "Sequence[pd.Series[str]]") -> tuple[list[Any], list[T
 
     Ids are integers if all of them are written as such, and else texts.
     """
-    import pandas as pd
-
     codes, ids = pd.factorize(pd.concat(columns, ignore_index=True))
     if all(map(_INTEGER.fullmatch, ids)):
         ids = ids.astype(np.int64)
@@ -77,8 +72,8 @@ class FrameLike(Protocol):
 
 
 def read_frames(
-    test: "IntoDataFrame",
-    train: "IntoDataFrame | None",
+    test: IntoDataFrame,
+    train: IntoDataFrame | None,
     *,
     columns: Mapping[str, str | None],
     rating: str | None,
@@ -90,13 +85,12 @@ def read_frames(
     A warning names ids that only the test frame has.
 
     Raises:
-        ImportError: If narwhals is not installed.
         TypeError: If a frame is not a data frame, or all users or items are one.
         ValueError: If there is no such column, a value is missing, or an id is unknown.
     """
-    frames = {"test": as_frame(test, "test", "from_frames")}
+    frames = {"test": as_frame(test, "test")}
     if train is not None:
-        frames["train"] = as_frame(train, "train", "from_frames")
+        frames["train"] = as_frame(train, "train")
     read = {
         side: {owner: read_column(frame, side, name, owner) for owner, frame in frames.items()}
         for side, name in columns.items()
@@ -133,10 +127,8 @@ def read_frames(
     }
 
 
-def as_frame(frame: Any, name: str, needed_by: str) -> "nw.DataFrame[Any]":
-    """Returns a data frame of any library as one of narwhals, for the function that needs it."""
-    with requires_package("narwhals", needed_by):
-        import narwhals as nw
+def as_frame(frame: Any, name: str) -> nw.DataFrame[Any]:
+    """Returns a data frame of any library as one of narwhals."""
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
@@ -148,11 +140,9 @@ def as_frame(frame: Any, name: str, needed_by: str) -> "nw.DataFrame[Any]":
 
 
 def read_column(
-    frame: "nw.DataFrame[Any]", what: str, column: str | None, owner: str
-) -> "nw.Series[Any]":
+    frame: nw.DataFrame[Any], what: str, column: str | None, owner: str
+) -> nw.Series[Any]:
     """Returns a column without missing values, by default the one with a usual name."""
-    import narwhals as nw
-
     if column is None and (column := find_column(frame.columns, what)) is None:
         raise ValueError(
             f"'{owner}' needs to have a column of {what}s with a usual name, such as '{what}_id' "
@@ -178,20 +168,20 @@ def read_column(
 
 
 def look_up_ids(
-    column: "nw.Series[Any]", number: Mapping[Hashable, int]
+    column: nw.Series[Any], number: Mapping[Hashable, int]
 ) -> tuple[Tensor, list[Hashable]]:
     """Returns the number of the id in every row, and the ids that have none.
 
     These are numbered from `len(number)` on.
     """
-    column, ids = _distinct(column, column.name)
+    place, ids = _factorize(column, column.name)
     unknown = [id_ for id_ in ids if id_ not in number]
     numbers = {**number, **{id_: len(number) + place for place, id_ in enumerate(unknown)}}
-    return _look_up(column, {id_: numbers[id_] for id_ in ids}), unknown
+    return _numbers_of(ids, numbers)[place], unknown
 
 
 def _number(
-    columns: "Mapping[str, nw.Series[Any]]", side: str, known: Any
+    columns: Mapping[str, nw.Series[Any]], side: str, known: Any
 ) -> tuple[tuple[Hashable, ...], list[Tensor], list[Hashable]]:
     """Numbers the ids of a column of several frames in their order, or in that of all known ids.
 
@@ -199,7 +189,7 @@ def _number(
         All ids, the number of the id of every row for each frame, and the ids that only the first
         frame has.
     """
-    read = {owner: _distinct(column, side) for owner, column in columns.items()}
+    read = {owner: _factorize(column, side) for owner, column in columns.items()}
     own = {owner: set(ids) for owner, (_, ids) in read.items()}
     name = columns["test"].name
     _check_types(own, f"train[{name!r}]", side)
@@ -216,7 +206,7 @@ def _number(
             f"'{side}s' needs to hold all {side}s of the frames (got none of "
             f"{_in_words(unknown, side)})"
         )
-    numbers = [_look_up(column, {id_: number[id_] for id_ in ids}) for column, ids in read.values()]
+    numbers = [_numbers_of(own_ids, number)[place] for place, own_ids in read.values()]
     in_train = own.get("train", set())
     return ids, numbers, [id_ for id_ in _in_order(own["test"]) if id_ not in in_train]
 
@@ -232,22 +222,23 @@ def _check_types(ids: Mapping[str, set[Any]], column: str, side: str) -> None:
         )
 
 
-def _distinct(column: "nw.Series[Any]", name: str) -> "tuple[nw.Series[Any], list[Any]]":
-    """Returns a column in which all integers, and all floats, have one type, and its ids."""
-    import narwhals as nw
-
+def _factorize(column: nw.Series[Any], name: str) -> tuple[Tensor, list[Any]]:
+    """Returns the distinct ids of a column, and which of these stands in every row."""
     if column.dtype.is_integer() and column.dtype not in (nw.UInt64, nw.UInt128, nw.Int128):
         column = column.cast(nw.Int64)
     elif column.dtype.is_float():
         column = column.cast(nw.Float64)
     _check_single_ids(column, name)
-    return column, _to_list(column.unique())
+    place, _ = pd.factorize(column.to_numpy())  # in the order in which ids come first
+    return torch.from_numpy(place), _to_list(column.unique(maintain_order=True))
 
 
-def _check_single_ids(column: "nw.Series[Any]", name: str) -> None:
+def _numbers_of(ids: Iterable[Any], number: Mapping[Any, int]) -> Tensor:
+    return torch.tensor([number[id_] for id_ in ids], dtype=torch.long, device="cpu")
+
+
+def _check_single_ids(column: nw.Series[Any], name: str) -> None:
     """Raises if a column holds several ids in a row, or ids that only differ in their type."""
-    import narwhals as nw
-
     if column.dtype.is_nested():
         raise TypeError(f"'{name}' needs to be a column of single ids (got {column.dtype})")
     if column.dtype != nw.Object:
@@ -264,10 +255,8 @@ def _check_single_ids(column: "nw.Series[Any]", name: str) -> None:
             )
 
 
-def _to_list(column: "nw.Series[Any]") -> list[Any]:
+def _to_list(column: nw.Series[Any]) -> list[Any]:
     """Returns the ids of a column, also those that Python has no type for."""
-    import narwhals as nw
-
     ids: list[Any] = column.to_list()
     dtype = column.dtype
     is_exact = isinstance(dtype, nw.Datetime | nw.Duration) and dtype.time_unit == "ns"
@@ -277,19 +266,6 @@ def _to_list(column: "nw.Series[Any]") -> list[Any]:
     times = column.to_numpy()
     is_cut = times.astype(np.int64) % 1000 != 0
     return [time if cut else id_ for id_, time, cut in zip(ids, times, is_cut, strict=True)]
-
-
-def _look_up(column: "nw.Series[Any]", number: dict[Any, int]) -> Tensor:
-    """Returns the number of each id of a column."""
-    import narwhals as nw
-
-    if len(column) == 0:  # which may have any type
-        return torch.zeros(0, dtype=torch.long, device="cpu")
-    if column.dtype in (nw.Int64, nw.Float64, nw.String):
-        found = column.replace_strict(list(number), list(number.values()), return_dtype=nw.Int64)
-        return as_tensor(found.to_numpy(), "ids")
-    # Libraries disagree on how other types, such as points in time, are replaced.
-    return torch.tensor([number[id_] for id_ in _to_list(column)], device="cpu")
 
 
 def _in_order(ids: Iterable[Any]) -> list[Any]:

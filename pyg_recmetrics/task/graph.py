@@ -102,6 +102,11 @@ def _read_edge_weight(store: BaseStorage, edge_index: Tensor) -> Tensor | None:
 
 def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
     """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
+    if isinstance(edge_type, Data | HeteroData):
+        raise TypeError(
+            "'data' needs to be one part of a split, whose 'edge_index' says what users have seen "
+            "(got two); write RankingTask.from_data(test)"
+        )
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(

@@ -3,10 +3,11 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
+from narwhals.typing import IntoDataFrame
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
@@ -21,6 +22,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_raw_ids,
     check_weighted_edges,
+    written,
 )
 from pyg_recmetrics.frozen import (
     Frozen,
@@ -66,9 +68,6 @@ from pyg_recmetrics.task.queries import (
     read_events,
     read_triples,
 )
-
-if TYPE_CHECKING:
-    from narwhals.typing import IntoDataFrame
 
 T = TypeVar("T")
 
@@ -196,6 +195,7 @@ class RankingTask(Frozen):
     edge_index: Adj | None = None
     edge_weight: Tensor | None = None
 
+    @written("RankingTask(test, seen=train, num_users=..., num_items=...)")
     def __init__(
         self,
         truth: EdgesLike,
@@ -430,11 +430,12 @@ class RankingTask(Frozen):
         )
 
     @classmethod
+    @written("RankingTask.from_frames(test=frame, train=other_frame)")
     def from_frames(
         cls,
-        test: "IntoDataFrame",
+        test: IntoDataFrame,
         *,
-        train: "IntoDataFrame | None" = None,
+        train: IntoDataFrame | None = None,
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
@@ -480,7 +481,6 @@ class RankingTask(Frozen):
                 warning says so)
 
         Raises:
-            ImportError: If narwhals is not installed.
             TypeError: If `test` or `train` is not a data frame, or `users` or `items` is one.
             ValueError: If there is no such column, ids or ratings are missing, ids of both frames
                 have two types and none in common, ids are not among `users` or `items`, or an
@@ -965,11 +965,12 @@ def as_task(
     if isinstance(data, RankingTask | Data | HeteroData):
         options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
         return _of_graph_or_task(data, edge_index, options)
-    if not is_edges_like(data):
+    if not is_edges_like(data) or _holds_text(data):
         raise TypeError(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
-            f"{type(data).__name__}); write evaluate(recommender, test) in this order, with the "
-            f"data that a loader reads, or RankingTask.from_frames(test=frame) for a data frame"
+            f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
+            f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
+            f"a data frame"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)
@@ -988,6 +989,10 @@ def as_task(
     task._find_truth(edges, weight)
     task._complete()
     return task
+
+
+def _holds_text(data: object) -> bool:
+    return isinstance(data, list | tuple) and any(isinstance(part, str) for part in data)
 
 
 def _of_graph_or_task(

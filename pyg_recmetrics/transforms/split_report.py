@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
@@ -12,12 +13,9 @@ from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import check_device
-from pyg_recmetrics.tables import Table, Tabular, to_data_frame
+from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import UserItemEdges, find_truth, is_reversed, read_data
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -155,11 +153,8 @@ class SplitReport(Tabular):
             if (number := getattr(stage, name))
         ]
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a column for each part, and a row for each of its attributes.
-
-        Raises:
-            ImportError: If pandas is not installed.
 
         Example:
             >>> from pyg_recmetrics import datasets, transforms
@@ -169,7 +164,9 @@ class SplitReport(Tabular):
             0
         """
         names = [row.name for row in fields(StageReport)]
-        return to_data_frame(map(self._of_stages, names), ["train", "val", "test"], index=names)
+        return pd.DataFrame(
+            map(self._of_stages, names), columns=["train", "val", "test"], index=names
+        )
 
     def table(self) -> Table:
         """Returns the printed table."""

@@ -1,7 +1,5 @@
 import pytest
 
-pytest.importorskip("scipy")
-
 from tests.support.cases.small_benchmark import small_benchmark
 
 

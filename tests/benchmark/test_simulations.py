@@ -17,8 +17,6 @@ from tests.support.cases.drawn_results import (
     names_of,
 )
 
-pytest.importorskip("scipy")
-
 NUM_DRAWS, NUM_USERS = 200, 200
 
 #: The standard error of a share of .05 of so many draws.

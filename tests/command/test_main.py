@@ -136,12 +136,12 @@ def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
         run("compare a b")
 
 
-def test_without_pandas_the_error_says_what_to_install(files):
+def test_without_pyarrow_the_error_says_what_to_install(files):
     code = (
-        "import sys; sys.modules['pandas'] = None; "
+        "import sys; sys.modules['pyarrow'] = None; "
         "from pyg_recmetrics.command import main; sys.exit(main())"
     )
     done = start("evaluate --test test.csv --lists test.csv", code)
     assert (done.returncode, done.stdout) == (notes.WRONG, "")
-    needs = "'evaluate' needs pandas and pyarrow: pip install pandas pyarrow"
+    needs = "'evaluate' needs pyarrow: pip install pyarrow"
     assert done.stderr == f"pyg-recmetrics: error: {needs}\n"

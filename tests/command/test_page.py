@@ -42,7 +42,6 @@ def shell(tmp_path):
 
 
 def test_the_walk_prints_what_the_page_shows(shell, tmp_path):
-    pytest.importorskip("scipy")
     script = "\n".join(re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL))
     (shown,) = re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)
     assert shell(script) == shown

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -27,7 +28,6 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.metrics import definition
 
-pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the peers
 K = (1, 3, 20)
 

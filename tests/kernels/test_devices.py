@@ -11,14 +11,10 @@ from pyg_recmetrics.kernels.devices import (
     Scratch,
     at_once,
     has_exact_single_precision,
-    has_fast_bfloat16,
-    sums_in_single_precision,
 )
-from pyg_recmetrics.kernels.fast import bounded_counting, searching
 from pyg_recmetrics.ranking import algorithms
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-MATMUL = torch.backends.cuda.matmul
 
 
 @pytest.mark.parametrize(("gigabytes", "factor"), [(0.5, 1), (8, 2), (24, 6), (139, 32)])
@@ -27,13 +23,6 @@ def test_a_device_with_more_memory_does_more_at_once(monkeypatch, gigabytes, fac
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
     assert at_once(100, CUDA) == 100 * factor
     assert at_once(100, CPU) == 100
-
-
-@pytest.mark.parametrize(("capability", "is_fast"), [((7, 5), False), ((8, 0), True)])
-def test_only_some_gpus_are_made_for_bfloat16(monkeypatch, capability, is_fast):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert has_fast_bfloat16(CUDA) == is_fast
-    assert not has_fast_bfloat16(torch.device("xpu"))
 
 
 def test_single_precision_is_looked_up_for_the_device(monkeypatch):
@@ -60,24 +49,6 @@ def _raise():
     raise RuntimeError("the precision was set for each backend")
 
 
-def test_sums_of_a_gpu_are_in_single_precision_for_a_moment():
-    assert MATMUL.allow_bf16_reduced_precision_reduction
-    with sums_in_single_precision(CUDA):
-        assert not MATMUL.allow_bf16_reduced_precision_reduction
-    with pytest.raises(ZeroDivisionError), sums_in_single_precision(CUDA):
-        1 / 0  # noqa: B018 (it raises)
-    assert MATMUL.allow_bf16_reduced_precision_reduction
-    with sums_in_single_precision(CPU):
-        assert MATMUL.allow_bf16_reduced_precision_reduction
-    MATMUL.allow_bf16_reduced_precision_reduction = False
-    try:
-        with sums_in_single_precision(CUDA):
-            assert not MATMUL.allow_bf16_reduced_precision_reduction
-        assert not MATMUL.allow_bf16_reduced_precision_reduction
-    finally:
-        MATMUL.allow_bf16_reduced_precision_reduction = True
-
-
 def test_a_device_without_double_precision_is_named(monkeypatch):
     truth = torch.tensor([[0], [1]])
     task = RankingTask(truth, num_users=1, num_items=2)
@@ -101,11 +72,7 @@ def test_a_device_without_double_precision_is_named(monkeypatch):
 def test_a_device_that_does_more_at_once_waits_less(monkeypatch, device, waits, options):
     if device.type != "emulated":
         pytest.skip("needs a device whose memory can be chosen")
-    monkeypatch.setattr(algorithms, "_MAX_ITEMS_STORED", 0)
-    monkeypatch.setattr(searching, "MAX_ROWS", 32)
-    monkeypatch.setattr(searching, "NUM_VALUES", 2**14)
-    monkeypatch.setattr(bounded_counting, "MAX_ROWS", 32)
-    monkeypatch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 2**14)
+    monkeypatch.setattr(algorithms, "SCRATCH_BYTES", 2**17)
     generator = torch.Generator().manual_seed(0)
     truth = torch.randint(1000, (500, 5), generator=generator)
     users = torch.arange(500).repeat_interleave(5)

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.kernels.entries import Entries, max_id, products
+from pyg_recmetrics.kernels.entries import Entries, max_id
 
 
 @st.composite
@@ -59,21 +59,6 @@ def test_only_entries_of_a_part_are_overwritten(columns, data):
     made(columns).fill_(values, slice(first, last), start, 1.0)
     assert values.tolist() == [
         [float(start + column in own) for column in range(width)] for own in columns[first:last]
-    ]
-
-
-@given(columns=columns_of_rows(), dim=st.integers(1, 5), data=st.data())
-def test_products_are_those_of_plain_python(columns, dim, data):
-    number = st.integers(-9, 9).map(float)
-    rows = st.lists(number, min_size=dim, max_size=dim)
-    left = data.draw(st.lists(rows, min_size=len(columns), max_size=len(columns)))
-    right = data.draw(st.lists(rows, min_size=7, max_size=7))
-    entries = made(columns)
-    found = products(torch.tensor(left), torch.tensor(right), entries)
-    assert found.tolist() == [
-        sum(x * y for x, y in zip(left[row], right[column], strict=True))
-        for row, own in enumerate(columns)
-        for column in own
     ]
 
 

@@ -5,8 +5,6 @@ import math
 import pytest
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from matplotlib.collections import LineCollection
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure

@@ -35,8 +35,6 @@ from tests.support.tools.small_pictures import (
     scores_like,
 )
 
-pytest.importorskip("scipy")
-
 IMAGES = Path(__file__).parent / "images"
 
 #: The root mean square of the difference of all pixels, of 255 levels. The same version of

@@ -16,7 +16,6 @@ from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.adapt import FORMS
-from tests.support.machines.missing_packages import hide_package
 
 
 @settings(max_examples=50)
@@ -259,11 +258,6 @@ class TestLists:
         task = RankingTask(TASK.truth, num_users=3, num_items=3)
         with pytest.raises(ValueError, match=r"from_frames.*user_ids=.*lists by id, a dict"):
             rank(LISTS, task)
-
-    def test_frames_need_an_extra(self, monkeypatch):
-        hide_package(monkeypatch, "narwhals")
-        with pytest.raises(ImportError, match="pip install narwhals"):
-            rank(rows_of(LISTS), TASK)
 
 
 class TestPositions:

@@ -87,7 +87,7 @@ HALF, SINGLE = "SearchProducts in bfloat16", "SearchProducts in float32"
 
 
 def processor(monkeypatch, fast, precision):
-    monkeypatch.setattr(algorithms, "has_fast_bfloat16", lambda device: fast)
+    monkeypatch.setattr(algorithms, "has_fast_bfloat16", lambda: fast)
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: precision)
 
 

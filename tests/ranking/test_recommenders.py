@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, rank
-from pyg_recmetrics.kernels.exact import scores as factors_of_items
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
 from pyg_recmetrics.ranking.recommenders import (
@@ -31,7 +30,6 @@ def in_tiles(size):
         patch.setattr(ranked_embeddings, "MAX_BYTES_OF_ITEMS", 0)
         patch.setattr(ranked_embeddings, "ITEMS_IN_TILE", size)
         patch.setattr(rounded_items, "_MAX_BYTES", 0)
-        patch.setattr(factors_of_items, "_MAX_BYTES", 0)
         patch.setattr(rounded_items, "_ITEMS_AT_ONCE", size)
         patch.setattr(searching, "MAX_COLUMNS", searching.width_to_join())
         patch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 1)
@@ -191,7 +189,6 @@ class TestErrors:
             (lambda user, item: torch.rand(2, 3), ValueError, r"\[num_pairs\] of shape \[6\]"),
             (lambda user, item: item, ValueError, "floating-point numbers .*int64"),
             (lambda user, item: None, TypeError, r"needs to be a tensor, .*\(got NoneType\)"),
-            (lambda user: user.float(), TypeError, "positional argument"),
         ],
     )
     def test_wrong_scores_are_named(self, function, error, message):

@@ -5,7 +5,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-pytest.importorskip("scipy")
 pytest.importorskip("matplotlib")
 
 import torch

@@ -16,7 +16,6 @@ from pyg_recmetrics.reporting.contents import read_contents
 from pyg_recmetrics.reporting.parts import Grid, Remarks
 from pyg_recmetrics.reporting.sections import SECTIONS, _by_popularity, page_on
 from tests.reporting.conftest import contents_of
-from tests.support.machines.missing_packages import hide_package
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]
 
@@ -56,9 +55,6 @@ def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeyp
         assert all(reason in text for text in needs(section, results) or [""]), section
     for section in ("Means", "Long tail"):
         assert needs(section, of_lists) == []
-    hide_package(monkeypatch, "scipy")
-    (reason,) = needs("Comparison", {"a": popular, "b": plain})
-    assert "pip install scipy" in reason
 
 
 @pytest.mark.filterwarnings("ignore:.*the seed set inside")

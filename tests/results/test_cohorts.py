@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
 from pyg_recmetrics import (
     EvaluationResult,
@@ -20,10 +21,8 @@ from pyg_recmetrics import (
     evaluate,
     transforms,
 )
+from pyg_recmetrics.results.cohorts import SameDegree
 from tests.support.cases.random_tasks import random_scores
-
-stats = pytest.importorskip("scipy.stats")
-
 
 METRICS = ["recall@3", "ndcg@3", "r_precision"]
 NUM_USERS, NUM_ITEMS = 70, 14
@@ -243,7 +242,7 @@ class TestSameDegree:
 
     metrics = ("ndcg@20", "r_precision")
 
-    def test_values_are_less_the_mean_of_users_with_as_many(self):
+    def test_groups_differ_by_those_with_as_many(self):
         user, item = torch.ones(200, 30).nonzero().t()
         task = RankingTask(
             torch.stack([user, item])[:, item <= user % 3], num_users=200, num_items=30
@@ -255,9 +254,36 @@ class TestSameDegree:
             for metric in METRICS:
                 values = result.values_of(metric).double().mean(dim=0)
                 frame = pd.DataFrame({"R": task.degree, "value": values, "label": labels})
-                frame["value"] -= frame.groupby("R")["value"].transform("mean")
-                wanted = frame.groupby("label")["value"].mean()
-                assert [found[label][metric].value for label in (0, 1)] == pytest.approx([*wanted])
+                cells = (
+                    frame.dropna().groupby(["R", "label"])["value"].agg(["mean", "size"]).unstack()
+                )
+                weight = 1 / (1 / cells["size"]).sum(axis=1)
+                wanted = np.average(cells["mean"][1] - cells["mean"][0], weights=weight)
+                first, second = (found[label][metric].value for label in (0, 1))
+                assert second - first == pytest.approx(wanted)
+                share = frame.dropna()["label"].mean()
+                assert (1 - share) * first + share * second == pytest.approx(frame["value"].mean())
+                (gap,) = (gap for gap in found.gaps() if gap.metric == metric)
+                assert gap.difference == pytest.approx(-wanted)
+
+    def test_what_groups_differ_by_at_every_number_is_found(self):
+        """Where groups and numbers are related, and each has another mean."""
+        rng, held = np.random.default_rng(0), 0
+        for _ in range(400):
+            degree = np.minimum(rng.zipf(1.6, 800), 60)
+            group = (rng.random(800) < 1 / (1 + np.exp(-3 * (np.log(degree) - 0.7)))).astype(int)
+            values = 0.15 + 0.1 * np.log(degree) / np.log(60) + 0.05 * group
+            values = (values + rng.normal(0, 0.15, 800))[:, None]
+            same = SameDegree(values, group, degree, None)
+            low, high = same.mean(1).minus(same.mean(0)).interval(0.95)
+            held += low <= 0.05 <= high
+        assert 0.92 <= held / 400 <= 0.98
+
+    def test_a_group_of_other_numbers_has_no_mean(self):
+        values, degree = np.arange(6.0)[:, None], np.array([1, 1, 2, 2, 9, 9])
+        same = SameDegree(values, np.array([0, 1, 0, 1, 2, 2]), degree, None)
+        assert same.mean(0).minus(same.mean(1)).value == pytest.approx(-1)
+        assert math.isnan(same.mean(2).value)
 
     def test_who_is_served_alike_differs_by_the_number_of_relevant_items_alone(self, split):
         skill, num_cells, num_outside = torch.full((3000,), 2.0), 0, 0
@@ -267,9 +293,9 @@ class TestSameDegree:
             first, *_, last = plain.values()
             for metric in self.metrics:
                 assert first[metric].high < last[metric].low
-                means = [of[metric] for of in same.values()]
-                num_outside += sum(not mean.low <= 0 <= mean.high for mean in means)
-                num_cells += len(means)
+                gaps = [gap for gap in same.gaps() if gap.metric == metric]
+                num_outside += sum(not gap.low <= 0 <= gap.high for gap in gaps)
+                num_cells += len(gaps)
             assert re.search(r"2\.\d to 7\.\d relevant items a user, on which", plain.remarks[0])
             assert "ndcg@20, r_precision depend" in str(plain)
             assert "on which" not in str(same)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -24,11 +25,7 @@ from pyg_recmetrics import (
 from pyg_recmetrics.results.result import spell
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_task import GOOD_SCORES, TASK
-from tests.support.machines.missing_packages import hide_package
 from tests.support.tools.laws import values_of
-
-pd = pytest.importorskip("pandas", reason="needs pandas")
-
 
 LISTS = torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]])
 TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
@@ -341,21 +338,6 @@ class TestItems:
         for metric in ("ndcg@5", "precision@5", "mrr@3", "coverage@5"):
             with pytest.raises(ValueError, match=f"'metric' needs to be 'recall@k', .*{metric}"):
                 result_of_frames.per_item(metric)
-
-
-@pytest.mark.parametrize(
-    ("name", "ask"),
-    [
-        ("to_pandas", lambda result: result.to_pandas(per_user=True)),
-        ("top_k", lambda result: result.top_k(2)),
-        ("per_item", lambda result: result.per_item("recall@2")),
-    ],
-)
-def test_pandas_is_asked_for_by_name(ranked_of_frames, monkeypatch, name, ask):
-    result = EvaluationResult(ranked_of_frames, "recall@2")
-    hide_package(monkeypatch, "pandas")
-    with pytest.raises(ImportError, match=f"'{name}' needs pandas: pip install pandas"):
-        ask(result)
 
 
 def test_frames_of_a_result_on_any_device(task, scores, device):

@@ -13,7 +13,6 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, evaluate
-from tests.support.machines.missing_packages import hide_package
 
 #: What `tests/task/test_ambiguities.py` looks at.
 pytestmark = [
@@ -205,12 +204,6 @@ def test_types_that_differ_between_frames(test_ids, train_ids):
 def test_odd_frames_are_named(frames, message):
     with pytest.raises((TypeError, ValueError), match=message):
         RankingTask.from_frames(**frames)
-
-
-def test_narwhals_is_named_where_it_is_missing(monkeypatch):
-    hide_package(monkeypatch, "narwhals")
-    with pytest.raises(ImportError, match="pip install narwhals"):
-        RankingTask.from_frames(test=pd.DataFrame(TEST))
 
 
 class TestFromMatrix:

@@ -51,7 +51,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.entries import Entries, products
+from pyg_recmetrics.kernels.entries import Entries
 
 #: The power of two near which the largest number of scaled embeddings lies. The inner product of
 #: two embeddings then stays in the range of single precision up to a dimension of 2**15.
@@ -327,9 +327,6 @@ _MODERATE_EXPONENTS = range(-15, 41)
 #: How many numbers of the embeddings of pairs are held at once.
 _NUM_NUMBERS = 2**20
 
-#: How many bytes a copy of all embeddings in single precision may take.
-_MAX_BYTES = 2**28
-
 
 class ItemFactors:
     """The scaled embeddings of items. A bias is one more dimension, in which users have a one.
@@ -395,26 +392,13 @@ class ItemFactors:
                 precision.
             items (Entries): The items of each user.
         """
-        if self._table is not None:
-            return products(user, self._table, items)
-        scores = [user.new_empty(0)]
-        pairs_at_once = max(1, at_once(_NUM_NUMBERS, self.device) // self.dim)
+        pairs_at_once = max(1, _NUM_NUMBERS // max(1, self.dim))
         parts = (values.split(pairs_at_once) for values in (items.row, items.column))
-        for row, item in zip(*parts, strict=True):
-            distinct, column = item.unique(return_inverse=True)
-            entries = Entries(row, column, user.size(0))
-            scores.append(products(user, self.single(distinct), entries))
+        scores = [
+            (user.index_select(0, row) * self.single(item)).sum(dim=1)
+            for row, item in zip(*parts, strict=True)
+        ]
         return torch.cat(scores)
-
-    @cached_property
-    def _table(self) -> Tensor | None:
-        """All embeddings in single precision; `None` if they would take too much memory."""
-        is_at_hand = self.embedding.dtype == torch.float32 and self.embedding.is_contiguous()
-        if is_at_hand and self._is_moderate and self.bias is None:
-            return self.embedding.to(self.device)
-        if self.num_items * self.dim * torch.float32.itemsize > at_once(_MAX_BYTES, self.device):
-            return None
-        return self.single(slice(None)).contiguous()
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries, SortedRows, UserItems
+from pyg_recmetrics.kernels.exact.counting import ranks_among_close
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
@@ -158,8 +159,7 @@ class ThresholdCount:
         shape = (num_rows, num_slots, keys.size(2))
         above = self.scratch("comparison.above", shape, torch.long)
         close = self.scratch("comparison.close", shape, torch.long)
-        num_comparisons = at_once(NUM_COMPARISONS_AT_ONCE, keys.device)
-        max_rows = max(1, num_comparisons // (num_slots * keys.size(2) * STRETCH))
+        max_rows = max(1, NUM_COMPARISONS_AT_ONCE // (num_slots * keys.size(2) * STRETCH))
         rows_at_once = min(num_rows, max_rows)
         flags = self.scratch("comparison.flags", (rows_at_once, *shape[1:], STRETCH), keys.dtype)
         for start in range(0, num_rows, rows_at_once):
@@ -236,7 +236,7 @@ class BoundedCount:
 
     def num_rows(self, depth: int) -> int:
         """Returns how many users are ranked at once, if they are ranked down to `depth`."""
-        return max(1, at_once(min(MAX_ROWS, NUM_RELEVANT // depth), self.items.factors.device))
+        return max(1, min(MAX_ROWS, NUM_RELEVANT // depth))
 
     def ranks(
         self,
@@ -283,7 +283,7 @@ class BoundedCount:
             scratch,
         )
         num_slots = max(_FEW_RELEVANT, count.lows.size(1))
-        max_scores = at_once(NUM_SCORES_IN_TILE, row.device) * _FEW_RELEVANT // num_slots
+        max_scores = NUM_SCORES_IN_TILE * _FEW_RELEVANT // num_slots
         num_columns = -(-norm.numel() // STRETCH) * STRETCH
         max_width = min(max_scores // one_of_few_from(depth.numel()), num_columns, MAX_FLAGS)
         width = max(1, max_width // STRETCH) * STRETCH
@@ -293,8 +293,12 @@ class BoundedCount:
         margin = bound.of(norm[other], error_in_single(norm[other]), at_row)
         margin += error_of_shift[at_row]
         index = count.decide(close, value, margin * scale[at_row])
-        pairs = close[index], at_row[index], self.items.item[other[index]]
-        return self._ranks_among(pairs, user, item, score, count.num_above), count.is_given_up
+        close, at_row, other = close[index], at_row[index], self.items.item[other[index]]
+        is_other = (other != item[close]).nonzero().squeeze(1)
+        close, at_row, other = (values[is_other] for values in (close, at_row, other))
+        scores = factors.exact_scores(user, at_row, other), score[close]
+        ranks = ranks_among_close(close, other, item[close], *scores, count.num_above)
+        return ranks, count.is_given_up
 
     def _tiles(
         self,
@@ -324,37 +328,6 @@ class BoundedCount:
             keys[:, max(0, num_columns - start) :] = MASKED
             masked.fill_(keys, slice(0, user.size(0)), start, MASKED)
             yield start, scores, keys
-
-    def _ranks_among(
-        self,
-        close: tuple[Tensor, Tensor, Tensor],
-        user: Tensor,
-        item: Tensor,
-        score: Tensor,
-        num_above: Tensor,
-    ) -> Ranks:
-        """Ranks items of known score, by comparing them with the exact scores of close ones.
-
-        Args:
-            close (tuple): What is not proved to rank above or below: the number of an item to
-                rank, the row of its user, and the other item.
-            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
-            item (torch.Tensor): The items to rank, of shape `[num_ranked]`.
-            score (torch.Tensor): Their exact scores, of shape `[num_ranked]`.
-            num_above (torch.Tensor): How many items are proved to score higher than each.
-        """
-        ranked, row, other = close
-        is_other = (other != item[ranked]).nonzero().squeeze(1)
-        ranked, row, other = (values[is_other] for values in close)
-        others_score, own = self.items.factors.exact_scores(user, row, other), score[ranked]
-        is_tied = others_score == own
-        is_before = is_tied & (other < item[ranked])
-        above, tied, before = (
-            torch.bincount(ranked[flags], minlength=item.numel())
-            for flags in (others_score > own, is_tied, is_before)
-        )
-        num_above = num_above + above
-        return Ranks(1 + num_above + before, num_above, tied)
 
 
 def _count(

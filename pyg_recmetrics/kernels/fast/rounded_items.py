@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.scores import ItemFactors
 
 # How far a score from a fast matrix product can be from the exact score.
@@ -128,7 +128,7 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
         The products, of shape `[num_rows, num_columns]`. They are valid until the next call.
     """
     num_rows = left.size(0)
-    if left.device.type == "cpu" and left.dtype != torch.double:
+    if left.dtype != torch.double:
         num_added = one_of_few_from(num_rows) - num_rows
         left = F.pad(left, (0, 0, 0, num_added)) if num_added > 0 else left
     return _product(left, right, scratch, name)[:num_rows]
@@ -154,7 +154,7 @@ def _keep_memory() -> None:
 
 
 def _is_for_onednn(matrix: Tensor) -> bool:
-    if _BY_ONEDNN is None or matrix.device.type != "cpu" or matrix.dtype != torch.float32:
+    if _BY_ONEDNN is None or matrix.dtype != torch.float32:
         return False
     return bool(torch.backends.mkldnn.enabled) and matrix.size(1) > 0
 
@@ -217,7 +217,7 @@ class RoundedItems:
         self._index = self.item.to(factors.embedding.device)
         self._table: Tensor | None = None
         num_bytes = items.numel() * factors.dim * dtype.itemsize
-        if num_bytes <= at_once(_MAX_BYTES, device):
+        if num_bytes <= _MAX_BYTES:
             self._table = self._round(self._index, MAX_PADDING)
 
     def rounded(self, start: int, end: int) -> Tensor:
@@ -240,8 +240,7 @@ class RoundedItems:
         return rounded
 
     def _parts(self, items: Tensor) -> tuple[Tensor, ...]:
-        num_items = at_once(_ITEMS_AT_ONCE, self.factors.device)
-        parts: tuple[Tensor, ...] = items.split(num_items)
+        parts: tuple[Tensor, ...] = items.split(_ITEMS_AT_ONCE)
         return parts
 
     def _measure(self, items: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.kernels.devices import Scratch, at_once, sums_in_single_precision
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.sorting import LOW_HALF, key_of, put_in_order_
@@ -222,7 +222,7 @@ class FastProducts(FastScores):
         scaled = items.factors.for_single(user)
         self.rounded, self.single = scaled.to(items.dtype), scaled.float()
         dim = user.size(1)
-        # A GPU may cut off what it adds up, at 2**-23 of the largest number, and not round it.
+        # A processor may cut off what it adds up, at 2**-23 of the largest number.
         self.bound = ErrorBound(scaled, self.rounded, rounding_of_sum=dim * 2.0**-22)
         self.error = self.bound.of(items.rounded_norm, items.error)
         # The exact score is rounded, too.
@@ -245,8 +245,7 @@ class FastProducts(FastScores):
 
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded.index_select(0, rows), self.items.rounded(start, end)
-        with sums_in_single_precision(user.device):
-            scores = matrix_product(user, items, scratch, "fast_products")
+        scores = matrix_product(user, items, scratch, "fast_products")
         num_columns = min(end, self.item.numel()) - start
         if self.is_bfloat16:
             return _Bfloat16Products(scores.view(torch.int16), num_columns)
@@ -340,8 +339,7 @@ class GivenScores(FastScores):
 
 # What is looked for in each row of a matrix.
 #
-# On a CPU, NumPy sorts and finds by vector instructions, in a fraction of the time that torch
-# takes.
+# NumPy sorts and finds by vector instructions, in a fraction of the time that torch takes.
 
 
 def largest_values(values: Tensor, k: int) -> Tensor:
@@ -352,10 +350,8 @@ def largest_values(values: Tensor, k: int) -> Tensor:
         k (int): How many of them.
     """
     k = min(k, values.size(1))
-    if values.device.type == "cpu":
-        ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
-        return torch.from_numpy(ordered[:, ::-1].copy())
-    return values.topk(k, dim=1).values
+    ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
+    return torch.from_numpy(ordered[:, ::-1].copy())
 
 
 def sorted_rows(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -367,7 +363,7 @@ def sorted_rows(values: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         The values, and the columns that they come from. Equal values are in any order.
     """
-    if values.device.type != "cpu" or values.dtype != torch.float32:
+    if values.dtype != torch.float32:
         value, column = values.sort(dim=1, descending=True)
         return value, column
     key = key_of(values).bitwise_not_().long().bitwise_left_shift_(32)
@@ -383,14 +379,9 @@ def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
         values (torch.Tensor): Values of shape `[num_rows, num_columns]`.
         threshold (torch.Tensor): The thresholds, of shape `[num_rows]`.
     """
-    threshold, width = threshold.unsqueeze(1), values.size(1)
-    if values.device.type == "cpu":
-        found = np.flatnonzero(values.numpy() >= threshold.numpy())
-        rows = found // width
-        return torch.from_numpy(rows), torch.from_numpy(found - rows * width)
-    place = (values >= threshold).flatten().nonzero().squeeze(1)
-    row = place.div(width, rounding_mode="floor")
-    return row, place - row * width
+    found = np.flatnonzero(values.numpy() >= threshold.unsqueeze(1).numpy())
+    rows = found // values.size(1)
+    return torch.from_numpy(rows), torch.from_numpy(found - rows * values.size(1))
 
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
@@ -732,9 +723,9 @@ class _SortedItems(NamedTuple):
         return Ranks(*(values[slots] for values in (place + 1, num_above, num_tied)))
 
 
-def rows_to_search(depth: int, device: torch.device) -> int:
+def rows_to_search(depth: int) -> int:
     """Returns how many users are searched at once, if they are ranked down to `depth`."""
-    return max(1, at_once(min(MAX_ROWS, NUM_FOUND // _max_found(depth)), device))
+    return max(1, min(MAX_ROWS, NUM_FOUND // _max_found(depth)))
 
 
 def _max_found(depth: _Depth) -> _Depth:
@@ -768,13 +759,13 @@ def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tupl
         start (int): The first column.
     """
     widths = width[width > start].tolist()
-    num_rows, num_values = len(widths), at_once(NUM_VALUES, width.device)
+    num_rows = len(widths)
     last = rounded_up_to_join(num_columns)
     first = 0
     while first < num_rows:
         num_joined = one_of_few_from(-(-min(widths[first] - start, MAX_COLUMNS) // width_to_join()))
         end = min(start + num_joined * width_to_join(), start + MAX_COLUMNS, last)
-        stop = first + max(1, one_of_few_to(num_values // (end - start)))
+        stop = first + max(1, one_of_few_to(NUM_VALUES // (end - start)))
         part = slice(first, min(stop, num_rows))
         yield part, end
         first = part.stop

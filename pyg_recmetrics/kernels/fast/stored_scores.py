@@ -18,15 +18,25 @@ within :math:`w`, its rank is one more than the number of those above. What is c
 left to other kernels. A list is proved by the gaps between its scores, and that behind the last.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from pyg_recmetrics.kernels.card import Error, Ranked
+from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import SortedRows, UserItems
+from pyg_recmetrics.kernels.exact.counting import count_around, find_around, ranks_among_close
 from pyg_recmetrics.kernels.exact.ranks import Ranks
+
+#: How many items may be close to a relevant one: so many, and one of so many. The user of an item
+#: with more is left unsettled. These numbers decide about time and memory alone.
+_MAX_CLOSE, _ITEMS_PER_CLOSE = 64, 1024
+
+#: How many more of the largest scores are looked at than a list is long.
+SPARE = 8
 
 
 class Layout:
@@ -138,7 +148,7 @@ def largest(
 
 def _largest(scores: Tensor, k: int, makes_lists: bool) -> tuple[Tensor, Tensor]:
     """Returns the largest values in ascending order, and their items best first, if wanted."""
-    if makes_lists or scores.device.type != "cpu":
+    if makes_lists:
         value, item = scores.topk(k, dim=1)
         return value.flip(1), item
     # NumPy does it by vector instructions, in place, as to copy takes as long.
@@ -203,6 +213,73 @@ def lists_among(
     is_close = (upper - lower <= gap).logical_and_(upper > -torch.inf)
     lists = item[:, :width].masked_fill(value[:, :width].isneginf(), -1)
     return lists, is_close.any(dim=1)
+
+
+def ranks_by_counting(
+    scores: Tensor,
+    relevant: UserItems,
+    depth: Tensor,
+    error: Error,
+    exactly: Callable[[Tensor, Tensor], Tensor],
+    scratch: Scratch,
+) -> tuple[Ranks, Tensor | None]:
+    """Ranks relevant items, however deep, by counting scores and by exact scores of those close.
+
+    Args:
+        scores (torch.Tensor): The scores of all items, of shape `[num_rows, num_items]`; `-inf` for
+            those that must not be retrieved.
+        relevant (tuple): The rows and the items to rank, sorted by row, of shape `[num_relevant]`.
+        depth (torch.Tensor): How deep each item is ranked, of shape `[num_relevant]`.
+        error (tuple): How far scores can be off: a number for each row, and one for each item.
+        exactly (callable): Returns the exact scores of rows and items.
+        scratch (Scratch): The buffers to compute in.
+
+    Returns:
+        See :func:`ranks_among`; `None` if this settles all items.
+    """
+    row, item = relevant
+    own = scores.take(item.add(row, alpha=scores.size(1)))
+    margin = _window(own, error[0].index_select(0, row) * error[1].index_select(0, item)) / 2
+    ranked = Ranked(row, item, own - margin, own + margin)
+    num_above, num_close, _ = count_around(scores, ranked, error, scratch)
+    num_left = num_close.sub_(1).masked_fill_(num_above >= depth, 0)  # without itself
+    is_open = num_left > _MAX_CLOSE + scores.size(1) // _ITEMS_PER_CLOSE
+    num_left.masked_fill_(is_open, 0)
+    total, num_open = torch.stack([num_left.sum(), is_open.sum()]).tolist()
+    unsettled = is_open if num_open else None
+    if total == 0:
+        return Ranks(num_above + 1, num_above, num_left), unsettled
+    number, other = find_around(scores, ranked, error, num_left, total, scratch)
+    row, item = (values.index_select(0, number) for values in relevant)
+    own, score = exactly(row.repeat(2), torch.cat([item, other])).view(2, -1)
+    return ranks_among_close(number, other, item, score, own, num_above), unsettled
+
+
+def best_by_scores(
+    scores: Tensor, width: int, error: Error, exactly: Callable[[Tensor, Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Returns the best items of each row by the exact scores of those with the largest scores.
+
+    Args:
+        scores (torch.Tensor): See :func:`ranks_by_counting`.
+        width (int): How many items are wanted.
+        error (tuple): See :func:`ranks_by_counting`.
+        exactly (callable): See :func:`ranks_by_counting`.
+
+    Returns:
+        See :func:`lists_among`.
+    """
+    value, item = scores.topk(min(width + SPARE, scores.size(1)), dim=1)
+    row = torch.arange(scores.size(0), device=scores.device).repeat_interleave(item.size(1))
+    item = item.sort(dim=1).values  # so that of equal scores, the lower item stands first
+    exact = exactly(row, item.flatten()).view(item.shape).add_(0.0)
+    exact.masked_fill_(scores.gather(1, item).isneginf(), -torch.inf)
+    exact, order = exact.sort(dim=1, descending=True, stable=True)
+    lists = item.gather(1, order).masked_fill_(exact.isneginf(), -1)[:, :width]
+    # No item that was not looked at scores more than this.
+    limit = (value[:, -1].double() + error[0].double() * error[1].amax()).float()
+    is_open = (exact[:, lists.size(1) - 1] <= limit).logical_and_(value[:, -1] > -torch.inf)
+    return lists, is_open if item.size(1) < scores.size(1) else is_open.zero_()
 
 
 def _window(score: Tensor, error: Tensor) -> Tensor:

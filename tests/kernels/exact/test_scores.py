@@ -3,7 +3,6 @@
 import math
 from contextlib import contextmanager
 from fractions import Fraction
-from unittest.mock import patch
 
 import pytest
 import torch
@@ -174,17 +173,16 @@ def test_what_is_asked_for_is_a_copy():
     dtype=st.sampled_from(DTYPES),
     has_bias=st.booleans(),
     size=st.sampled_from([5, 2**20]),
-    max_bytes=st.sampled_from([0, 2**28]),
     is_transposed=st.booleans(),
 )
-def test_scores_in_single_precision(dtype, has_bias, size, max_bytes, is_transposed):
+def test_scores_in_single_precision(dtype, has_bias, size, is_transposed):
     table, bias = draw(dtype), draw(dtype, 3.0)[:, 0]
     if is_transposed:
         table = table.t().contiguous().t()
     items = ItemFactors(table, bias if has_bias else None, CPU)
     user = items.for_single(scaled_by_row(torch.randn(3, items.dim, dtype=torch.double)))
     row, item = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([8, 1, 3, 3, 0])
-    with at_once(size), patch.object(scores, "_MAX_BYTES", max_bytes):
+    with at_once(size):
         found = items.single_scores(user.float(), Entries(row, item, 3))
     wanted = (user[row] * items.double(item) / items.scale).sum(dim=1)
     torch.testing.assert_close(

@@ -311,7 +311,7 @@ def test_what_the_sieve_settles_is_not_looked_at_again():
 
 
 def test_a_deeper_ranking_has_fewer_rows_and_always_one():
-    rows = [rows_to_search(depth, torch.device("cpu")) for depth in (1, 100, 10_000, 10**9)]
+    rows = [rows_to_search(depth) for depth in (1, 100, 10_000, 10**9)]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] == searching.MAX_ROWS
     assert rows[-1] == 1
@@ -460,9 +460,9 @@ def random_values(width, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES_OF_ROW_WISE)
 @pytest.mark.parametrize("width", [0, 1, 64, 300])
-def test_the_largest_values_and_those_that_reach_a_threshold(dtype, width, device):
+def test_the_largest_values_and_those_that_reach_a_threshold(dtype, width):
     values, threshold = random_values(width, dtype), random_values(1, dtype).squeeze(1)
-    found = find_at_least(values.to(device), threshold.to(device))
+    found = find_at_least(values, threshold)
     assert list(zip(*(places.tolist() for places in found), strict=True)) == [
         (row, column)
         for row, numbers in enumerate(values.tolist())
@@ -470,31 +470,31 @@ def test_the_largest_values_and_those_that_reach_a_threshold(dtype, width, devic
         if number >= threshold[row]
     ]
     for k in (1, 5, 100):
-        largest = largest_values(values.to(device), k)
+        largest = largest_values(values, k)
         assert largest.tolist() == [sorted(row, reverse=True)[:k] for row in values.tolist()]
 
 
-def test_what_is_not_finite_is_in_order(device):
-    values = torch.tensor([[1.0, -math.inf, 2.0], [math.nan, 3.0, math.inf]]).to(device)
+def test_what_is_not_finite_is_in_order():
+    values = torch.tensor([[1.0, -math.inf, 2.0], [math.nan, 3.0, math.inf]])
     first, second = largest_values(values, k=3).tolist()
     assert first == [2.0, 1.0, -math.inf]
     assert math.isnan(second[0])
     assert second[1:] == [math.inf, 3.0]
 
 
-def test_what_is_no_number_or_nothing_reaches_no_threshold(device):
-    values = torch.tensor([[math.nan, 1.0], [-math.inf, math.inf]]).to(device)
-    threshold = torch.tensor([0.0, -1e30]).to(device)
+def test_what_is_no_number_or_nothing_reaches_no_threshold():
+    values = torch.tensor([[math.nan, 1.0], [-math.inf, math.inf]])
+    threshold = torch.tensor([0.0, -1e30])
     row, column = find_at_least(values, threshold)
     assert (row.tolist(), column.tolist()) == ([0, 1], [1, 1])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0), (40, 1), (40, 300)])
-def test_sorted_rows_and_where_their_values_come_from(dtype, shape, device):
+def test_sorted_rows_and_where_their_values_come_from(dtype, shape):
     values = torch.randint(-50, 50, shape, generator=torch.Generator().manual_seed(1)).to(dtype)
     values.masked_fill_(values > 40, -math.inf).masked_fill_(values == 7, -0.0)
-    ordered, column = sorted_rows(values.to(device))
+    ordered, column = sorted_rows(values)
     assert ordered.tolist() == [sorted(row, reverse=True) for row in values.tolist()]
     assert column.sort(dim=1).values.tolist() == [list(range(shape[1]))] * shape[0]
     assert values.gather(1, column.cpu()).equal(ordered.cpu())

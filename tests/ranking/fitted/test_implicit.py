@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from pyg_recmetrics import evaluate
 from tests.support.cases.fitted_models import (
@@ -15,7 +16,6 @@ from tests.support.cases.fitted_models import (
 )
 
 implicit = pytest.importorskip("implicit")
-sparse = pytest.importorskip("scipy.sparse")
 pytestmark = pytest.mark.filterwarnings("ignore")  # about threads, of the library
 
 K = 7

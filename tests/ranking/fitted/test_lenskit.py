@@ -1,5 +1,6 @@
 """Pipelines of LensKit: lists are those of its own batches."""
 
+import pandas as pd
 import pytest
 
 from pyg_recmetrics import evaluate
@@ -12,7 +13,6 @@ from tests.support.cases.fitted_models import (
 )
 
 lenskit = pytest.importorskip("lenskit")
-pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library
 
 USER_IDS = [1000 - user for user in range(NUM_USERS)]

@@ -1,6 +1,7 @@
 """Algorithms of Surprise: scores are its own predictions, before they are clipped."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pyg_recmetrics import evaluate
@@ -15,7 +16,6 @@ from tests.support.cases.fitted_models import (
 )
 
 surprise = pytest.importorskip("surprise")
-pd = pytest.importorskip("pandas")
 
 USER_IDS = [f"u{100 - user}" for user in range(NUM_USERS)]
 ITEM_IDS = [5 * item for item in range(NUM_ITEMS)]

@@ -39,3 +39,27 @@ def draw_gains(share, slope, num_draws, num_users=1000, seed=48):
     b = rng.random((num_draws, 1, num_users)) ** 3
     a = b + share / 4 + slope * (1 / 4 - b) + rng.normal(0, 0.02, b.shape)
     return torch.from_numpy(a), torch.from_numpy(b)
+
+
+def draw_linear(num_runs, deviations, rng, num_users=1000):
+    """Values of each recommender in one draw, `[num_users, num_runs]`, as `draw_recommenders`."""
+    of_users = rng.gamma(SHAPE_OF_USERS, SCALE_OF_USERS, (num_users, 1))
+    return [
+        of_users
+        + rng.laplace(0, SCALE_OF_INTERACTION, (num_users, 1))
+        + rng.normal(0, deviation, (1, number))
+        + rng.normal(0, SD_OF_REST, (num_users, number))
+        for number, deviation in zip(num_runs, deviations, strict=True)
+    ]
+
+
+def draw_recall(num_runs, deviations, rng, num_users=1000):
+    """The recall of users in runs of recommenders: binomial, of numbers of items by Zipf's law."""
+    num_items = np.minimum(rng.zipf(1.8, (num_users, 1)), 200)
+    of_users = 0.1 + 0.8 * rng.beta(0.6, 2.4, (num_users, 1))
+    values = []
+    for number, deviation in zip(num_runs, deviations, strict=True):
+        chance = of_users + rng.uniform(-0.08, 0.08, (num_users, 1))
+        chance = chance + rng.normal(0, deviation, (1, number))
+        values.append(rng.binomial(num_items, chance.clip(0, 1)) / num_items)
+    return values

@@ -13,27 +13,29 @@ import numpy as np
 from scipy import stats
 
 
-def components(*recommenders):
-    """The parts of the variance of a mean or a difference, each with its degrees of freedom.
+def components(values):
+    """The parts of the variance of a mean, of users and of runs, each with its freedom."""
+    num_runs, num_users = values.shape
+    users = values.mean(axis=0).var(ddof=1) / num_users
+    runs = values.mean(axis=1).var(ddof=1) / num_runs
+    rest = _square_of_rest(values) / values.size
+    return [(users, num_users - 1)], [(max(0, runs - rest), num_runs - 1)]
 
-    Those of users come first, and then that of the runs of each recommender which has several.
-    """
-    num_users = recommenders[0].shape[1]
-    several = [values for values in recommenders if len(values) > 1]
-    means_of_users = [values.mean(axis=0) for values in recommenders]
-    between = means_of_users[0] - means_of_users[1] if len(recommenders) > 1 else means_of_users[0]
-    total = between.var(ddof=1) / num_users
-    rests = [_square_of_rest(values) / values.size for values in several]
-    # The rest cannot make users differ by more than they do.
-    share = min(1, total / sum(rests)) if sum(rests) else 0
-    parts = [(max(0, total - sum(rests)), num_users - 1)]
-    parts += [(share * rest, num_users - 1) for rest in rests]
-    of_runs = [values.mean(axis=1).var(ddof=1) / len(values) for values in several]
-    above = [max(0, x - rest) for x, rest in zip(of_runs, rests, strict=True)]
-    # Where one varies by less than the rest makes it vary, the other is taken to vary by less.
-    kept = max(0, sum(of_runs) - sum(rests)) / sum(above) if sum(above) else 0
-    runs = [(kept * x, len(values) - 1) for x, values in zip(above, several, strict=True)]
-    return parts, runs
+
+def components_of_difference(first, second):
+    """The same of the difference of two recommenders alone, and what the rest adds to both."""
+    num_users = first.shape[1]
+    several = [values for values in (first, second) if len(values) > 1]
+    users = (first.mean(axis=0) - second.mean(axis=0)).var(ddof=1) / num_users
+    rest = sum(_square_of_rest(values) / values.size for values in several)
+    own = [(x.mean(axis=1).var(ddof=1), len(x)) for x in several]
+    if len({number for _, number in own}) > 1:  # none is below the pooled one
+        most = sum(number - 1 for _, number in own)
+        pooled = sum(x * (number - 1) for x, number in own) / most
+        runs = [(max(x, pooled) / m, m - 1 if x >= pooled else most) for x, m in own]
+    else:
+        runs = [(x / m, m - 1) for x, m in own]
+    return [(max(0, users - rest), num_users - 1)], runs, rest
 
 
 def _square_of_rest(values):
@@ -51,23 +53,21 @@ def satterthwaite(parts):
     return [(variance, variance**2 / sum(part**2 / freedom for part, freedom in parts))]
 
 
-def cochran(parts, level=0.95, power=1):
+def cochran(parts, level=0.95):
     """Half the width of the interval with Cochran's quantile: the mean of those of the parts."""
     variance = sum(part for part, _ in parts)
     if variance == 0:
         return 0.0
     tail = (1 - level) / 2
-    quantiles = sum(part * stats.t.isf(tail, freedom) ** power for part, freedom in parts)
-    return (quantiles / variance) ** (1 / power) * math.sqrt(variance)
+    quantiles = sum(part * stats.t.isf(tail, freedom) for part, freedom in parts)
+    return quantiles / variance * math.sqrt(variance)
 
 
-def margin(*recommenders):
-    """Half the width of the interval: runs are one part, but for two of one beside more."""
-    users, runs = components(*recommenders)
-    of_two = [freedom == 1 for _, freedom in runs]
-    if any(of_two) and not all(of_two):
-        return cochran(users + runs, power=3)
-    return cochran(users + satterthwaite(runs))
+def margin(first, second):
+    """Half the width of the interval of a difference, of which runs are one part."""
+    users, runs, _ = components_of_difference(first, second)
+    most = sum(len(values) - 1 for values in (first, second))
+    return cochran(users + [(part, min(known, most)) for part, known in satterthwaite(runs)])
 
 
 def margin_over_runs(groups, level=0.95):

@@ -3,6 +3,7 @@
 python -m tests.support.tools.fuzz 17          # checks a case, and shows it if it fails
 python -m tests.support.tools.fuzz 0 20000     # checks all cases from the one to the other
 python -m tests.support.tools.fuzz 0 900 cuda  # checks them on another device
+TRITON_INTERPRET=1 python -m tests.support.tools.fuzz 0 90 triton  # checks what a card does
 """
 
 import contextlib
@@ -15,7 +16,9 @@ from unittest.mock import patch
 
 import torch
 
+from pyg_recmetrics.kernels import card
 from pyg_recmetrics.ranked_edges import evaluated_mask, has_constant_scores
+from pyg_recmetrics.ranking import algorithms
 from tests.support.machines.emulated_device import NAME as EMULATED
 from tests.support.machines.emulated_device import emulated_device
 from tests.support.references import oracle
@@ -162,9 +165,25 @@ def run(seed, device="cpu"):
     return case.error is None
 
 
+@contextlib.contextmanager
+def interpreter():
+    """Lets the CPU rank as a card does, with the kernel in Triton's interpreter."""
+    with (
+        patch.object(card, "has_kernel", lambda device: True),
+        patch.multiple(card, _WIDTH=64, _STEPS=2),
+        patch.object(algorithms, "_is_card", lambda device: True),
+    ):
+        yield
+
+
+#: What there has to be for a device.
+MACHINES = {EMULATED: emulated_device, "triton": interpreter}
+
+
 def main(first, last=None, device="cpu"):
-    with emulated_device() if device == EMULATED else contextlib.nullcontext():
-        return check_seeds(partial(run, device=device), first, last)
+    with MACHINES.get(device, contextlib.nullcontext)():
+        on = "cpu" if device == "triton" else device
+        return check_seeds(partial(run, device=on), first, last)
 
 
 if __name__ == "__main__":

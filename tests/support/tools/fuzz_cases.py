@@ -14,7 +14,7 @@ import torch
 from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, scores
 from pyg_recmetrics.kernels.exact import scores as scores_module
-from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
+from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching, stored_scores
 from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
@@ -472,7 +472,7 @@ def _applies(algorithm, given, task, depth, options):
 def draw_patches(draw, task):
     """Smaller chunks, tiles and blocks than those of the package, so that few items fill many."""
     has_fast_bfloat16 = draw.choice([True, False])
-    patches = [(algorithms, "has_fast_bfloat16", lambda device: has_fast_bfloat16)]
+    patches = [(algorithms, "has_fast_bfloat16", lambda: has_fast_bfloat16)]
     if draw.chance(0.6):
         patches += [(algorithms, "_MAX_ITEMS_STORED", 0)]
     if draw.chance(0.5):
@@ -487,7 +487,8 @@ def draw_patches(draw, task):
         stretch = draw.choice([8, 16])
         patches += [
             (bounded_counting, "STRETCH", stretch),
-            (bounded_counting, "STRETCH", stretch),
+            (algorithms, "_ITEMS_PER_LISTED", 1),
+            (stored_scores, "SPARE", 1),
             (bounded_counting, "NUM_SCORES_IN_TILE", draw.choice([1, 50, 400])),
             (bounded_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
         ]
@@ -507,6 +508,7 @@ def draw_patches(draw, task):
     if draw.chance(0.3):  # users with few close items are left unsettled
         patches += [
             (bounded_counting, "_max_close", lambda depth, num_items: depth + 2),
+            (stored_scores, "_MAX_CLOSE", 1),
             (searching, "_max_found", lambda depth: depth + 2),
         ]
     if draw.chance(0.3):
@@ -514,7 +516,6 @@ def draw_patches(draw, task):
             (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
             (scores_module, "_NUM_NUMBERS", draw.choice([1, 50])),
-            (scores_module, "_MAX_BYTES", draw.choice([0, 2**28])),
             (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
             (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),
             (algorithms, "SCRATCH_BYTES", draw.choice([1, 3000])),

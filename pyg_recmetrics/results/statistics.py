@@ -1,0 +1,489 @@
+r"""Means over users and runs, and paired differences: intervals, tests, and their correction.
+
+Arrays are in double precision, with users as rows and runs as columns. Nothing here knows of
+rankings. Read it from top to bottom.
+
+Let :math:`x_{us}` be the value of user `u` in run `s` of a recommender: the sum of a mean, an
+effect of the user, an effect of the run, and a rest. All of them are random: other users and other
+runs might have been drawn. With `n` users and `m` runs, the variance of the mean is
+
+.. math::
+    \frac{\sigma^2_\text{users}}{n} + \frac{\sigma^2_\text{runs}}{m}
+    + \frac{\sigma^2_\text{rest}}{nm}
+
+**Mean squares.** The means of users over runs vary by the first and the last part: :math:`T`. The
+values of a user in single runs vary by the last one: :math:`E`. The means of runs vary by the
+second and the last one: :math:`S / m`. If a person has several rows, persons are drawn with all of
+them.
+
+**The mean of one recommender** has the variance :math:`T + \max(0, S / m - E)`, of which the second
+part has :math:`m - 1` degrees of freedom.
+
+**The difference of two recommenders** is one of paired users, whose effects cancel out. Its
+variance is :math:`\max(0, T - E_a - E_b) + S_a / m_a + S_b / m_b`, where a recommender with one run
+has neither `E` nor `S`. The part of the runs is never taken for zero, as too many stars would
+follow. Its degrees of freedom are Satterthwaite's, :math:`(\sum_i v_i)^2 / \sum_i v_i^2 / f_i`.
+With one run of each, this is the paired t-test.
+
+**Runs of several recommenders.** Few runs hardly tell how much they vary, so all recommenders that
+are compared and have several runs tell it together. If there are three or more, `S` is moderated:
+with the pooled variance :math:`S_0` and its :math:`f = \sum (m_i - 1)`, each is :math:`(f_0 S_0 +
+f_i S_i) / (f_0 + f_i)`, with :math:`\min(f, f_0 + f_i)` degrees of freedom. How much the logarithms
+of the :math:`S_i` vary beyond chance tells :math:`f_0`. It is infinite, so that `S` is pooled,
+unless they vary more than they would if all spreads were the same. If there are two, each has its
+own, and Satterthwaite's formula is that of Welch. Where they differ in their numbers of runs, each
+is no less than the pooled one, as few runs may happen to be alike.
+
+**Quantiles.** With quantiles :math:`t_i` of Student's t for each part, the quantile of the sum is
+that of Cochran, :math:`\sum_i t_i v_i / \sum_i v_i`. A p-value is that of the interval that ends at
+zero.
+
+**Sizes.** If recommenders are alike, some star appears in at most 5% of simulated comparisons of 3
+to 30 recommenders with 2 to 5 runs each, and in at most 7% if spreads differ by 1:8. Two
+recommenders alone are told apart by chance in 2 to 6% of cases, and in up to 11% if one has two
+runs, the other ten, and those of the first vary 20 times as much.
+
+Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
+approximate distribution of estimates of variance components" (1946); Cochran, "Approximate
+significance levels of the Behrens-Fisher test" (1964); Smyth, "Linear models and empirical Bayes
+methods for assessing differential expression" (2004).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import optimize, special
+
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.sums import exact_mean
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+#: So few runs hardly tell how runs vary.
+FEW_RUNS = 2
+
+#: From so many recommenders with several runs on, their spreads are moderated.
+_LEAST_TO_MODERATE = 3
+
+#: A spread that is smaller than this share of the pooled one counts as so large in its logarithm.
+_LEAST_SPREAD = 1e-5
+
+#: What is smaller than this share of the numbers that it is made of is due to rounding.
+_ROUNDING = 1e-12
+_ROUNDING_OF_VARIANCE = 1e-28
+
+#: A smaller p-value than this is zero. Further out, quantiles are not exact.
+_SMALLEST_TAIL = 1e-100
+
+#: P-values that differ by no more than this share of them are the same, but for rounding.
+_ROUNDING_OF_P = 1e-9
+
+
+class Interval(NamedTuple):
+    """The two ends of a confidence interval."""
+
+    low: float
+    high: float
+
+    def of_metric(self, metric: Metric, values: Array) -> "Interval":
+        """Returns the part of it that the mean of a metric can reach.
+
+        That is its range, unless values of users are outside: weights have no bound, and the range
+        of a metric of one's own may be wider than it says. Shares of a ratio of sums may be larger
+        than the ratio.
+        """
+        lowest, highest = metric.definition.range
+        if not metric.is_pooled and bool(((values < lowest) | (values > highest)).any()):
+            return self
+        is_low, is_high = self.low < lowest <= self.high, self.low <= highest < self.high
+        return Interval(lowest if is_low else self.low, highest if is_high else self.high)
+
+
+class Uncertainty(NamedTuple):
+    """The variance of a mean or a difference, by where it comes from.
+
+    Attributes:
+        users: The part that comes from the choice of users.
+        freedom: Its degrees of freedom.
+        runs: The part that comes from the choice of runs.
+        freedom_of_runs: Its degrees of freedom.
+    """
+
+    users: float
+    freedom: float
+    runs: float = 0.0
+    freedom_of_runs: float = 1.0
+
+    @property
+    def variance(self) -> float:
+        """The variance."""
+        return self.users + self.runs
+
+    def margin(self, tail: float) -> float:
+        """Returns half the width of the interval that leaves some probability at each end."""
+        if self.variance == 0:
+            return 0.0
+        of_users, of_runs = self.users / self.variance, self.runs / self.variance
+        quantile = of_users * -special.stdtrit(self.freedom, tail) if of_users else 0.0
+        quantile += of_runs * -special.stdtrit(self.freedom_of_runs, tail) if of_runs else 0.0
+        return float(quantile * math.sqrt(self.variance))
+
+    def p_value(self, difference: float) -> float:
+        """Returns the two-sided p-value of the hypothesis that there is no difference."""
+        if self.variance == 0 or difference == 0:
+            return float(difference == 0)
+
+        def excess(log_of_tail: float) -> float:
+            return self.margin(math.exp(log_of_tail)) - abs(difference)
+
+        lowest = math.log(_SMALLEST_TAIL)
+        if excess(lowest) <= 0:
+            return 0.0
+        return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
+
+
+class Mean:
+    """A mean over users in each of some runs.
+
+    Args:
+        values (np.ndarray): The mean of each run, of shape `[num_runs]`.
+        influences (np.ndarray): What each user or person adds to its error, of shape
+            `[num_drawn, num_runs]`. Those of two means belong to the same users, so that what they
+            have in common cancels out in a difference.
+        num_drawn (int): How many users or persons it is over; zero for a number of all together.
+    """
+
+    def __init__(self, values: Array, influences: Array, num_drawn: int) -> None:
+        self.values, self.influences, self.num_drawn = values, influences, num_drawn
+
+    @cached_property
+    def value(self) -> float:
+        """The mean over runs."""
+        return float(self.values.mean()) if len(self.values) > 1 else float(self.values[0])
+
+    @cached_property
+    def influence(self) -> Array:
+        """What each user or person adds to the error of the mean over runs."""
+        influence: Array = self.influences.mean(axis=1)
+        return influence
+
+    @cached_property
+    def of_users(self) -> float:
+        """The variance for other users, the runs given."""
+        variance = float((self.influence**2).sum())
+        return variance if variance > _ROUNDING_OF_VARIANCE * self.value**2 else 0.0
+
+    @cached_property
+    def of_rest(self) -> float:
+        """What the rest adds to the variance of the mean; zero for a single run."""
+        num_runs = len(self.values)
+        rest = float(((self.influences - self.influence[:, None]) ** 2).sum())
+        return rest / (num_runs - 1) / num_runs if num_runs > 1 else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the means of runs; `NaN` for one run."""
+        return float(self.values.std(ddof=1)) if len(self.values) > 1 else math.nan
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are two users or more, or two runs of a number without users."""
+        return self.num_drawn > 1 or (self.num_drawn == 0 and len(self.values) > 1)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """Its variance for other users and other runs."""
+        users, num_runs = self.of_users, len(self.values)
+        if num_runs == 1:
+            return Uncertainty(users, self.num_drawn - 1)
+        runs = max(0.0, float(self.values.var(ddof=1)) / num_runs - self.of_rest)
+        return Uncertainty(users, self.num_drawn - 1, runs, num_runs - 1)
+
+    @property
+    def skewness(self) -> float:
+        """The skewness of what each of the drawn adds; zero if it does not vary."""
+        size = math.sqrt(float((self.influence**2).sum()))
+        if not size > 0:  # nor if it is not known
+            return 0.0
+        return math.sqrt(self.num_drawn) * float(((self.influence / size) ** 3).sum())
+
+    def margin(self, level: float) -> float:
+        """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
+        return self.uncertainty.margin((1 - level) / 2) if self.has_interval else math.nan
+
+    def interval(self, level: float) -> Interval:
+        """Returns its interval; `NaN` if fewer than two were drawn."""
+        margin = self.margin(level)
+        return Interval(self.value - margin, self.value + margin)
+
+    def minus(self, other: "Mean") -> "Mean":
+        """Returns the difference, run by run, of the means of two groups of users."""
+        influences = self.influences - other.influences
+        num_drawn = min(self.num_drawn, other.num_drawn)
+        return Mean(self.values - other.values, influences, num_drawn)
+
+
+def mean_of_users(values: Array, person: Array | None) -> Mean:
+    """Returns the mean over the users who count in every run.
+
+    Args:
+        values (np.ndarray): The values, of shape `[num_users, num_runs]`; `NaN` for users who do
+            not count.
+        person (np.ndarray or None): The number of the person to whom each row belongs, of shape
+            `[num_users]`.
+    """
+    is_counted = np.logical_not(np.isnan(values).any(axis=1))
+    num_counted = int(is_counted.sum())
+    means = np.array([exact_mean(column[is_counted]) for column in values.T])
+    deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, num_counted)
+    return mean_with(means, deviations, is_counted, person)
+
+
+def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array | None) -> Mean:
+    """Returns means with what each row adds to their errors, `[num_users, num_runs]`."""
+    num_drawn = int(is_counted.sum())
+    if person is not None:
+        num_drawn = len(np.unique(person[is_counted]))
+        deviations = sums_by(person, deviations)
+    factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
+    return Mean(means, factor * deviations, num_drawn)
+
+
+def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:
+    """Returns the sums of the rows of each group, `[num_groups, num_columns]`."""
+    sums = np.zeros((max(num_groups, int(group.max(initial=-1)) + 1), values.shape[1]))
+    np.add.at(sums, group, values)
+    return sums
+
+
+def mean_of_runs(values: Sequence[float]) -> Mean:
+    """Returns the mean over runs of a number of all users together."""
+    return Mean(np.asarray(values, dtype=np.float64), np.zeros((0, len(values))), 0)
+
+
+class RunVariance(NamedTuple):
+    """How much the mean of a single run of a recommender varies.
+
+    Attributes:
+        variance: Its variance.
+        freedom: The degrees of freedom of it.
+        most: Those of all recommenders together.
+    """
+
+    variance: float
+    freedom: float
+    most: float
+
+
+def run_variances(means: Mapping[str, Array]) -> dict[str, RunVariance]:
+    """Returns how much runs vary, for each of some recommenders that has several.
+
+    Args:
+        means (mapping): The means of the runs of each recommender.
+    """
+    several = {name: values for name, values in means.items() if len(values) > 1}
+    if not several:
+        return {}
+    own = np.array([values.var(ddof=1) for values in several.values()])
+    freedom = np.array([len(values) - 1.0 for values in several.values()])
+    most = float(freedom.sum())
+    pooled = float(own @ freedom) / most
+    if len(own) >= _LEAST_TO_MODERATE:
+        prior = _prior_freedom(own, freedom, pooled)
+        share = 1.0 if prior == math.inf else prior / (prior + freedom)
+        variances = share * pooled + (1 - share) * own
+        freedom = np.minimum(prior + freedom, most)
+    else:
+        is_even = len({*freedom}) == 1
+        variances = own if is_even else np.maximum(own, pooled)
+        freedom = np.where(variances > own, most, freedom)
+    return {
+        name: RunVariance(float(variance), float(known), most)
+        for name, variance, known in zip(several, variances, freedom, strict=True)
+    }
+
+
+def _prior_freedom(own: Array, freedom: Array, pooled: float) -> float:
+    """Returns how many degrees of freedom the pooled variance is worth beside each own one."""
+    if pooled == 0:
+        return math.inf
+    half = freedom / 2
+    logs = np.log(np.maximum(own, _LEAST_SPREAD * pooled)) - special.digamma(half) + np.log(half)
+    excess = float(logs.var(ddof=1) - special.polygamma(1, half).mean())
+    if excess <= special.polygamma(1, 1e6):
+        return math.inf
+    return 2 * optimize.brentq(lambda x: special.polygamma(1, x) - excess, 1e-3, 1e6)
+
+
+class Difference(NamedTuple):
+    """The mean difference of two recommenders.
+
+    Attributes:
+        value: The mean; zero where it is only due to rounding.
+        uncertainty: Its variance for other users and other runs.
+        mean: The mean over users, the runs given.
+        values: The difference of each user.
+        run_error: The standard error that comes from runs alone; `NaN` if none has several.
+    """
+
+    value: float
+    uncertainty: Uncertainty
+    mean: Mean
+    values: Array
+    run_error: float
+
+
+def difference_of_users(
+    both: Sequence[Array],
+    person: Array | None,
+    runs: Sequence[RunVariance | None],
+    scales: tuple[float, float] = (1.0, 1.0),
+) -> Difference:
+    """Estimates the mean difference of two recommenders, user by user.
+
+    Args:
+        both (sequence of np.ndarray): The values of each, of shape `[num_users, num_runs]`, for the
+            same users, all of whom count.
+        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+        runs (sequence): How much the runs of each vary; `None` for one that has a single run.
+        scales (tuple, optional): By what each is multiplied.
+    """
+    values = paired_difference(*(x * of.mean(axis=1) for x, of in zip(scales, both, strict=True)))
+    mean = mean_of_users(values[:, None], person)
+    value = unless_rounding(mean.value, float(np.abs(values).mean())) if len(values) else math.nan
+    rest, parts = 0.0, []
+    for scale, of_one, known in zip(scales, both, runs, strict=True):
+        if known is not None:
+            rest += scale**2 * mean_of_users(of_one, person).of_rest
+            parts.append((scale**2 * known.variance / of_one.shape[1], known))
+    total = sum(variance for variance, _ in parts)
+    freedom = mean.num_drawn - 1
+    if not parts:
+        return Difference(value, Uncertainty(mean.of_users, freedom), mean, values, math.nan)
+    # Variances are divided first, since the square of a small one may be zero.
+    squares = (
+        sum((variance / total) ** 2 / known.freedom for variance, known in parts) if total else 1
+    )
+    of_runs = min(1 / squares, parts[0][1].most)
+    uncertainty = Uncertainty(max(0.0, mean.of_users - rest), freedom, total, of_runs)
+    return Difference(value, uncertainty, mean, values, math.sqrt(max(0.0, total - rest)))
+
+
+def paired_difference(a: Array, b: Array) -> Array:
+    """Returns the difference of each user; zero where it is only due to rounding."""
+    difference = a - b
+    is_rounding = np.abs(difference) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b))
+    return np.where(is_rounding, 0.0, difference)
+
+
+def unless_rounding(mean: float, size: float) -> float:
+    """Returns a mean of numbers of some size, or zero if it is only due to rounding."""
+    return 0.0 if abs(mean) <= _ROUNDING * size else mean
+
+
+def alpha_of(level: float) -> float:
+    """Returns the largest p-value that is significant at a level of confidence.
+
+    It is slightly larger than what the level leaves, so that a p-value that is equal to that is
+    below it however it was rounded. An interval of this alpha leaves zero out for the same
+    p-values.
+
+    Example:
+        >>> 0.1 <= 1 - 0.9, 0.1 <= alpha_of(0.9)
+        (False, True)
+    """
+    # In binary, what is left of 1 depends on how the level is rounded.
+    return float(1 - Decimal(repr(level))) * (1 + _ROUNDING_OF_P)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    r"""Corrects p-values for having tested several hypotheses, by Holm's step-down method.
+
+    The smallest of `m` p-values is multiplied by `m`, the next by `m - 1`, and so on. Corrected
+    p-values never decrease in this order, and never exceed one. If all hypotheses with a corrected
+    p-value of at most :math:`\alpha` are rejected, the chance that a true one is among them is at
+    most :math:`\alpha`. A p-value of `NaN` stands for a hypothesis that was not tested, and does
+    not count.
+
+    Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
+
+    Example:
+        >>> [round(p, 2) for p in holm([0.01, 0.04, 0.03, 0.005])]
+        [0.03, 0.06, 0.06, 0.02]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]  # `NaN` is last
+    adjusted = np.full(len(values), np.nan)
+    raised = values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.maximum.accumulate(np.minimum(raised, 1.0))
+    return [float(p) for p in adjusted]
+
+
+#: Below so many users, persons, and users with a value above zero, simulations find that 95%
+#: intervals of means hold in less than 93% of cases. Those of differences hold no more often where
+#: all who differ do so in the same direction.
+FEW_USERS, FEW_PERSONS, FEW_HITS = 100, 50, 20
+
+#: Where persons are worth less than one in so many, others with as many rows may be unseen.
+_MOST_UNEVEN = 3
+
+#: So many times the squared skewness is how many users or persons a mean takes.
+_DRAWN_PER_SKEWNESS = 25
+
+
+class Basis(NamedTuple):
+    """Sample behind an interval: its metric and its counts.
+
+    Attributes:
+        metric: The metric.
+        num_drawn: How many users or persons were drawn.
+        num_persons: How many persons of one size they are worth; `None` if every user is one.
+        num_hits: How many users have another value than zero.
+        skewness: The skewness of what each of the drawn adds to a difference, or persons to a mean.
+        is_one_sided: Whether all who differ do so in one direction, and the few others that might
+            be unseen could make up for it.
+    """
+
+    metric: str
+    num_drawn: int
+    num_persons: float | None
+    num_hits: int
+    skewness: float = 0.0
+    is_one_sided: bool = False
+
+    @classmethod
+    def of(cls, metric: str, values: Array, person: Array | None) -> "Basis":
+        """Counts what the values of users are, `[num_users]`; `NaN` for those who do not count."""
+        is_counted = ~np.isnan(values)
+        num_hits = int((values[is_counted] != 0).sum())
+        if person is None:
+            return cls(metric, int(is_counted.sum()), None, num_hits)
+        mean = mean_of_users(values[:, None], person)
+        sizes = np.bincount(person[is_counted]).astype(np.float64)
+        worth = float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
+        return cls(metric, mean.num_drawn, worth, num_hits, mean.skewness)
+
+    @property
+    def num_needed(self) -> int:
+        """How many users it takes until a mean of numbers so skewed is nearly normal.
+
+        Source: Cochran, "Sampling techniques", 2.15 (1977).
+        """
+        return math.ceil(_DRAWN_PER_SKEWNESS * self.skewness**2)
+
+    def few_persons(self, persons: str) -> str | None:
+        """Returns what to say if there are too few persons, or some of them have most rows.
+
+        Intervals of 95% hold in 85% of simulations where rows have a Pareto law of index 1.6, and
+        values depend on their number. Of these samples of 1,000 persons, 95% are named.
+        """
+        if self.num_persons is None:
+            return None
+        if self.num_persons >= max(FEW_PERSONS, self.num_drawn / _MOST_UNEVEN):
+            return None
+        worth = f"worth {self.num_persons:.0f} of one size"
+        return f"there are few {persons} ({self.num_drawn}, {worth})"
