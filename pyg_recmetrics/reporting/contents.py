@@ -99,9 +99,9 @@ class Contents:
 def read_contents(
     results: Any, split: Split | None, comparison: Comparison | None
 ) -> tuple[dict[str, Contents], Benchmark | None]:
-    """Returns what a report on each data set is about, and the table of several.
+    """Returns what a report on each data set is about, and the table of means.
 
-    One data set alone has no name.
+    A single data set may have no name. There is no table where nothing can be compared.
 
     Raises:
         TypeError: If `results` is or holds something else, `split` holds no data, or `comparison`
