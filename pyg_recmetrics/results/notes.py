@@ -133,6 +133,11 @@ def notes_on_protocol(
         yield f"{list_some(good)} above {_TOO_GOOD:g}: the recommender may know the truth"
     if task is None:
         return
+    if part := task.part_of:
+        yield (
+            f"a part of the task, {part.num_own:,} of its {counted(part.num_users, nouns.users)}: "
+            f"means, and metrics of all lists such as coverage, are of these alone"
+        )
     if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):
         low, high = (int(x) for x in count_irrelevant(ranked)[has_truth].aminmax())
         others = counted(low, "other items") if low == high else f"{low:,} to {high:,} other items"

@@ -30,6 +30,7 @@ from pyg_recmetrics.frozen import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
 from pyg_recmetrics.messages import warn
+from pyg_recmetrics.processes import digest
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
@@ -93,6 +94,23 @@ class Extremes(NamedTuple):
     num_with_truth: int
     min_candidates: int
     max_candidates: int
+
+
+class PartOf(NamedTuple):
+    """What a part of a task knows of the whole.
+
+    Attributes:
+        num_own: How many of the users the part has, with or without truth.
+        num_users: How many users the task has.
+        num_edges: How many ground-truth edges.
+        digest: What tells the truth, the candidates, the seen edges and all else of the task from
+            those of any other.
+    """
+
+    num_own: int
+    num_users: int
+    num_edges: int
+    digest: str
 
 
 class RankingTask(Frozen):
@@ -191,6 +209,8 @@ class RankingTask(Frozen):
     #: graph, where items come after the users. Known if the task was read from data.
     edge_index: Adj | None = None
     edge_weight: Tensor | None = None
+    #: What it is a part of, see :meth:`part`; `None` if it is whole.
+    part_of: PartOf | None = None
 
     def __init__(
         self,
@@ -808,9 +828,11 @@ class RankingTask(Frozen):
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        part = self._of_users(chosen)
-        preparation.check_truth_of(chosen, part.truth)
-        return part
+        selected = self._of_users(chosen)
+        preparation.check_truth_of(chosen, selected.truth)
+        if self.part_of is None:
+            return selected
+        return selected._with(part_of=self.part_of._replace(num_own=chosen.numel()))
 
     def part(self, index: int, num_parts: int) -> "RankingTask":
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
@@ -845,7 +867,9 @@ class RankingTask(Frozen):
                 f"(got {num_parts})"
             )
         part = self._of_users(self.users[index::num_parts])
+        whole = self.part_of or PartOf(0, num_users, self.truth.size(1), digest(self).hex())
         settle(part, max_degree=self.max_degree)
+        settle(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
 
     def _of_users(self, users: Tensor) -> "RankingTask":
@@ -891,6 +915,8 @@ class RankingTask(Frozen):
         for name in names_of_arguments(cls):
             value = fields[name]  # files keep original ids as lists
             setattr(task, name, tuple(value) if isinstance(value, list) else value)
+        if part_of := fields.get("part_of"):  # which is no argument, and not in older files
+            task.part_of = PartOf(*part_of)
         task._complete()
         return task
 
