@@ -487,6 +487,7 @@ class RankedEdges:
         ranks, depth = without_other_truth(self), depth_without_other_truth(self, max_degree or 0)
         if depth is not None:
             ranks.forget_beyond(torch.full_like(rows, depth))
+            ranks.leave_out(~_can_be_retrieved(self))  # which stays so
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
         fields = _of_edges(vars(self) | known, rows)
         user, item = fields["edge_label_index"]
