@@ -58,7 +58,8 @@ class Origin:
         person: The number of the person to whom each row of users belongs, of shape
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
         user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
-            :meth:`RankedEdges.each_edge`; `None` if every row is a user.
+            :meth:`RankedEdges.each_edge` and :meth:`RankedEdges.from_negatives`; `None` if every
+            row is a user.
 
     Example:
         >>> import torch
@@ -175,7 +176,10 @@ def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
         "truth": torch.stack([query, torch.zeros_like(query)]),
         "num_users": positive.numel(),
         "num_candidates": num_candidates,
-        "origin": Origin(num_masked=None if bool(is_candidate.all()) else (~is_candidate).long()),
+        "origin": Origin(
+            num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
+            user_of_row=query,
+        ),
         **ranks._asdict(),
     }
 

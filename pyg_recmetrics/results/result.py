@@ -1158,7 +1158,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         # A ratio of sums is one over those who count, so the others leave before it is made.
-        return metric(select_users(ranked, is_defined)).masked_fill(~is_defined, torch.nan)
+        value = metric(select_users(ranked, is_defined))
+        return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
 
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""
