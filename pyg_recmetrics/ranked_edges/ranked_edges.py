@@ -354,8 +354,10 @@ class RankedEdges:
             ties (str): How a relevant item ranks among other candidates of the same score:
 
                 - `"index"`: the item with the lower id first;
-                - `"best"` and `"worst"`: relevant items first, and last. All metrics are then at
-                  their upper and lower limits over all orders of the ties;
+                - `"best"` and `"worst"`: relevant items first, and last. Metrics are then at their
+                  upper and lower limits over all orders of the ties, but for those that a further
+                  hit can lower: `map(normalizer=hits)`, `ndcg(ideal=retrieved)` and
+                  `r_precision(users=hit)`;
                 - `"mean"`: the mean of these two ranks, which may be a half. OGB and TGB rank so,
                   and PyKEEN calls it realistic. With it, the ROC-AUC is that of scikit-learn. If
                   relevant items of different weight tie with each other, the lighter ones come
@@ -384,6 +386,12 @@ class RankedEdges:
         seed = check_ties(ties, seed)
         if ties == self.ties and ties != "random":
             return self
+        return self._with_ties(ties, seed)
+
+    def _with_ties(
+        self, ties: Ties, seed: int = 0, hits: tuple[int, int] | None = None
+    ) -> "RankedEdges":
+        """Returns a copy that ranks equal scores in another way, see :func:`break_ties`."""
         if ties == "index":
             raise ValueError(
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
@@ -402,6 +410,7 @@ class RankedEdges:
             ties,
             seed,
             self._keys(),
+            hits,
         )
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]

@@ -92,7 +92,7 @@ from pyg_recmetrics.results.notes import (
     write_recipe,
 )
 from pyg_recmetrics.results.sampling import Sampling
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -608,7 +608,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def num_tied(self) -> int | None:
         """The number of ground-truth edges that have the same score as another candidate.
 
-        `None` if scores are not known, as for lists.
+        Of a ranking down to a depth, these are edges above which there are fewer candidates than
+        that, or than R: of others, it is not known. `None` if scores are not known, as for lists.
         """
         return self._num_tied
 
@@ -654,7 +655,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             metric (str or Metric): The metric; see :meth:`values_of`.
 
         Raises:
-            ValueError: If there is no such metric, or it has one value for all users together.
+            ValueError: If there is no such metric, it has one value for all users together, or its
+                range is not known: that of `r_precision(users=hit)`, and of
+                `ndcg(ideal=retrieved)` with weights.
 
         Example:
             >>> import torch
@@ -1223,7 +1226,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             yield note_on_sampling(self.sampling, nouns)
         yield from self._selection
         if self.num_tied:
-            yield f"{self.num_tied:,} of {edges} have the same score as another candidate"
+            yield describe_ties(self.ranked, self.num_tied)
         if lack := self._lack_of_lists:
             yield lack
         yield from self._protocol
