@@ -107,14 +107,10 @@ def _under_ids_of(
 
 
 def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
-    """Returns users, items and ranks. Of equal scores, the lower id comes first."""
+    """Returns users, items, and their ranks or scores."""
     table = reading.read_table(path, options.list_columns)
-    if find_column(table.data.column_names, "rank"):
-        return table.read(user=None, item=None, rank=None)
-    frame = table.read(user=None, item=None, score=None)
-    ties = number_texts([frame["item"]])[1][0]
-    frame = frame.iloc[np.lexsort((ties, -frame["score"]))]
-    return frame[["user", "item"]].assign(rank=frame.groupby("user", sort=False).cumcount() + 1)
+    by = "rank" if find_column(table.data.column_names, "rank") else "score"
+    return table.read(**dict.fromkeys(("user", "item", by)))
 
 
 def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
