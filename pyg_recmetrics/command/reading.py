@@ -1,9 +1,11 @@
 """Reads tables from files, by pandas and pyarrow."""
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +24,9 @@ from pyg_recmetrics.task.data_frames import find_column
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
+
+#: So many bytes are looked through for quotes at once.
+_BYTES_AT_ONCE = 2**20
 
 #: Up to this size, floating-point numbers tell all integers apart.
 _MAX_INTEGER = 2**53
@@ -167,7 +172,34 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
+        if sign != "\t" and (num_inside := _count_lines_in_quotes(file, sign)):
+            note(f"{path}: ends of lines that quotes enclose, which end no row: {num_inside:,}")
         return TableFile(path, form, _read_text(file, sign, columns))
+
+
+def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
+    """Returns how many ends of lines are part of a quoted field.
+
+    Raises:
+        ValueError: If a quote begins a field, and none ends it: the field would go on to the next.
+    """
+    has_quotes = any(b'"' in part for part in iter(partial(file.read, _BYTES_AT_ONCE), b""))
+    file.seek(0)
+    if not has_quotes:
+        return 0
+    text, num_rows, first = io.TextIOWrapper(file, "utf-8-sig", newline=""), 0, 1
+    rows = csv.reader(text, delimiter=sign, strict=True, skipinitialspace=True)
+    try:
+        for num_rows, _ in enumerate(rows, 1):
+            first = rows.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"line {first} needs to close the quote that begins a field, and to double quotes "
+            f"inside of it (got {error})"
+        ) from error
+    text.detach()
+    file.seek(0)
+    return rows.line_num - num_rows
 
 
 def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:

@@ -114,7 +114,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
-        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "EOF inside string starting at row"),
+        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "line 2 needs to close the quote"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
         *(("t.jsonl", x, "changed from object to array") for x in ("[1]\n", "[" * 99_999)),
         ("t.jsonl", '{"user": 12345678901234567890, "item": 2}\n', "integers or texts of one line"),
@@ -249,3 +249,43 @@ def test_ids_are_integers_if_all_are_written_so(written, ids):
     found, (numbers,) = number_texts([pd.Series(written, dtype=object)])
     assert found == ids
     assert [str(found[number]) for number in numbers] == written
+
+
+TITLES = ["Heroes", "Low", 'Up "live"', "It", "O, k"]
+
+
+def as_csv(titles, end, sign=","):
+    rows = [sign.join(["user", "item", "title"])]
+    rows += [f"{user}{sign}tea{sign}{title}" for user, title in zip("abcde", titles, strict=True)]
+    return end.join(rows) + end
+
+
+def quoted(title):
+    return '"' + title.replace('"', '""') + '"'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("option", ["--test", "--train", "--lists"])
+@pytest.mark.parametrize("strays", [[0], [2], [4], [0, 2], [0, 1, 2, 3], [1, 4]])
+def test_a_stray_quote_is_an_error_with_its_line(folder, run, strays, option, end, packed):
+    titles = [quoted(title) for title in TITLES]
+    for place in strays:
+        titles[place] = titles[place].removesuffix('"')
+    content = as_csv(titles, end).encode()
+    (folder / "odd.csv").write_bytes(gzip.compress(content) if packed else content)
+    (folder / "t.csv").write_text("user,item\nann,tea\n")
+    files = {"--test": "t.csv", "--lists": "lists.csv"} | {option: "odd.csv"}
+    status, out, err = run(["evaluate", "-q", *(x for pair in files.items() for x in pair)])
+    assert (status, out) == (3, "")
+    assert f"odd.csv: line {strays[0] + 2} needs to close the quote" in err
+
+
+def test_quotes_that_are_closed_lose_no_row(folder, run):
+    for titles in (TITLES[1::2], map(quoted, TITLES), [quoted("two\nlines"), "a", "b", "c", "d"]):
+        titles = [*titles]
+        titles += ["x"] * (5 - len(titles))
+        (folder / "t.csv").write_text(as_csv(titles, "\n", ";"))
+        assert len(read_table(folder / "t.csv").data) == 5
+    status, _, err = run("evaluate --lists lists.csv --metrics recall@1 --test t.csv")
+    assert "ends of lines that quotes enclose, which end no row: 1" in err
