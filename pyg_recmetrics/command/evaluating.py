@@ -33,7 +33,7 @@ def evaluate(options: Namespace) -> int:
     if options.lists is not None:
         lists = _read_lists(options.lists, options)
         if options.item_ids is not None:
-            items = _ids_in(options.item_ids)
+            items = reading.read_ids(options.item_ids)
         notes.files.update(items=options.item_ids or options.lists, recommender=options.lists)
         users: Iterable[str] = lists["user"].unique()
     else:
@@ -120,15 +120,6 @@ def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
     ids: list[str] = table.read(**{kind: column})[kind].tolist()
     check_raw_ids(ids, str(path))
     return dict(zip(ids, table.vectors(str(column)), strict=True))
-
-
-def _ids_in(path: Path) -> list[str]:
-    """Returns the ids in the lines of a file."""
-    ids = path.read_text(encoding="utf-8-sig").splitlines()
-    if "" in ids:
-        raise ValueError(f"{path}, line {ids.index('') + 1}: an id is needed (got nothing)")
-    check_raw_ids(ids, str(path))
-    return ids
 
 
 def _to_json(result: EvaluationResult) -> dict[str, Any]:

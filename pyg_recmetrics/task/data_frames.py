@@ -241,6 +241,8 @@ def _distinct(column: "nw.Series[Any]", name: str) -> "tuple[nw.Series[Any], lis
     elif column.dtype.is_float():
         column = column.cast(nw.Float64)
     _check_single_ids(column, name)
+    if column.dtype in (nw.Object, nw.Unknown):  # of which libraries find no different ones
+        return column, list(dict.fromkeys(column.to_list()))
     return column, _to_list(column.unique())
 
 

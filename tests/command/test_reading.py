@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.command.reading import read_table
+from pyg_recmetrics.command.reading import read_ids, read_table
 from pyg_recmetrics.task.data_frames import find_column, number_texts
 
 pa = pytest.importorskip("pyarrow")
@@ -287,5 +287,28 @@ def test_quotes_that_are_closed_lose_no_row(folder, run):
         titles += ["x"] * (5 - len(titles))
         (folder / "t.csv").write_text(as_csv(titles, "\n", ";"))
         assert len(read_table(folder / "t.csv").data) == 5
-    status, _, err = run("evaluate --lists lists.csv --metrics recall@1 --test t.csv")
+    *_, err = run("evaluate --lists lists.csv --metrics recall@1 --test t.csv")
     assert "ends of lines that quotes enclose, which end no row: 1" in err
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", ["", "item_id", "movieId", "id"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_ids_are_the_lines_of_a_file_whatever_its_form(folder, head, end, packed):
+    ids = ["9", "a\u2028b", "x y", "10\x0b"]
+    content = ("\ufeff" + end.join([head, *ids] if head else ids) + end).encode()
+    (folder / "ids").write_bytes(gzip.compress(content) if packed else content)
+    assert read_ids(folder / "ids") == ids
+
+
+def test_ids_that_are_no_text_are_an_error_with_the_file(folder):
+    (folder / "ids").write_bytes(b"9\n\xff\n")
+    with pytest.raises(ValueError, match=r"ids: .*utf-8"):
+        read_ids(folder / "ids")
+
+
+@pytest.mark.parametrize("day", ["2020-01-01", "2020-01-01 10:00:00", "2020-01-01T10:00:00Z"])
+def test_a_text_that_looks_like_a_date_is_a_text(folder, day):
+    (folder / "t.jsonl").write_text(f'{{"user": "{day}", "item": 3, "more": {{"x": 1}}}}\n')
+    read = read_table(folder / "t.jsonl").read(user=None, item=None)
+    assert read.to_dict("list") == {"user": [day], "item": ["3"]}

@@ -3,6 +3,7 @@
 import datetime
 import re
 import uuid
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -320,3 +321,18 @@ def test_columns_are_found_by_their_usual_names():
     assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
     lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 5], "prediction": [0.5, 0.5]})
     assert evaluate(lists, task, "recall@1")["recall@1"] == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("kind", [lambda x: uuid.UUID(int=x), Decimal])
+def test_ids_of_types_of_their_own_are_ids(library, kind):
+    make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
+    table = getattr(pytest.importorskip(library), make)
+    ids = [kind(x) for x in (3, 1, 2)]
+    task = RankingTask.from_frames(
+        test=table({"user_id": ids, "item_id": [5, 6, 7]}),
+        train=table({"user_id": ids[::-1], "item_id": [5, 6, 7]}),
+        exclude_seen=False,
+    )
+    assert task.user_ids == (ids[1], ids[2], ids[0])
+    assert task.truth.tolist() == [[0, 1, 2], [1, 2, 0]]
