@@ -12,6 +12,7 @@ from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
+    Listed,
     RankedEdges,
     candidates_of,
     count_irrelevant,
@@ -114,6 +115,21 @@ def write_recipe(
 
 #: From how many users on a mean is too good to go without a question, and above what.
 _MANY_USERS, _TOO_GOOD = 100, 0.99
+
+
+def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | None:
+    """Returns what metrics of lists leave out of them; `None` if they look at all items."""
+    of_lists = [str(metric) for metric in metrics if "items" in metric.needs]
+    if ranked.origin.listed is None or not of_lists:
+        return None
+    listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
+    if not (num_unknown := int(listed.num_unknown.clamp(min=0).sum())):
+        return None
+    return (
+        f"{list_some(of_lists)} leave out {num_unknown:,} places of lists with items that the task "
+        f"does not have: their values are others with the whole catalogue, as in "
+        f"RankingTask.from_frames(..., items=ids_of_all_items)"
+    )
 
 
 def notes_on_protocol(

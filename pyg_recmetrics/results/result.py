@@ -87,6 +87,7 @@ from pyg_recmetrics.results.notes import (
     note_on_intervals,
     note_on_lists,
     note_on_sampling,
+    note_on_strangers,
     notes_on_protocol,
     summarize_users,
     write_recipe,
@@ -1260,7 +1261,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _protocol(self) -> tuple[str, ...]:
         """What is unusual about how users were evaluated."""
         means = {self.definitions[name]: self[name] for name in self.per_user}
-        return tuple(notes_on_protocol(self.task, self.ranked, means, self.nouns))
+        strangers = note_on_strangers(self.ranked, self.definitions.values())
+        notes = notes_on_protocol(self.task, self.ranked, means, self.nouns)
+        return (*filter(None, [strangers]), *notes)
 
     @property
     def _lack_of_lists(self) -> str | None:
