@@ -296,8 +296,8 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
     starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
     edges = [ranked.edge_label_index for ranked in rankings]
     row = torch.cat([edge[0] + start for edge, start in zip(edges, starts, strict=False)])
-    place = torch.zeros(sum(ranked.num_users for ranked in rankings), dtype=torch.long).to(row)
-    row = place.scatter_(0, source, torch.arange(len(source)).to(row))[row]
+    place = row.new_zeros(sum(ranked.num_users for ranked in rankings))
+    row = place.scatter_(0, source, torch.arange(len(source), device=row.device))[row]
     order = row.argsort(stable=True)
     of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
     num_candidates = _together(rankings, "num_candidates", source)
