@@ -57,8 +57,11 @@ class StageReport:
             passing. `None` for training.
         num_unmasked: The number of truth edges of earlier parts that are candidates of this part,
             as they are not among its message-passing edges. `None` for training.
+        num_timed: The number of edges that have a time, `time` or `edge_label_time`.
         num_later: The number of message-passing edges that are later than the first truth of their
-            user. `None` for training, and without the times `time` and `edge_label_time`.
+            user. `None` for training, and unless all edges have times.
+        num_before_others: The number of truth edges that are earlier than some message-passing
+            edge, of any user: a model then knows what came after. `None` as above.
         num_users_without_truth: The number of users to evaluate that have no truth.
         num_empty_users: The number of users without any edge.
         num_empty_items: The number of items without any edge.
@@ -91,7 +94,9 @@ class StageReport:
     num_reverse_leaks: int | None = field(metadata={"label": "  in reverse edges"})
     num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
     num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
-    num_later: int | None = field(metadata={"label": "message passing later than truth"})
+    num_timed: int = field(metadata={"label": "edges with times"})
+    num_later: int | None = field(metadata={"label": "message passing later than own truth"})
+    num_before_others: int | None = field(metadata={"label": "truth before anybody's last one"})
     num_users_without_truth: int = field(metadata={"label": "users without truth"})
     num_empty_users: int = field(metadata={"label": "users without any edge"})
     num_empty_items: int = field(metadata={"label": "items without any edge"})
@@ -178,6 +183,8 @@ class SplitReport(Tabular):
             for row in fields(StageReport)
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
+        if self.train.num_timed and None in (self.val.num_later, self.test.num_later):
+            notes.append("the split has lost times of edges, so nothing tells which come first")
         return Table(["", "train", "val", "test"], rows, tuple(notes))
 
     def _of_stages(self, name: str) -> list[Any]:
@@ -238,7 +245,9 @@ def check_split(
           in reverse edges                                    -                 0                 0
           in an earlier part                                  -                 0                 0
         earlier truth that is a candidate                     -                 0                 0
-        message passing later than truth                      -                 0                 0
+        edges with times                                    300               200               250
+        message passing later than own truth                  -                 0                 0
+        truth before anybody's last one                       -                45                44
         users without truth                                   0                 0                 0
         users without any edge                                0                 0                 0
         items without any edge                                1                 0                 0
@@ -290,7 +299,8 @@ def _report(
         }
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
-    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = num_later = None
+    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
+    num_later = num_before_others = None
     if earlier:
         num_leaks = _count(contains(seen, truth, edges.num_items))
         num_reverse_leaks = _count(is_reversed(edges, truth))
@@ -300,7 +310,7 @@ def _report(
         was_truth = _coalesce(edges, torch.cat([of_stage for _, of_stage in earlier], dim=1))
         is_asked = of_users[was_truth[0]] > 0
         num_unmasked = _count(is_asked & ~contains(known, was_truth, edges.num_items))
-        num_later = _count_later(store, edges, of_users > 0)
+        num_later, num_before_others = _count_later(store, edges, of_users > 0)
     return StageReport(
         num_edges=seen.size(1),
         num_truth=truth.size(1),
@@ -308,21 +318,34 @@ def _report(
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
         num_unmasked=num_unmasked,
+        num_timed=sum(rows.size(1) for time, rows in _times(store, edges) if time is not None),
         num_later=num_later,
+        num_before_others=num_before_others,
         num_users_without_truth=_count(evaluated == 0),
         **of_sides,
     )
 
 
-def _count_later(store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor) -> int | None:
-    """Counts message-passing edges that are later than the first truth of their user."""
-    times = [(store.get("time"), edges.seen), (store.get("edge_label_time"), edges.truth)]
+def _times(store: EdgeStorage, edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
+    """Returns the times of message-passing edges and of the truth, with the edges."""
+    both = ((store.get("time"), edges.seen), (store.get("edge_label_time"), edges.truth))
     # In a homogeneous graph, `time` may be that of nodes.
-    if any(time is None or time.shape != rows[0].shape for time, rows in times):
-        return None
-    (of_seen, (user, _)), (of_truth, (truth_user, _)) = times
+    return [
+        (time if time is not None and time.shape == rows[0].shape else None, rows)
+        for time, rows in both
+    ]
+
+
+def _count_later(
+    store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor
+) -> tuple[int | None, int | None]:
+    """Counts message passing later than truth of its user, and truth before any message passing."""
+    (of_seen, (user, _)), (of_truth, (truth_user, _)) = _times(store, edges)
+    if of_seen is None or of_truth is None:
+        return None, None
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
-    return _count(has_truth[user] & (of_seen > first[user]))
+    is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
+    return _count(has_truth[user] & (of_seen > first[user])), _count(is_before)
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:
