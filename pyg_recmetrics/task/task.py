@@ -51,8 +51,8 @@ from pyg_recmetrics.task.edges import (
 from pyg_recmetrics.task.graph import (
     check_directions,
     check_ratings,
+    find_leaks,
     find_truth,
-    is_reversed,
     read_data,
     to_homogeneous,
 )
@@ -299,9 +299,9 @@ class RankingTask(Frozen):
         (`candidate_edge_index`). A homogeneous graph may say how many users it has (`num_users`).
         Arguments take precedence over what the data says.
 
-        A warning is given if edges in the opposite direction hold truth that is not among the
-        message-passing edges: a model that propagates over them knows the answers. Such edges
-        are, for example, those that :class:`~torch_geometric.transforms.ToUndirected` adds.
+        A warning is given for each other type of edges, in either direction, that holds truth: a
+        model that propagates over them knows the answers. Such edges are, for example, those that
+        :class:`~torch_geometric.transforms.ToUndirected` adds.
 
         Args:
             data (Data or HeteroData): A part of a split. In a homogeneous
@@ -367,16 +367,21 @@ class RankingTask(Frozen):
             users=edges.users if users is None else users,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
-        leaks = is_reversed(edges, task.truth)
-        if not exclude_seen:
-            # Whoever evaluates on message-passing edges does so on purpose.
-            leaks &= ~contains(task.seen, task.truth, task.num_items)
-        if num_leaks := int(leaks.sum()):
-            warn(
-                f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
-                f"are among the edges that a model may propagate over. 'RandomLinkSplit' takes "
-                f"their type as 'rev_edge_types', and the splits of 'transforms' find it"
-            )
+        for key, is_there in find_leaks(edges, task.truth).items():
+            if not exclude_seen:
+                # Whoever evaluates on message-passing edges does so on purpose.
+                is_there &= ~contains(task.seen, task.truth, task.num_items)
+            if num_leaks := int(is_there.sum()):
+                remedy = "Take the truth out of these, or do not propagate over them"
+                if key == edges.reverse_type:
+                    remedy = (
+                        "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
+                        "'transforms' find it"
+                    )
+                warn(
+                    f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: they are among "
+                    f"the edges {key}, which a model may propagate over. {remedy}"
+                )
         return task
 
     @classmethod

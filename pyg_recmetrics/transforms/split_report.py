@@ -14,7 +14,7 @@ from torch_geometric.utils import scatter
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular, to_data_frame
 from pyg_recmetrics.task.edges import coalesce_edges, contains
-from pyg_recmetrics.task.graph import UserItemEdges, find_truth, is_reversed, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, find_leaks, find_truth, read_data
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +51,8 @@ class StageReport:
         num_truth: The number of ground-truth edges.
         num_leaks: The number of truth edges that are also message-passing edges. `None` for
             training, which may learn from these.
-        num_reverse_leaks: The number of truth edges whose reverse edge is among the edges of an
-            edge type in the opposite direction. `None` for training.
+        num_reverse_leaks: The number of truth edges that are among the edges of other types, such
+            as reverse ones, in either direction. `None` for training.
         num_earlier: The number of truth edges that an earlier part has as truth or for message
             passing. `None` for training.
         num_unmasked: The number of truth edges of earlier parts that are candidates of this part,
@@ -91,7 +91,7 @@ class StageReport:
     user_truth: Distribution | None = field(metadata={"label": "  per user"})
     item_truth: Distribution | None = field(metadata={"label": "  per item"})
     num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
-    num_reverse_leaks: int | None = field(metadata={"label": "  in reverse edges"})
+    num_reverse_leaks: int | None = field(metadata={"label": "  in edges of other types"})
     num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
     num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
     num_timed: int = field(metadata={"label": "edges with times"})
@@ -107,7 +107,7 @@ class StageReport:
 #: What numbers above zero mean in a part.
 _FINDINGS = {
     "num_leaks": "truth edges of the {0} are among its message-passing edges: a leak",
-    "num_reverse_leaks": "truth edges of the {0} are among its edges in reverse: a leak",
+    "num_reverse_leaks": "truth edges of the {0} are among its edges of other types: a leak",
     "num_earlier": "truth edges of the {0} are edges of an earlier part: a leak",
     "num_unmasked": "truth edges of earlier parts are candidates of the {0}, which count as wrong",
     "num_later": "message-passing edges of the {0} are later than truth of their user",
@@ -242,7 +242,7 @@ def check_split(
           per user                             1 / 2 / 3.0 / 18   1 / 1 / 1.0 / 1   1 / 1 / 1.0 / 1
           per item                             1 / 3 / 3.8 / 15   1 / 1 / 1.9 / 6   1 / 1 / 1.7 / 6
         leaks: truth in message-passing edges                 -                 0                 0
-          in reverse edges                                    -                 0                 0
+          in edges of other types                             -                 0                 0
           in an earlier part                                  -                 0                 0
         earlier truth that is a candidate                     -                 0                 0
         edges with times                                    300               200               250
@@ -303,7 +303,7 @@ def _report(
     num_later = num_before_others = None
     if earlier:
         num_leaks = _count(contains(seen, truth, edges.num_items))
-        num_reverse_leaks = _count(is_reversed(edges, truth))
+        num_reverse_leaks = _count(sum(find_leaks(edges, truth).values(), truth[0] < 0))
         before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
         num_earlier = _count(contains(before, truth, edges.num_items))
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))
