@@ -262,8 +262,9 @@ class RankedEdges:
             positive (torch.Tensor): Floating-point scores of shape `[num_positives]`, higher is
                 better. A positive with a score of `-inf` is never retrieved.
             negative (torch.Tensor): The scores of the negatives, of shape
-                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. A
-                score of `-inf` is padding, for rows that have fewer.
+                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. As
+                many as there are positives could be either, and need two dimensions. A score of
+                `-inf` is padding, for rows that have fewer.
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"mean"`, so that a constant model is as good as chance)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)

@@ -236,6 +236,12 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
         )
     num = positive.numel()
     is_matrix = negative.dim() == 2 and negative.size(0) == num
+    if negative.dim() == 1 and negative.numel() == num > 1:
+        raise ValueError(
+            f"'negative' needs to say whether {num} positives have one negative each, as "
+            f"negative.unsqueeze(1), or share all of them, as negative.expand({num}, -1) (got "
+            f"{num} negatives)"
+        )
     if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
         raise ValueError(
             f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "

@@ -461,6 +461,8 @@ class RankingTask(Frozen):
         rating: str | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
+        candidates: "IntoDataFrame | None" = None,
+        missing: Missing | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
     ) -> "RankingTask":
@@ -495,6 +497,10 @@ class RankingTask(Frozen):
             items (sequence, optional): The ids of all items, each of them once, in the order of
                 their numbers: a sequence, an array, or a column of a frame of items.
                 (default: `None`, those of the frames)
+            candidates (data frame, optional): The items to rank for each user, a row for each, by
+                the same ids. (default: `None`, all items)
+            missing (str, optional): What becomes of truth that is no candidate, see
+                :class:`RankingTask`. (default: `None`, it counts as not retrieved)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest rating that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive ratings are truth, and a
@@ -527,10 +533,12 @@ class RankingTask(Frozen):
             rating=rating,
             users=users,
             items=items,
+            candidates=candidates,
         )
         if threshold is None and read["weight"] is not None:
             preparation.warn_about_low_ratings(read["weight"])
-        return cls._of_interactions(**read, exclude_seen=exclude_seen, threshold=threshold)
+        how: dict[str, Any] = {"exclude_seen": exclude_seen, "threshold": threshold}
+        return cls._of_interactions(**read, **how, missing=missing)
 
     @classmethod
     def from_queries(
