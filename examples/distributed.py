@@ -1,4 +1,4 @@
-"""Evaluates with several processes. Each ranks its share of the users, and all get the result.
+"""Evaluates with several processes. Each ranks its part of the users, and all get the result.
 
     torchrun --nproc-per-node 2 examples/distributed.py
 
@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch_geometric.transforms import RandomLinkSplit
 
-from pyg_recmetrics import EvaluationResult, Evaluator, RankingTask, datasets, distributed
+from pyg_recmetrics import EvaluationResult, RankingTask, datasets, distributed, evaluate
 
 
 def make_task(num_users: int, num_items: int) -> RankingTask:
@@ -50,13 +50,12 @@ def main() -> EvaluationResult:
         for table in (user, item):
             dist.broadcast(table, src=0)  # all processes need the same model, as after training
 
-        evaluator = Evaluator(task, ["r_precision", "recall@20", "ndcg@20"])
-        result = evaluator((user, item))
+        metrics = ["r_precision", "recall@20", "ndcg@20"]
+        result = distributed.evaluate((user, item), task, metrics)
         if dist.get_rank() == 0:
             print(result)
-            with distributed.alone():
-                ranked = evaluator((user, item)).ranked
-            same = "the same ranks" if ranked.rank.equal(result.ranked.rank) else "OTHER RANKS"
+            is_same = dict(evaluate((user, item), task, metrics)) == dict(result)
+            same = "the same numbers" if is_same else "OTHER NUMBERS"
             print(f"{dist.get_world_size()} processes give {same} as a single one")
         dist.barrier()
         return result

@@ -70,7 +70,16 @@ if not TYPE_CHECKING:  # which reads the imports above, and would take any name 
         except ModuleNotFoundError as error:
             if error.name != path:
                 raise
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'{_remedy(name)}")
+
+    def _remedy(name):
+        """Returns what to write where a name sounds like a metric."""
+        from pyg_recmetrics import metrics
+
+        metric = name.lower().partition("_at_")[0].partition("@")[0]
+        if name.startswith("_") or metric not in metrics.names():
+            return ""
+        return f"; write evaluate(model, data, '{metric}@20')"
 
     def __dir__():
         return sorted(__all__)

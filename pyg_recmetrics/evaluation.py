@@ -3,18 +3,20 @@
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
-from pyg_recmetrics import conventions, processes
+from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     check_boolean,
     check_choice,
     check_natural_number,
     check_positive_integer,
+    written,
 )
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import Frozen, settle
@@ -40,6 +42,7 @@ DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 Per: TypeAlias = Literal["user", "edge", "person"]
 
 
+@written("evaluate(model, data, ['recall@20', 'ndcg@20'])")
 def evaluate(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -142,7 +145,6 @@ def evaluate(
         TypeError: If an argument has a wrong type.
         ValueError: If an argument does not fit the others. The error names the argument, what was
             wanted, and what came.
-        RuntimeError: If another process of an initialised process group raised an error.
 
     Example:
         >>> import torch
@@ -160,9 +162,7 @@ def evaluate(
     options = dict(locals())
     counts = complete_counts(options.pop("recommender"), data, num_users, num_items)
     options["num_users"], options["num_items"] = counts
-    with processes.fail_together():
-        evaluator = Evaluator(**options)
-    return evaluator(recommender)
+    return Evaluator(**options)._evaluate(recommender)
 
 
 class Evaluator(Frozen):
@@ -192,7 +192,6 @@ class Evaluator(Frozen):
     All other arguments are those of :func:`evaluate`.
 
     Attributes:
-        history (History): The means of every call, in their order.
         metrics (tuple of Metric): The metrics that are evaluated.
         task (RankingTask): Who is ranked, over what, and what is relevant.
 
@@ -211,6 +210,7 @@ class Evaluator(Frozen):
 
     _INSTEAD = "make another one with other options"
 
+    @written("Evaluator(data, ['recall@20', 'ndcg@20'])")
     def __init__(
         self,
         data: RankingTask | Data | HeteroData | EdgesLike,
@@ -244,13 +244,9 @@ class Evaluator(Frozen):
             check_ties(ties, seed)
         check_natural_number(seed, "seed")
         check_boolean(progress, "progress")
-        task = as_task(
-            data,
-            num_users=num_users,
-            num_items=num_items,
-            edge_index=edge_index,
-            exclude_seen=exclude_seen,
-        )
+        if patience is not None:
+            check_positive_integer(patience, "patience")
+        task = as_task(data, num_users, num_items, edge_index, exclude_seen)
         if per is None:
             per = "user" if task.num_relations is None else "edge"
         self.metrics = parse_all(metrics)
@@ -265,14 +261,10 @@ class Evaluator(Frozen):
             _check_per(per, self._resolved, keep_items, task.person)
         self._per = per
         self._max_degree = task.max_degree if per == "edge" else 0
-        self._is_eligible, eligible = None, task.users
+        self.task, self._num_left_out = task, 0
+        self._is_eligible: Tensor | None = None
         if self._convention.population._leaves_out:
-            self._is_eligible = self._convention.population.is_eligible(task)
-            eligible = task.users[self._is_eligible[task.users]]
-        self._num_left_out = task.users.numel() - eligible.numel()
-        # Rows are those of `task.truth` with per="edge", also where their user is left out.
-        is_whole = self._per == "edge" or self._num_left_out == 0
-        self.task = task if is_whole else task._of_users(eligible)
+            self._leave_out()
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k = self._depth()
@@ -287,8 +279,18 @@ class Evaluator(Frozen):
         }
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = None if self._margin is None else self._make_frame(self._margin)
-        self.history = History(self._monitored(monitor), patience)
+        self._monitor, self._patience = self._monitored(monitor), patience
         self._freeze()
+
+    def _leave_out(self) -> None:
+        """Leaves out the users whom the convention does not evaluate."""
+        is_eligible = self._convention.population.is_eligible(self.task)
+        eligible = self.task.users[is_eligible[self.task.users]]
+        self._is_eligible = is_eligible
+        self._num_left_out = self.task.users.numel() - eligible.numel()
+        # Rows are those of `task.truth` with per="edge", also where their user is left out.
+        if self._per != "edge" and self._num_left_out > 0:
+            self.task = self.task._of_users(eligible)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, in any form that :func:`rank` takes.
@@ -298,18 +300,28 @@ class Evaluator(Frozen):
         Args:
             recommender: What to evaluate.
         """
+        result = self._evaluate(recommender)
+        self.history.append(result)
+        return result
+
+    def _evaluate(self, recommender: RecommenderLike) -> EvaluationResult:
+        """Evaluates a recommender, and leaves the history as it is."""
         with evaluation_mode(recommender):
-            ranking, sampling = self._open(recommender), None
+            ranking, sampling = OpenRanking(recommender, self.task, **self._how), None
+            if self._per == "edge":
+                _check_lists_of_edges(ranking)
             if self._frame is None:
                 ranking.rank(self.task.users)
             else:
                 ranked, sampling = sample(self._frame, ranking, self._with_ties)
-            with processes.fail_together():
-                if sampling is None:
-                    ranked = self._with_ties(ranking.to_ranked_edges())
-                result = self._measure(ranked, sampling)
-        self.history.append(result)
-        return result
+            if sampling is None:
+                ranked = self._with_ties(ranking.to_ranked_edges())
+            return self._measure(ranked, sampling)
+
+    @cached_property
+    def history(self) -> History:
+        """The means of every call, in their order."""
+        return History(self._monitor, self._patience)
 
     @property
     def best(self) -> EvaluationResult | None:
@@ -333,6 +345,7 @@ class Evaluator(Frozen):
         """
         moved = copy.copy(self)
         settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
+        settle(moved, history=self.history)
         if self._margin is not None:
             settle(moved, _frame=moved._make_frame(self._margin))
         return moved
@@ -351,23 +364,6 @@ class Evaluator(Frozen):
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,
         )
-
-    def _open(self, recommender: RecommenderLike) -> OpenRanking:
-        """Prepares a recommender to rank."""
-        if processes.num_processes() > 1:
-            processes.check_same(
-                metrics=(*self.metrics, self._convention),
-                ties=self._ranked_ties,
-                seed=self._seed,
-                empty_target_action=self._empty_target_action,
-                per=self._per,
-                margin=self._margin,
-                catalogue=self._catalogue,
-            )
-        ranking = OpenRanking(recommender, self.task, **self._how)
-        if self._per == "edge":
-            _check_lists_of_edges(ranking)
-        return ranking
 
     def _with_ties(self, ranked: RankedEdges) -> RankedEdges:
         if self._ranked_ties == "index":

@@ -1,4 +1,4 @@
-"""Objects that cannot be changed once they are made.
+"""Objects that cannot be changed once they are made, and what they keep of what they found out.
 
 There are two ways to make one. A value whose fields are its whole definition is a
 `@dataclass(frozen=True)`, whose `__post_init__` may :func:`settle` them. An object that computes
@@ -6,7 +6,7 @@ its attributes from other arguments is a :class:`Frozen`.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
 K = TypeVar("K")
@@ -68,6 +68,32 @@ def of_attributes(kind: type[V], **attributes: Any) -> V:
     value = kind.__new__(kind)
     settle(value, **attributes, _is_frozen=True)
     return value
+
+
+class Memory:
+    """What was found out before, by all that it depends on.
+
+    Args:
+        most (int, optional): How many findings it keeps. Beyond that, it begins anew.
+            (default: `None`, all of them)
+
+    Example:
+        >>> memory = Memory()
+        >>> memory.once("degree", lambda: 3), memory.once("degree", lambda: 4)
+        (3, 3)
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most, self._found = most, dict[Hashable, Any]()
+
+    def once(self, key: Hashable, make: Callable[[], V]) -> V:
+        """Returns what was found out before, or finds it out."""
+        found: V | None = self._found.get(key)
+        if found is None:
+            if self._most is not None and len(self._found) >= self._most:
+                self._found.clear()
+            found = self._found[key] = make()
+        return found
 
 
 def arguments_of(value: object) -> dict[str, Any]:

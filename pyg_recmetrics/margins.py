@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
-from pyg_recmetrics import processes
 from pyg_recmetrics.checks import (
     check_level,
     check_natural_number,
@@ -313,13 +312,11 @@ def sample(
     while num_next > num_ranked:
         users = frame.order.with_truth[num_ranked:num_next].sort().values
         ranking.rank(users)
-        with processes.fail_together():
-            ranked = with_ties(ranking.to_ranked_edges(users)).with_catalogue(frame.catalogue)
-            for mean in means:
-                mean.add(ranked, num_ranked, num_next)
+        ranked = with_ties(ranking.to_ranked_edges(users)).with_catalogue(frame.catalogue)
+        for mean in means:
+            mean.add(ranked, num_ranked, num_next)
         num_ranked = num_next
-        # All processes have the same values. Should they round differently, one goes on for all.
-        num_next = max(processes.collect(_num_next(means, num_ranked, frame)))
+        num_next = _num_next(means, num_ranked, frame)
     stopped: Stopped = "margin" if all(mean.is_known for mean in means) else "max_users"
     sampling = Sampling(
         num_users=frame.num_users,

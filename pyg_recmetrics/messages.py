@@ -4,16 +4,13 @@ import inspect
 import warnings
 from collections.abc import Sequence
 
-from pyg_recmetrics.processes import process_index
-
 #: Warnings point at the line that called one of these libraries.
 _LIBRARIES = (__name__.partition(".")[0], "torch", "torch_geometric", "torchmetrics")
 
 
 def warn(message: str) -> None:
-    """Warns, pointing at the line that called the package, in the first of the processes alone."""
-    if process_index() == 0:
-        warnings.warn(message, stacklevel=_num_frames_inside())
+    """Warns, pointing at the line that called the package."""
+    warnings.warn(message, stacklevel=_num_frames_inside())
 
 
 def _num_frames_inside() -> int:

@@ -45,6 +45,7 @@ OF_SEVERAL_MODULES = {
     "fuzz": "random cases of everything",
     "kernels/contract": "what every kernel fulfils",
     "layout": "this list",
+    "mistakes": "what newcomers write by mistake",
     "lines": "the table of lines of code",
     "notebooks": "notebooks/",
     "options": "what `evaluate` and `Evaluator` take",

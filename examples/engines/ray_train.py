@@ -14,11 +14,12 @@ from problem import METRICS, compare, make
 from ray.train import RunConfig, ScalingConfig
 from ray.train.torch import TorchConfig, TorchTrainer
 
-from pyg_recmetrics import EvaluationResult, evaluate
+from pyg_recmetrics import EvaluationResult, distributed, evaluate
 
 
 def work(shared: dict[str, Any]) -> EvaluationResult:
-    return evaluate(shared["model"], shared["task"], METRICS)  # each ranks its part of the users
+    # Each ranks its part of the users.
+    return distributed.evaluate(shared["model"], shared["task"], METRICS)
 
 
 def main() -> None:

@@ -11,14 +11,14 @@ from pyspark.ml.torch.distributor import TorchDistributor
 from pyspark.sql import SparkSession
 from torch import Tensor
 
-from pyg_recmetrics import EvaluationResult, RankingTask, evaluate
+from pyg_recmetrics import EvaluationResult, RankingTask, distributed, evaluate
 
 
 def work(
     model: tuple[Tensor, Tensor], task: RankingTask, metrics: tuple[str, ...]
 ) -> EvaluationResult:
     dist.init_process_group("gloo")  # Spark starts processes as torchrun does
-    result = evaluate(model, task, metrics)
+    result = distributed.evaluate(model, task, metrics)
     dist.destroy_process_group()
     return result
 

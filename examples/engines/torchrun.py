@@ -14,10 +14,9 @@ from pyg_recmetrics import distributed, evaluate
 def main() -> None:
     dist.init_process_group("gloo")
     task, model = make()  # the same in every process
-    result = evaluate(model, task, METRICS)  # each ranks its part of the users
+    result = distributed.evaluate(model, task, METRICS)  # each ranks its part of the users
     if dist.get_rank() == 0:
-        with distributed.alone():
-            compare("torchrun", result, evaluate(model, task, METRICS))
+        compare("torchrun", result, evaluate(model, task, METRICS))
     dist.destroy_process_group()
 
 

@@ -21,8 +21,8 @@ from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.ranked_edges.lists import Listed, Lists
 from pyg_recmetrics.ranked_edges.sources import Origin, rank_lists, rank_negatives, rank_pairs
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_of
-from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser, order_of_edges
-from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.task import Catalogue, TruthByUser
+from pyg_recmetrics.task.edges import order_of_edges
 from pyg_recmetrics.task.preparation import read_person
 
 

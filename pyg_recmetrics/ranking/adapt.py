@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -11,18 +10,14 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
-from torch_geometric.utils import is_sparse
 
 from pyg_recmetrics.checks import (
     check_all_finite,
     check_device,
-    check_edges,
-    check_ids,
     check_labels,
     check_range,
     check_scores,
     check_shape,
-    check_weight,
 )
 from pyg_recmetrics.inputs import (
     TensorLike,
@@ -30,7 +25,6 @@ from pyg_recmetrics.inputs import (
     as_values,
     is_edges_like,
     is_sparse_matrix,
-    to_coordinates,
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.messages import list_some, warn
@@ -46,7 +40,6 @@ from pyg_recmetrics.ranking.models import (
     find_lightgcn,
     find_model,
     is_model,
-    state_of,
     unwrapped,
 )
 from pyg_recmetrics.ranking.recommenders import (
@@ -125,6 +118,12 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
         TypeError: If a list is not a sequence.
         ValueError: If the task holds no ids, or ids, ranks or scores are missing or repeated.
     """
+    parts = list(value.values()) if isinstance(value, Mapping) else []
+    if parts and all(isinstance(part, Tensor) and part.is_floating_point() for part in parts):
+        raise TypeError(
+            "'recommender' needs to be a model, or lists of ids (got numbers by name, as of its "
+            "state); write model.load_state_dict(state) and evaluate(model, data)"
+        )
     if task.user_ids is None or task.item_ids is None:
         raise ValueError(
             f"'recommender' {_NEEDS_IDS} (got lists by id, a {type(value).__name__}; embeddings "
@@ -213,7 +212,8 @@ def _read_frame(
         raise ValueError(
             f"'recommender' needs to have columns of users and items, and 'rank' or 'score' "
             f"(got {frame.columns}); if rows are in order, write "
-            f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1)"
+            f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1), after "
+            f"frame.explode(column) if a column holds lists"
         )
     user, _ = look_up_ids(read_column(frame, "user", None, "recommender"), users)
     item, unknown = look_up_ids(read_column(frame, "item", None, "recommender"), items)
@@ -280,6 +280,8 @@ def _unknown_form(value: object) -> TypeError:
     if isinstance(value, type):
         got = f"the class {value.__name__}"
         remedy = f"\nMake an object of the class first, as in {value.__name__}(...)"
+    elif isinstance(value, RankingTask | Data | HeteroData):
+        remedy = "\nWrite evaluate(recommender, data), in this order"
     elif isinstance(value, torch.nn.Module):
         got += " without a method 'recommend'"
         remedy += (
@@ -330,15 +332,13 @@ def _from_model(value: object, task: RankingTask) -> Recommender:
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
     names = ", ".join(name for name in model.form if name != "edge_weight")
     recommender.in_words = f"recommend({names}) of {model.name}"
-    recommender.state = partial(_state, model, *edges)
     return recommender
 
 
 def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     model: Any = find_lightgcn(value)
     lightgcn, wanted = model.bound_object, task.num_users + task.num_items
-    num_nodes = lightgcn.num_nodes
-    if num_nodes != wanted:
+    if (num_nodes := lightgcn.num_nodes) != wanted:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
             f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
@@ -351,23 +351,11 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
     recommender = _of_tables(*embedding.split([task.num_users, task.num_items]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
-    # Not its embeddings: some devices add up messages in another order in each process.
-    recommender.state = partial(_state, model, *edges)
     return recommender
 
 
-def _state(model: FoundModel, edges: Adj | None, weight: Tensor | None) -> dict[str, Tensor] | None:
-    """Returns the state of a model and the edges that it propagates over, if it has a state."""
-    state = state_of(model.recommend)
-    if state is None or edges is None or not model.takes_edges:
-        return state
-    is_matrix = is_sparse(edges)
-    index, weight = to_coordinates(edges) if is_matrix else (as_tensor(edges, "edge_index"), weight)
-    return state | {"edge_index": index} | ({} if weight is None else {"edge_weight": weight})
-
-
 def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, Tensor | None]:
-    """Returns the edges that a model propagates over, and their weights, after checking them."""
+    """Returns the edges that a model propagates over, and their weights."""
     if isinstance(model.bound_object, torch.nn.Module):
         parameter = next(model.bound_object.parameters(), None)
         if parameter is not None:
@@ -378,13 +366,6 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
             f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
             f"its own numbering (a task that was read from data knows them)"
         )
-    if edges is not None and not is_sparse(edges):
-        plain = check_edges(edges, "edge_index")
-        check_ids(plain, "edge_index", "node", task.num_users + task.num_items)
-        check_device(plain, "edge_index", task.device, "task")
-        if weight is not None:
-            check_device(weight, "edge_weight", task.device, "task")
-            check_weight(weight, "edge_weight", plain)
     if model.takes_edges and (doubt := find_doubt(edges, task.num_users)):
         warn(doubt)
     return edges, weight
@@ -605,7 +586,7 @@ def _are_numbers(value: object) -> bool:
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
     read, in_words = read_fitted(value, task)
     recommender = as_recommender(read, task)
-    recommender.in_words, recommender.state = in_words, partial(state_of, value)
+    recommender.in_words = in_words
     if recommender.mask is not None:
         recommender.mask.allows_empty = True
     return recommender

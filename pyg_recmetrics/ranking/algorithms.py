@@ -1,6 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -142,10 +143,10 @@ class RankingAlgorithm(ABC):
 class _ExactAlgorithm(RankingAlgorithm):
     """Ranks by what a recommender says of all items."""
 
-    def __init__(self, recommender: Recommender, task: RankingTask, depth: int) -> None:
-        self.recommender = recommender
-        self.num_items, self.device = task.num_items, task.device
-        self.depth = depth
+    def __init__(self, request: Request) -> None:
+        self.recommender, self.list_width = request.recommender, request.list_width
+        self.num_items, self.device = request.task.num_items, request.task.device
+        self.depth = request.depth
 
     def num_rows(self, depth: int) -> int:
         items_at_once = min(self.recommender.items_at_once or self.num_items, self.num_items)
@@ -171,10 +172,6 @@ class RankByScores(_ExactAlgorithm):
     """
 
     recommender: ScoreRecommender
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request.recommender, request.task, request.depth)
-        self.list_width = request.list_width
 
     def rank(self, chunk: Chunk) -> Findings:
         ranks, lists = self.recommender.rank(chunk, self.list_width)
@@ -296,6 +293,29 @@ class CountByBound(RankingAlgorithm):
         return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
 
 
+def find_passes(
+    wanted: Algorithm, request: Request
+) -> Iterator[tuple[bool, list[RankingAlgorithm]]]:
+    """Yields the passes over the users in which ranks and lists are found.
+
+    Counting makes no lists: where every rank of embeddings is wanted beside lists, another pass
+    finds these first.
+
+    Args:
+        wanted (str): The algorithm that is asked for, or `"auto"`.
+        request (Request): What is to be found out.
+
+    Yields:
+        Whether the pass makes lists, and its algorithms, see :func:`find_algorithms`.
+    """
+    makes_lists = request.list_width > 0
+    if makes_lists and request.is_full and isinstance(request.recommender, EmbeddingRecommender):
+        of_lists = replace(request, depth=request.list_width, is_full=False)
+        yield True, find_algorithms("auto" if wanted == "auto" else "dense", of_lists)
+        request, makes_lists = replace(request, list_width=0), False
+    yield makes_lists, find_algorithms(wanted, request)
+
+
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
     """Returns the algorithms that rank what is requested.
 
@@ -319,8 +339,8 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
 
 
 def _fastest(request: Request) -> list[RankingAlgorithm]:
-    if pairs := _few_pairs(request):
-        return _exact(replace(request, recommender=pairs))
+    if _has_candidates_of_each_user(request.task):
+        return _exact(_by_pairs(request))
     if stored := _stored(request):
         return [*stored, *_exact(request)]
     if _is_shallow(request) and _obstacle_to("search", request) is None:
@@ -334,24 +354,22 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
 def _exact(request: Request) -> list[RankingAlgorithm]:
     if isinstance(request.recommender, ScoreRecommender):
         return [RankByScores(request)]
-    depth = request.depth
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
-        depth = request.list_width or 1
-    return [RankByFinding(request.recommender, request.task, depth)]
+        request = replace(request, depth=request.list_width or 1)
+    return [RankByFinding(request)]
 
 
-def _few_pairs(request: Request) -> PairRecommender | None:
-    """Returns a recommender that looks at nothing but the candidates of each user, if few."""
+def _by_pairs(request: Request) -> Request:
+    """Returns a request to look at nothing but the candidates of each user, if these are few."""
     recommender, task = request.recommender, request.task
     if not isinstance(recommender, EmbeddingRecommender | MatrixRecommender):
-        return None
-    if not _has_candidates_of_each_user(task):
-        return None
+        return request
     num_pairs = int(task.num_candidates.sum())
     if _MIN_ITEMS_PER_CANDIDATE * num_pairs > task.num_users * task.num_items:
-        return None
-    return PairRecommender(PairScorer(recommender.scores_of_pairs), task, recommender.mask)
+        return request
+    scorer = PairScorer(recommender.scores_of_pairs)
+    return replace(request, recommender=PairRecommender(scorer, task, recommender.mask))
 
 
 def _stored(request: Request) -> list[RankingAlgorithm]:
@@ -360,7 +378,7 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     A function may take long, and would be asked again for whoever is left unsettled.
     """
     recommender, task = request.recommender, request.task
-    if task.num_items > _MAX_ITEMS_STORED or _has_candidates_of_each_user(task):
+    if task.num_items > _MAX_ITEMS_STORED:
         return []
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION

@@ -75,9 +75,6 @@ class ModelRecommender(ListRecommender):
         rank = rank.scatter_(0, edge.flatten(), place.flatten())[:num_edges]
         return Ranks.unknown(item)._replace(rank=rank), best
 
-    def answer(self, users: Tensor) -> object:
-        return self._ask(users, 10)  # which tells it from another
-
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
         k = min(k, self.dst_index.numel())

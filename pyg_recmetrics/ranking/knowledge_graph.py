@@ -20,7 +20,6 @@ models are asked for the scores of pairs, as are subclasses and models that were
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -30,7 +29,7 @@ from torch_geometric.nn.kge import ComplEx, DistMult, KGEModel, RotatE, TransE
 
 from pyg_recmetrics.checks import check_device, check_finite, check_ids
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.ranking.models import state_of, unwrapped
+from pyg_recmetrics.ranking.models import unwrapped
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     FunctionRecommender,
@@ -113,7 +112,6 @@ def from_kge_model(value: object, task: RankingTask) -> Recommender:
         scorer = PairScorer(_scores_of_pairs(model, query), max(1, pairs_at_once))
         recommender = PairRecommender(scorer, task)
         recommender.in_words = f"the scores of {name}"
-    recommender.state = partial(state_of, model)
     return recommender
 
 

@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeAlias
 import torch
 from torch import Tensor
 from torch.nn.parallel import DataParallel, DistributedDataParallel
-from torch.nn.parameter import is_lazy
 from torch.optim.swa_utils import AveragedModel
 from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
@@ -64,24 +63,7 @@ def evaluation_mode(recommender: object) -> Iterator[None]:
                     module.training = was_training
 
 
-def state_of(recommender: object) -> dict[str, Tensor] | None:
-    """Returns the state of all modules that are known of a recommender; `None` if they have none.
-
-    Args:
-        recommender (object): See :func:`evaluation_mode`.
-    """
-    state = {
-        f"{number}.{name}": value
-        for number, module in enumerate(_modules_behind(recommender, num_functions=0))
-        for name, value in module.state_dict().items()
-        if isinstance(value, Tensor) and not is_lazy(value)
-    }
-    return state or None
-
-
-def _modules_behind(
-    recommender: object, num_functions: int = _MOST_FUNCTIONS
-) -> Iterator[torch.nn.Module]:
+def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
     """Yields the modules that something is, has as attributes, or uses if it is a function.
 
     A function may use another function. What those of a library use is not looked for, so that
@@ -90,7 +72,7 @@ def _modules_behind(
     if isinstance(recommender, torch.nn.Module) and not any(map(vars(recommender).get, _USED)):
         yield recommender
         return
-    waiting, known = [(recommender, num_functions)], dict[int, object]()
+    waiting, known = [(recommender, _MOST_FUNCTIONS)], dict[int, object]()
     while waiting:
         value, num_left = waiting.pop(0)
         if id(value) in known or isinstance(value, Tensor | tuple | type | ModuleType):

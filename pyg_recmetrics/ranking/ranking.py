@@ -1,7 +1,5 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,31 +8,31 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
-from pyg_recmetrics import processes
-from pyg_recmetrics.checks import check_boolean, check_double_precision, check_positive_integer
+from pyg_recmetrics.checks import (
+    check_boolean,
+    check_double_precision,
+    check_positive_integer,
+    written,
+)
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
-from pyg_recmetrics.ranked_edges.truth_by_user import TruthByUser
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
-    Findings,
     RankingAlgorithm,
     Request,
-    find_algorithms,
+    find_passes,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import EmbeddingRecommender, Recommender
-from pyg_recmetrics.ranking.schedule import Chunk, Schedule, edges_of
+from pyg_recmetrics.ranking.recommenders import ScoreMask
+from pyg_recmetrics.ranking.schedule import Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
-#: How many users a recommender is asked about, to find out whether processes have the same.
-_NUM_ASKED = 16
 
-
+@written("rank(model, data, k=20)")
 def rank(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -58,11 +56,6 @@ def rank(
     down to `k`, and also down to its own number of relevant items R, so that R-precision is exact.
     Masked items are never retrieved. The ranks depend neither on the size of the chunks nor on the
     order of the edges.
-
-    If a process group of :mod:`torch.distributed` is initialised, all of its processes call this
-    function with the same arguments. Each process ranks its share of the users, and all of them
-    return the ranks that a single process would return. If the function raises in one process after
-    it has read the data, it raises in all (see :mod:`pyg_recmetrics.distributed`).
 
     **Half ranks.** With `ties="mean"`, a rank may be a half. Each irrelevant item of the same score
     then counts as half an item above. The j-th relevant item of a user still has a rank of at least
@@ -153,8 +146,7 @@ def rank(
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
             integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
             is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known, or arguments differ between processes.
-        RuntimeError: If another process raised an error or has ended.
+            `"index"` and scores are not known.
 
     Example:
         >>> import torch
@@ -165,19 +157,17 @@ def rank(
         tensor([2, 1])
     """
     num_users, num_items = complete_counts(recommender, data, num_users, num_items)
-    task = as_task(
-        data,
-        num_users=num_users,
-        num_items=num_items,
-        edge_index=edge_index,
-        exclude_seen=exclude_seen,
-    )
-    with processes.fail_together():
-        seed = check_ties(ties, seed)
-        check_boolean(progress, "progress")
-        if batch_size is not None:
-            batch_size = check_positive_integer(batch_size, "batch_size")
-        check_boolean(full, "full")
+    task = as_task(data, num_users, num_items, edge_index, exclude_seen)
+    seed = check_ties(ties, seed)
+    check_boolean(progress, "progress")
+    if batch_size is not None:
+        batch_size = check_positive_integer(batch_size, "batch_size")
+    if not isinstance(keep_items, bool):
+        keep_items = check_positive_integer(keep_items, "keep_items")
+    if k is not None:
+        k = check_positive_integer(k, "k")
+    if check_boolean(full, "full") and k is not None:
+        raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
     with evaluation_mode(recommender):
         ranking = OpenRanking(
             recommender,
@@ -186,24 +176,23 @@ def rank(
             full=full,
             batch_size=batch_size,
             keep_items=keep_items,
-            ties=ties,
-            seed=seed,
             algorithm=algorithm,
             progress=progress,
             needs_degree=True,
         )
         ranking.rank(task.users)
-    return ranking.to_ranked_edges()
+        ranked = ranking.to_ranked_edges()
+    return ranked if ties == "index" else ranked.with_ties(ties, seed=seed)
 
 
 class OpenRanking:
     """Ranking in progress: the ranks of truth edges and the lists of users found so far.
 
     A recommender is prepared once, to rank one batch of users after the other. This is done in
-    :func:`evaluation_mode`. See :func:`rank` for the arguments, of which only those that depend on
-    the task and the recommender are checked here. `needs_degree` says whether a
-    metric looks at every user down to its own number of relevant items: only then are lists that
-    end before it warned about.
+    :func:`evaluation_mode`. Edges without a rank are left as not retrieved, and empty entries of
+    lists as `-1`. See :func:`rank` for the arguments, which are checked before. `needs_degree` says
+    whether a metric looks at every user down to its own number of relevant items: only then are
+    lists that end before it warned about.
     """
 
     def __init__(
@@ -215,99 +204,72 @@ class OpenRanking:
         full: bool,
         batch_size: int | None,
         keep_items: bool | int,
-        ties: Ties = "index",
-        seed: int = 0,
         algorithm: Algorithm = "auto",
         progress: bool,
         needs_degree: bool,
     ) -> None:
         check_double_precision(task.device, "task")
-        with processes.fail_together():
-            depth = _depth(task, k, full)
-            num_kept = _num_kept(depth, keep_items)
-            adapt = ask_model if algorithm == "recommend" else as_recommender
-            is_candidate = task.is_candidate
-            present = task._without_missing(is_candidate)
-            ranker = adapt(recommender, present)
-            # A list may be longer than there are items, as it may name others, too.
-            deepest = max(task.num_items, ranker.max_depth or 0)
-            depth = deepest if full else max(depth, num_kept)
-            num_kept = min(depth, deepest) if keep_items is True else min(num_kept, deepest)
-            answer = _answer(ranker, task) if processes.num_processes() > 1 else None
-        if answer is not None:
-            options = {"k": k, "full": full, "keep_items": keep_items, "ties": ties, "seed": seed}
-            processes.check_same(data=task, recommender=answer, **options)
-        self.task, self.recommender, self.depth = task, ranker, depth
-        self._is_missed = None if is_candidate is None else ~is_candidate
-        self._ties, self._seed, self._batch_size = ties, seed, batch_size
-        self._progress = progress and processes.process_index() == 0
+        adapt = ask_model if algorithm == "recommend" else as_recommender
+        self.task, self._is_candidate = task, task.is_candidate
+        self._present = present = task._without_missing(self._is_candidate)
+        self.recommender = ranker = adapt(recommender, present)
+        # A list may be longer than there are items, as it may name others, too.
+        deepest = max(task.num_items, ranker.max_depth or 0)
+        wanted = deepest if full else k or task._extremes.max_degree
+        num_kept = min(wanted if keep_items is True else int(keep_items), deepest)
+        self.depth = max(wanted, num_kept)
+        self._batch_size, self._progress = batch_size, progress
         self._looked_at = (None if full else k or 1), needs_degree
-        request = Request(ranker, present, min(depth, deepest), full, num_kept)
-        if full and num_kept > 0 and isinstance(ranker, EmbeddingRecommender):
-            # Counting makes no lists.
-            self._of_ranks = _KnownRanks(replace(request, list_width=0), algorithm)
-            only_lists = replace(request, depth=num_kept, is_full=False)
-            self._of_lists = _KnownRanks(only_lists, "auto" if algorithm == "auto" else "dense")
-            self._rankings = [self._of_ranks, self._of_lists]
-        else:
-            self._of_ranks = self._of_lists = _KnownRanks(request, algorithm)
-            self._rankings = [self._of_ranks]
+        self._ranks = Ranks.unknown(present.truth[1])
+        shape = (task.num_users, num_kept)
+        self._lists = torch.full(shape, -1, device=task.device) if num_kept else None
+        self._request = Request(ranker, present, min(self.depth, deepest), full, num_kept)
+        self._passes = list(find_passes(algorithm, self._request))
 
     def rank(self, users: Tensor) -> None:
-        """Ranks users of the task. The processes of a group share them between them."""
-        if processes.num_processes() == 1:
-            self._rank(users)
-        else:
-            own = processes.share(users)
-            with processes.fail_together():
-                self._rank(own)
-            for findings in processes.collect(self._found(own)):
-                self._put(*findings)
+        """Ranks users of the task, in each pass by one algorithm after the other."""
+        task = self._present
+        for makes_lists, algorithms in self._passes:
+            pending = users
+            if not makes_lists:
+                is_own = users is task.users
+                pending = task.users_with_truth if is_own else users[task.degree[users] > 0]
+            with _bar(pending.numel(), self._progress) as bar:
+                for algorithm in algorithms:
+                    if pending.numel() > 0:
+                        pending = self._find_out(algorithm, pending, bar)
+        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
+        # depth are discarded, since they would depend on the size of the chunks.
+        depth = task.degree.clamp(min=self._request.depth)
+        self._ranks.forget_beyond(depth.index_select(0, task.truth[0]))
+        if self._mask is not None:
+            self._mask.apply(self._ranks)
+
+    def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: "tqdm[Any]") -> Tensor:
+        """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
+        task, size = self._present, self._batch_size
+        num_rows = algorithm.num_rows if size is None else lambda depth: size
+        is_unsettled = torch.zeros(task.num_users, dtype=torch.bool, device=task.device)
+        for chunk in Schedule.of(task, users, algorithm.depth, num_rows).chunks(num_rows):
+            found = algorithm.rank(chunk)
+            self._ranks.update(chunk.truth.index, found.ranks)
+            if self._lists is not None and found.lists is not None:
+                lists = found.lists[:, : self._lists.size(1)]
+                self._lists[chunk.users, : lists.size(1)] = lists
+            if found.is_unsettled is not None:
+                is_unsettled[chunk.users] = found.is_unsettled
+            bar.update(chunk.users.numel())
+        # Looked at once, after the last chunk, so that no chunk has to wait for the device.
+        self.recommender.check()
+        unsettled = users[is_unsettled[users]]
+        bar.update(-unsettled.numel())
+        return unsettled
+
+    @property
+    def _mask(self) -> ScoreMask | None:
+        """What scores keep out of the rankings; `None` if they keep nothing out."""
         mask = self.recommender.mask
-        if mask is not None and mask.is_noted:
-            mask.apply(self._of_ranks.ranks)
-
-    def _rank(self, users: Tensor) -> None:
-        for ranking in self._rankings:
-            ranking.rank(users, self._batch_size, self._progress)
-
-    def _found(self, users: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor], Tensor | None]:
-        """Returns what is known about some users and their edges, for other processes."""
-        by_user, by_edge = self._tables()
-        edges, noted = self._edges_of(users), self.recommender.noted
-        return (
-            users.cpu(),
-            [table[users].cpu() for table in by_user],
-            [table[edges].cpu() for table in by_edge],
-            None if noted is None else noted.cpu(),
-        )
-
-    def _put(
-        self, users: Tensor, by_user: list[Tensor], by_edge: list[Tensor], noted: Tensor | None
-    ) -> None:
-        """Takes over what a process has found."""
-        users = users.to(self.task.device)
-        found = (users, by_user), (self._edges_of(users), by_edge)
-        for tables, (index, values) in zip(self._tables(), found, strict=True):
-            for table, value in zip(tables, values, strict=True):
-                table[index] = value.to(table.device)
-        if noted is not None and self.recommender.noted is not None:
-            self.recommender.noted.clamp_(min=noted.to(self.recommender.noted.device))
-
-    def _tables(self) -> tuple[list[Tensor], list[Tensor]]:
-        """Returns all that is found out about users, and about edges, to be read and written."""
-        lists, mask = self._of_lists.lists, self.recommender.mask
-        by_user, by_edge = [] if lists is None else [lists], [*self._of_ranks.ranks]
-        if self.recommender.listed is not None:
-            by_user.append(self.recommender.listed)
-        if mask is not None:
-            by_user.append(mask.num_candidates)
-            by_edge.append(mask.is_masked)
-        return by_user, by_edge
-
-    def _edges_of(self, users: Tensor) -> Tensor:
-        present = self._of_ranks.task
-        return edges_of(present.truth, users, present.num_users)
+        return mask if mask is not None and mask.is_noted else None
 
     def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
@@ -316,56 +278,58 @@ class OpenRanking:
             users (torch.Tensor, optional): Some of those who have been ranked, sorted.
                 (default: `None`, all users of the task; this is the end, and warns of what is odd)
         """
+        task, truth, of_edges = self.task, self.task.truth, self._of_edges()
+        grouped = None
         if users is None:
             self.warn()
-        task, ranks, mask = self.task, self._ranks_of_all_truth(), self.recommender.mask
-        truth, weight, is_missed = task.truth, task.weight, self._is_missed
-        grouped = TruthByUser.of_task(task) if users is None else None
-        if users is not None:
+            grouped = task._by_user
+            users = task.users if task.users.numel() < task.num_users else None
+        else:
             edges = edges_of(truth, users, task.num_users)
-            truth, ranks = truth[:, edges], Ranks(*(known[edges] for known in ranks))
-            weight, is_missed = (x if x is None else x[edges] for x in (weight, is_missed))
-        if users is None and task.users.numel() < task.num_users:
-            users = task.users
-        if mask is not None and not mask.is_noted:
-            mask = None
-        num_candidates = task.num_candidates if mask is None else mask.num_candidates
-        has_scores = self.recommender.has_scores
-        most = task._extremes.max_candidates if mask is None else _largest(num_candidates)
-        deepest = max(most, self.recommender.max_depth or 0)
-        ranked = sort_edges(
+            truth, of_edges = truth[:, edges], {name: x[edges] for name, x in of_edges.items()}
+        ranker, mask = self.recommender, self._mask
+        num_candidates, most = task.num_candidates, task._extremes.max_candidates
+        if mask is not None:
+            num_candidates, most = mask.num_candidates, int(mask.num_candidates.max())
+        num_masked = None if mask is None else mask.num_masked
+        return sort_edges(
             truth,
-            ranks.rank,
+            **of_edges,
             num_users=task.num_users,
             grouped=grouped,
-            num_above=ranks.num_above if has_scores else None,
-            num_tied=ranks.num_tied if has_scores else None,
-            weight=weight,
             users=users,
             num_candidates=num_candidates,
-            depth=None if self.depth >= deepest else self.depth,
-            lists=self._of_lists.lists_of(users),
+            depth=None if self.depth >= max(most, ranker.max_depth or 0) else self.depth,
+            lists=self._lists_of(users),
             catalogue=task.catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
-            is_candidate=None if is_missed is None else ~is_missed,
             origin=Origin(
-                ranked_by=self.recommender.in_words,
-                num_masked=None if mask is None else mask.num_masked,
-                listed=self.recommender.listed,
+                ranked_by=ranker.in_words,
+                num_masked=num_masked,
+                listed=ranker.listed,
                 person=task.person,
             ),
         )
-        return ranked if self._ties == "index" else ranked.with_ties(self._ties, seed=self._seed)
 
-    def _ranks_of_all_truth(self) -> Ranks:
+    def _of_edges(self) -> dict[str, Tensor]:
         """Returns what is known of all truth; what is no candidate is never retrieved."""
-        if self._is_missed is None:
-            return self._of_ranks.ranks
-        ranks = Ranks.unknown(self.task.truth[1])
-        ranks.update((~self._is_missed).nonzero().squeeze(1), self._of_ranks.ranks)
-        ranks.leave_out(self._is_missed)
-        return ranks
+        ranks = self._ranks
+        if self._is_candidate is not None:
+            ranks = Ranks.unknown(self.task.truth[1])
+            ranks.update(self._is_candidate.nonzero().squeeze(1), self._ranks)
+            ranks.leave_out(~self._is_candidate)
+        known = ranks._asdict() if self.recommender.has_scores else {"rank": ranks.rank}
+        known |= {"weight": self.task.weight, "is_candidate": self._is_candidate}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _lists_of(self, users: Tensor | None) -> Lists | None:
+        """Returns the lists of some users, and empty ones for all others, if they are kept."""
+        if self._lists is None or users is None:
+            return None if self._lists is None else Lists.from_matrix(self._lists)
+        length = torch.zeros_like(self.task.degree)
+        length[users] = self._lists.size(1)
+        return Lists(self._lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
@@ -381,113 +345,12 @@ class OpenRanking:
             )
 
 
-class _KnownRanks:
-    """The ranks of all truth edges and the list of every user, as far as they are known.
-
-    Edges without a rank are left as not retrieved, and empty entries of lists as `-1`. What the
-    algorithms prepare, such as rounded items, is prepared once for all users.
-    """
-
-    def __init__(self, request: Request, algorithm: Algorithm) -> None:
-        self.request, self.task = request, request.task
-        self.ranks = Ranks.unknown(self.task.truth[1])
-        self.lists: Tensor | None = None
-        if request.list_width:
-            shape = (self.task.num_users, request.list_width)
-            self.lists = torch.full(shape, -1, device=self.task.device)
-        self._algorithm = algorithm
-
-    @cached_property
-    def _algorithms(self) -> list[RankingAlgorithm]:
-        return find_algorithms(self._algorithm, self.request)
-
-    def rank(self, users: Tensor, batch_size: int | None, progress: bool) -> None:
-        """Ranks users by one algorithm after the other, until all are settled."""
-        task, pending = self.task, users
-        if self.lists is None:
-            is_whole = users is task.users
-            pending = task.users_with_truth if is_whole else users[task.degree[users] > 0]
-        num_users = pending.numel()
-        with _bar(num_users, progress and num_users > 0) as bar:
-            for way in self._algorithms if num_users else ():
-                if pending.numel() > 0:
-                    pending = self._find_out(way, pending, batch_size, bar)
-        # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
-        # depth are discarded, since they would depend on the size of the chunks.
-        depth = task.degree.clamp(min=self.request.depth)
-        self.ranks.forget_beyond(depth.index_select(0, task.truth[0]))
-
-    def lists_of(self, users: Tensor | None) -> Lists | None:
-        """Returns the lists of some users, and empty ones for all others, if they are kept."""
-        if self.lists is None or users is None:
-            return None if self.lists is None else Lists.from_matrix(self.lists)
-        length = self.lists.new_zeros(self.task.num_users)
-        length[users] = self.lists.size(1)
-        return Lists(self.lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
-
-    def _find_out(
-        self, algorithm: RankingAlgorithm, users: Tensor, batch_size: int | None, bar: "tqdm[Any]"
-    ) -> Tensor:
-        """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
-        is_unsettled: Tensor | None = None
-        num_rows = algorithm.num_rows if batch_size is None else lambda depth: batch_size
-        schedule = Schedule.of(self.task, users, algorithm.depth, num_rows)
-        for chunk in schedule.chunks(num_rows):
-            findings = algorithm.rank(chunk)
-            self._write(chunk, findings)
-            if findings.is_unsettled is not None:
-                if is_unsettled is None:
-                    is_unsettled = torch.zeros(
-                        self.task.num_users, dtype=torch.bool, device=self.task.device
-                    )
-                is_unsettled[chunk.users] = findings.is_unsettled
-            bar.update(chunk.users.numel())
-        # Looked at once, after the last chunk, so that no chunk has to wait for the device.
-        self.request.recommender.check()
-        unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
-        bar.update(-unsettled.numel())
-        return unsettled
-
-    def _write(self, chunk: Chunk, findings: Findings) -> None:
-        self.ranks.update(chunk.truth.index, findings.ranks)
-        if findings.lists is not None and self.lists is not None:
-            lists = findings.lists[:, : self.lists.size(1)]
-            self.lists[chunk.users, : lists.size(1)] = lists
-
-
-def _answer(recommender: Recommender, task: RankingTask) -> object:
-    """Returns what tells a recommender from others: it is the same in every process and call."""
-    kind = (type(recommender).__name__, recommender.in_words)
-    state = None if recommender.state is None else recommender.state()
-    if state is not None:
-        return *kind, state
-    step = max(1, task.users.numel() // _NUM_ASKED)
-    return *kind, recommender.answer(task.users[::step][:_NUM_ASKED])
-
-
 #: A bar that is not shown. To make one takes longer than to rank a few users.
 _NO_BAR = tqdm(disable=True)
 
 
 def _bar(num_users: int, is_shown: bool) -> "tqdm[Any]":
     """Returns a progress bar."""
-    return tqdm(total=num_users, desc="Ranking", unit=" users") if is_shown else _NO_BAR
-
-
-def _depth(task: RankingTask, k: int | None, full: bool) -> int:
-    if full:
-        if k is not None:
-            raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
-        return task.num_items
-    return task._extremes.max_degree if k is None else check_positive_integer(k, "k")
-
-
-def _largest(numbers: Tensor) -> int:
-    return int(numbers.max()) if numbers.numel() else 0
-
-
-def _num_kept(depth: int, keep_items: bool | int) -> int:
-    """Returns how many items of each list are kept."""
-    if isinstance(keep_items, bool):
-        return depth if keep_items else 0
-    return check_positive_integer(keep_items, "keep_items")
+    if not is_shown or num_users == 0:
+        return _NO_BAR
+    return tqdm(total=num_users, desc="Ranking", unit=" users")

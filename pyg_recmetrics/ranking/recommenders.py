@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +10,15 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_device, check_positive_integer, check_scores, check_shape
+from pyg_recmetrics.checks import (
+    check_device,
+    check_positive_integer,
+    check_scores,
+    check_shape,
+    misfit,
+)
 from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.devices import at_once, copied
 from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
@@ -159,19 +166,8 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: Returns the state of the model behind it, and the edges it propagates over, if it has a
-    #: state. Only processes that rank together ask for it.
-    state: Callable[[], Mapping[str, Tensor] | None] | None = None
-
     #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
     listed: Tensor | None = None
-
-    #: Numbers that are warned about in the end: the largest of all chunks and processes count.
-    noted: Tensor | None = None
-
-    @abstractmethod
-    def answer(self, users: Tensor) -> object:
-        """Returns what tells it from other recommenders: its tables, or what it says of users."""
 
     def check(self) -> None:
         """Raises if the recommender returned invalid scores or ids.
@@ -250,9 +246,6 @@ class EmbeddingRecommender(ScoreRecommender):
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
-
-    def answer(self, users: Tensor) -> object:
-        return self.tables
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""
@@ -358,10 +351,6 @@ class GivenScoresRecommender(ScoreRecommender):
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         """Returns a matrix of scores, which is only read, and the row of each user in it."""
 
-    def answer(self, users: Tensor) -> object:
-        scores, row = self.given(users)
-        return scores[row]
-
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
         ranked = Entries(*pairs, scores.size(0))
@@ -445,12 +434,25 @@ class FunctionRecommender(GivenScoresRecommender):
 
     def __init__(self, function: Callable[[Tensor], Tensor], task: RankingTask) -> None:
         super().__init__(task)
+        if wrong := misfit(function, task.users):
+            raise TypeError(
+                f"'recommender' needs to be a function of user ids that returns the scores of all "
+                f"items ({wrong}); write PairScorer(function) around a function of users and items"
+            )
         self.function = function
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         with name_users_in_errors(users):
             # A function may overwrite what it is given.
-            scores = check_scores(self.function(users.clone()), "recommender()")
+            given = self.function(users.clone())
+        scores = as_tensor(given, "recommender()")
+        if isinstance(given, tuple) or not scores.is_floating_point():
+            raise ValueError(
+                f"'recommender()' needs to return floating-point scores of all items (got "
+                f"{type(given).__name__} of {scores.dtype}); lists of items are passed without a "
+                f"function, as in evaluate(scores.topk(20).indices, data)"
+            )
+        scores = check_scores(scores, "recommender()")
         shape = (users.numel(), self.task.num_items)
         check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
         check_device(scores, "recommender()", users.device, "task")
@@ -555,9 +557,6 @@ class FixedListRecommender(ListRecommender):
         super().__init__(task, lists.width)
         self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
 
-    def answer(self, users: Tensor) -> object:
-        return self.lists.rows(users)
-
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         items, truth = self.lists.rows(chunk.users).long(), chunk.truth
         known = items.masked_fill(items >= self.num_items, -1)
@@ -623,6 +622,11 @@ class PairScorer:
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
             )
+        if wrong := misfit(self.function, "user", "item"):
+            raise TypeError(
+                f"'function' needs to take user ids and item ids ({wrong}); write "
+                f"PairScorer(lambda user, item: model.decode(user, item))"
+            )
         settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 
 
@@ -656,10 +660,6 @@ class PairRecommender(Recommender):
         elif task.candidates is not None:
             num_asked = int(torch.bincount(task.candidates[0]).max())
         self.items_at_once = num_asked
-
-    def answer(self, users: Tensor) -> object:
-        user, item = self.truth[:, torch.isin(self.truth[0], users)]
-        return self._scores(user, item)
 
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""

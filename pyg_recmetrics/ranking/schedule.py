@@ -3,18 +3,22 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
+from pyg_recmetrics.frozen import Memory
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.kernels.fast.stored_scores import Layout
 from pyg_recmetrics.task import RankingTask
+
+#: Which users a chunk has, and how deep the deepest of them is ranked.
+Span: TypeAlias = tuple[slice, int]
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
@@ -54,7 +58,7 @@ class Chunk:
         max_depth (int): How deep the deepest user is ranked.
         schedule (Schedule): What it is a chunk of.
         rows (slice): Which users of the schedule these are.
-        kept (dict): What is known of these users, which the schedule may keep.
+        known (Memory): What is known of these users, which the schedule may keep.
         scratch (Scratch): The buffers to compute in.
     """
 
@@ -63,13 +67,8 @@ class Chunk:
     max_depth: int
     schedule: "Schedule"
     rows: slice
-    kept: dict[str | int, Any]
+    known: Memory
     scratch: Scratch
-
-    def _once(self, key: str | int, make: Callable[[], Any]) -> Any:
-        if key not in self.kept:
-            self.kept[key] = make()
-        return self.kept[key]
 
     @property
     def num_items(self) -> int:
@@ -79,14 +78,12 @@ class Chunk:
     @property
     def truth(self) -> ChunkEdges:
         """The edges to rank."""
-        truth: ChunkEdges = self._once("truth", lambda: self._edges(self.schedule.truth))
-        return truth
+        return self.known.once("truth", lambda: self._edges(self.schedule.truth))
 
     @property
     def seen(self) -> ChunkEdges:
         """The edges whose items must not be retrieved."""
-        seen: ChunkEdges = self._once("seen", lambda: self._edges(self.schedule.seen))
-        return seen
+        return self.known.once("seen", lambda: self._edges(self.schedule.seen))
 
     @cached_property
     def candidates(self) -> ChunkEdges | None:
@@ -105,8 +102,7 @@ class Chunk:
     @property
     def depth_of_truth(self) -> Tensor:
         """How deep the user of each edge of the truth is ranked, of shape `[num_edges]`."""
-        depth: Tensor = self._once("depth", lambda: self.depth.index_select(0, self.truth.row))
-        return depth
+        return self.known.once("depth", lambda: self.depth.index_select(0, self.truth.row))
 
     def layout(self, rows_at_once: int) -> Layout:
         """Returns where edges stand among the scores of so many rows, one tile after the other."""
@@ -116,8 +112,7 @@ class Chunk:
             shape = self.users.numel(), self.num_items
             return Layout(self.truth.pairs, self.seen.pairs, hidden, shape, rows_at_once)
 
-        layout: Layout = self._once(rows_at_once, make)
-        return layout
+        return self.known.once(rows_at_once, make)
 
     @property
     def num_needed(self) -> int:
@@ -201,22 +196,26 @@ class Schedule:
 
     def __init__(self, task: RankingTask, users: Tensor, depth: int, is_sorted: bool) -> None:
         # It does not hold the task, which may hold it.
-        self.users, self.is_sorted, self.device = users, is_sorted, task.device
-        self.num_users, self.num_items = task.num_users, task.num_items
-        self._edges, self._num_candidates = (task.truth, task.excluded), task.num_candidates
-        self._candidates = task.candidates
+        self.is_sorted, self.device, self.num_items = is_sorted, task.device, task.num_items
+        self._num_candidates, self._candidates = task.num_candidates, task.candidates
         is_own = users is task.users or users is task.users_with_truth
         # These users have their own numbers for rows.
-        self._is_whole = is_own and not is_sorted and users.numel() == task.num_users
-        degree = task.degree if self._is_whole else task.degree[users]
-        self.depth = degree.clamp(min=depth)
+        is_whole = is_own and not is_sorted and users.numel() == task.num_users
+        degree = task.degree if is_whole else task.degree[users]
+        self.users, self.depth = users, degree.clamp(min=depth)
         self.max_depth = max(depth, task._extremes.max_degree) if is_own else int(self.depth.max())
         if is_sorted:
             key = self.depth * (task.num_items + 1) - task.num_candidates[users]
             order = key.argsort(descending=True, stable=True)
             self.users, self.depth = users[order], self.depth[order]
         self._depths: list[int] = self.depth.tolist() if is_sorted else []
-        self._kept: dict[tuple[int, int], dict[str | int, Any]] = {}
+        #: The edges to rank, and those whose items must not be retrieved.
+        self.truth, self.seen = (
+            _EdgesByUser(edges, self.users, task.num_users, is_whole)
+            for edges in (task.truth, task.excluded)
+        )
+        self._keeps = task.truth.size(1) + task.excluded.size(1) <= MAX_EDGES_KEPT
+        self._kept: tuple[list[Span], list[Memory]] = [], []
 
     @classmethod
     def of(
@@ -230,17 +229,16 @@ class Schedule:
             depth (int): How deep users are ranked at least.
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
-        is_own = users is task.users or users is task.users_with_truth
-        key = ("schedule", users is task.users, depth)
 
-        def make(is_sorted: bool) -> Schedule:
-            return cls(task, users, depth, is_sorted)
+        def schedule(is_sorted: bool) -> Schedule:
+            make = partial(cls, task, users, depth, is_sorted)
+            if users is not task.users and users is not task.users_with_truth:
+                return make()
+            return task._once(("schedule", users is task.users, depth, is_sorted), make)
 
-        schedule: Schedule = task._once(key, partial(make, False)) if is_own else make(False)
-        if users.numel() <= num_rows(schedule.max_depth):
-            return schedule
-        schedule = task._once((*key, "sorted"), partial(make, True)) if is_own else make(True)
-        return schedule
+        as_they_are = schedule(is_sorted=False)
+        is_one_chunk = users.numel() <= num_rows(as_they_are.max_depth)
+        return as_they_are if is_one_chunk else schedule(is_sorted=True)
 
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers.
@@ -248,48 +246,33 @@ class Schedule:
         Args:
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
-        scratch, start = Scratch(self.device), 0
-        while start < self.users.numel():
-            max_depth = self._depths[start] if self.is_sorted else self.max_depth
-            end = min(start + num_rows(max_depth), self.users.numel())
-            rows = slice(start, end)
+        spans, (of_known, known) = list(self._spans(num_rows)), self._kept
+        if spans != of_known:  # or else the same chunks were ranked before
+            known = [Memory() for _ in spans]
+            self._kept = (spans, known) if self._keeps else ([], [])
+        scratch = Scratch(self.device)
+        for (rows, max_depth), of_chunk in zip(spans, known, strict=True):
             users, depth = self.users[rows], self.depth[rows]
             if self.is_sorted:  # scores of all users, of whom this chunk has each, then fit
                 users, order = users.sort()
                 depth = depth[order]
-            kept = self._kept_of(start, end)
-            yield Chunk(users, depth, max_depth, self, rows, kept, scratch)
+            yield Chunk(users, depth, max_depth, self, rows, of_chunk, scratch)
+
+    def _spans(self, num_rows: Callable[[int], int]) -> Iterator[Span]:
+        """Yields which users each chunk has, and how deep its deepest is ranked."""
+        start = 0
+        while start < self.users.numel():
+            max_depth = self._depths[start] if self.is_sorted else self.max_depth
+            end = min(start + num_rows(max_depth), self.users.numel())
+            yield slice(start, end), max_depth
             start = end
-
-    def _kept_of(self, start: int, end: int) -> dict[str | int, Any]:
-        kept = self._kept.get((start, end))
-        if kept is None:
-            kept = {}
-            if start == 0:  # chunks of other sizes begin
-                self._kept.clear()
-            if sum(each.size(1) for each in self._edges) <= MAX_EDGES_KEPT:
-                self._kept[start, end] = kept
-        return kept
-
-    def _by_user(self, edges: Tensor) -> "_EdgesByUser":
-        return _EdgesByUser(edges, self.users, self.num_users, self._is_whole)
-
-    @cached_property
-    def truth(self) -> "_EdgesByUser":
-        """The edges to rank."""
-        return self._by_user(self._edges[0])
-
-    @cached_property
-    def seen(self) -> "_EdgesByUser":
-        """The edges whose items must not be retrieved."""
-        return self._by_user(self._edges[1])
 
     @cached_property
     def candidates(self) -> "_EdgesByUser | None":
         """The edges whose items may be retrieved, where each user has candidates of its own."""
         if self._candidates is None or self._candidates.dim() == 1:
             return None
-        return self._by_user(self._candidates)
+        return _EdgesByUser(self._candidates, self.users, self._num_candidates.numel())
 
     @cached_property
     def is_excluded(self) -> Tensor | None:
@@ -316,10 +299,13 @@ class _EdgesByUser:
         edges (torch.Tensor): The edges, of shape `[2, num_edges]`.
         users (torch.Tensor): The users, in the order of chunks.
         num_users (int): How many users there are in all.
-        is_whole (bool): Whether these are all users, by their ids, in one chunk.
+        is_whole (bool, optional): Whether these are all users, by their ids, in one chunk.
+            (default: `False`)
     """
 
-    def __init__(self, edges: Tensor, users: Tensor, num_users: int, is_whole: bool) -> None:
+    def __init__(
+        self, edges: Tensor, users: Tensor, num_users: int, is_whole: bool = False
+    ) -> None:
         self.edges, self.users, self.num_users, self.is_whole = edges, users, num_users, is_whole
 
     @cached_property

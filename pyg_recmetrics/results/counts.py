@@ -76,7 +76,6 @@ class UserCounts:
         max_k: int | None,
         num_left_out: int,
         nouns: Nouns = USERS,
-        least: int = 0,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -85,8 +84,6 @@ class UserCounts:
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
             nouns (Nouns, optional): What the users are called. (default: users)
-            least (int, optional): How many candidates each user has at least, as far as that is
-                known. (default: `0`)
         """
         num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
         if ranked.users is not None:
@@ -95,16 +92,9 @@ class UserCounts:
         num_without_truth = num_users - num_evaluated
         few = listed = None
         if ranked.num_candidates is not None:
-            few = _num_with_few(ranked, max_k or 0, least)
+            has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
+            few = int((has_truth & (ranked.num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
             has_list = ranked.lists.length(ranked.lists.width) > 0
             listed = int((evaluated_mask(ranked) & has_list).sum())
         return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)
-
-
-def _num_with_few(ranked: RankedEdges, max_k: int, least: int) -> int:
-    """Returns how many evaluated users have truth and fewer than `max_k` candidates."""
-    if least >= max_k or ranked.num_candidates is None:
-        return 0
-    has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
-    return int((has_truth & (ranked.num_candidates < max_k)).sum())

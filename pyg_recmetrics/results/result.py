@@ -472,7 +472,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         per_user (mapping): A tensor of shape `[num_users]` for every metric, except for those
             that have one value for all users together, such as `coverage@20`.
         definitions (mapping): What the convention computes under the name of each metric.
-        user_counts (UserCounts): How many users stand behind the result.
         sampling (Sampling or None): How many users were ranked to know means to a `margin`, and why
             no more; `None` without a margin.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
@@ -508,6 +507,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     _INSTEAD = "make another one of its 'ranked'"
 
+    #: Known of a result :meth:`with_trials`.
+    seconds: float | None = None
+
     def __init__(
         self,
         ranked: RankedEdges,
@@ -524,7 +526,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         check_ranked(ranked)
         if task is not None and not isinstance(task, RankingTask):
             raise TypeError(f"'task' needs to be a 'RankingTask' (got {type(task).__name__})")
-        num_left_out = check_natural_number(num_left_out, "num_left_out")
+        self._num_left_out = check_natural_number(num_left_out, "num_left_out")
         self.convention = conventions.get(convention)
         if empty_target_action is None:
             empty_target_action = self.convention.empty_target_action
@@ -543,19 +545,10 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         self.sampling = sampling
         self.num_calls = check_positive_integer(num_calls, "num_calls")
         self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
-        self.seconds = None
-        is_of_task = task is not None and self.ranked.num_candidates is task.num_candidates
-        least = task._extremes.min_candidates if is_of_task and task else 0
-        counted = self.ranked, self.max_k, num_left_out
-        self.user_counts = UserCounts.of(*counted, self._nouns(), least)
         if empty_target_action == "error":
             check_num_without_truth(self.user_counts.num_without_truth)
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
-        if sampling is not None:
-            # Those without truth are counted among all users.
-            without = sampling.num_without_truth
-            self.user_counts = replace(self.user_counts, num_without_truth=without)
         self._measure_all()
         if self._num_tied:
             self._warn_of_ties()
@@ -576,6 +569,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         numbers = on_host(counted)
         self._num_tied = None if self.ranked.num_tied is None else int(numbers.pop()[0])
         self._means = ByMetric(dict(zip(values, map(self._mean, values, numbers), strict=True)))
+
+    @cached_property
+    def user_counts(self) -> UserCounts:
+        """How many users stand behind the result."""
+        counts = UserCounts.of(self.ranked, self.max_k, self._num_left_out, self._nouns())
+        if self.sampling is None:
+            return counts
+        # Those without truth are counted among all users.
+        return replace(counts, num_without_truth=self.sampling.num_without_truth)
 
     @cached_property
     def _ties(self) -> TieRanges:
@@ -907,7 +909,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "task": self.task and self.task.to_dict() | {"part_of": self.task.part_of},
             "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
-            "num_left_out": self.user_counts.num_left_out,
+            "num_left_out": self._num_left_out,
             "average_over": self.average_over,
             "sampling": self.sampling and self.sampling.to_dict(),
             "num_calls": self.num_calls,
@@ -1031,6 +1033,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "a result makes no array or data frame by itself: use 'result.to_pandas()' or "
             "'result.to_dict()'"
         )
+
+    if not TYPE_CHECKING:  # which would take any name for right
+
+        def __getattr__(self, name):
+            """Says how a metric is written, which is no attribute."""
+            known = vars(self).get("metrics", ())
+            like_it = [f"result['{metric}']" for metric in known if metric.name == name]
+            remedy = f"; write {' or '.join(like_it)}" if like_it else ""
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'{remedy}")
 
     def __getitem__(self, metric: str | Metric) -> float:
         return self._means[metric]

@@ -5,6 +5,7 @@ ranks.
 """
 
 from pyg_recmetrics.task.catalogue import Catalogue
+from pyg_recmetrics.task.edges import TruthByUser
 from pyg_recmetrics.task.task import RankingTask, as_task
 
-__all__ = ["Catalogue", "RankingTask", "as_task"]
+__all__ = ["Catalogue", "RankingTask", "TruthByUser", "as_task"]

@@ -9,6 +9,7 @@ from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import (
+    check_device,
     check_edges,
     check_mask,
     check_positive_integer,
@@ -62,7 +63,7 @@ def read_data(
     store = find_truth(data, edge_type)
     truth, weight, num_zero_ratings = _read_truth(store)
     seen = edge_index = read_edge_index(store)
-    edge_weight, candidates = store.get("edge_weight"), _read_candidates(store)
+    edge_weight, candidates = _read_edge_weight(store, edge_index), _read_candidates(store)
     if isinstance(data, HeteroData):
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
@@ -99,8 +100,22 @@ def read_data(
     )
 
 
+def _read_edge_weight(store: BaseStorage, edge_index: Tensor) -> Tensor | None:
+    """Returns the weights of the message-passing edges, if they have any."""
+    weight: Tensor | None = store.get("edge_weight")
+    if weight is not None:
+        check_device(weight, "edge_weight", edge_index.device, "edge_index")
+        check_weight(weight, "edge_weight", edge_index)
+    return weight
+
+
 def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
     """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
+    if isinstance(edge_type, Data | HeteroData):
+        raise TypeError(
+            "'data' needs to be one part of a split, whose 'edge_index' says what users have seen "
+            "(got two); write RankingTask.from_data(test)"
+        )
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(

@@ -3,9 +3,10 @@
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
@@ -20,9 +21,11 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_raw_ids,
     check_weighted_edges,
+    written,
 )
 from pyg_recmetrics.frozen import (
     Frozen,
+    Memory,
     arguments_of,
     names_of_arguments,
     of_attributes,
@@ -30,22 +33,23 @@ from pyg_recmetrics.frozen import (
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.processes import digest
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
+    TruthByUser,
     are_candidates,
+    coalesce_edges,
     contains,
     count_candidates,
     find_relevant,
     keep_retrievable,
     read_count,
     read_message_passing,
-    read_seen_nodes,
     read_truth,
     select,
+    to_bipartite,
     truth_of,
 )
 from pyg_recmetrics.task.graph import (
@@ -67,6 +71,8 @@ from pyg_recmetrics.task.queries import (
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
+T = TypeVar("T")
+
 #: So many things that were found out about a task are kept, such as the order of users by depth.
 _MAX_KNOWN = 4
 
@@ -86,13 +92,11 @@ class Extremes(NamedTuple):
     Attributes:
         max_degree: The largest number of relevant items of a user.
         num_with_truth: How many users have any.
-        min_candidates: The smallest number of candidates of a user.
-        max_candidates: The largest.
+        max_candidates: The largest number of candidates of a user.
     """
 
     max_degree: int
     num_with_truth: int
-    min_candidates: int
     max_candidates: int
 
 
@@ -212,6 +216,7 @@ class RankingTask(Frozen):
     #: What it is a part of, see :meth:`part`; `None` if it is whole.
     part_of: PartOf | None = None
 
+    @written("RankingTask(test, seen=train, num_users=..., num_items=...)")
     def __init__(
         self,
         truth: EdgesLike,
@@ -451,6 +456,7 @@ class RankingTask(Frozen):
         )
 
     @classmethod
+    @written("RankingTask.from_frames(test=frame, train=other_frame)")
     def from_frames(
         cls,
         test: "IntoDataFrame",
@@ -767,7 +773,7 @@ class RankingTask(Frozen):
     @cached_property
     def _extremes(self) -> "Extremes":
         """What is most and least among its users."""
-        ends = self.degree.max(), (self.degree > 0).sum(), *self.num_candidates.aminmax()
+        ends = self.degree.max(), (self.degree > 0).sum(), self.num_candidates.max()
         return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
@@ -777,7 +783,18 @@ class RankingTask(Frozen):
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    def _once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    @property
+    def _by_user(self) -> TruthByUser:
+        """Its truth, grouped by user."""
+
+        def make() -> TruthByUser:
+            grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+            grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
+            return grouped
+
+        return self._once("truth by user", make)
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
 
         Copies and files of a task do not have it.
@@ -786,16 +803,11 @@ class RankingTask(Frozen):
             key (hashable): What it is, with all that it depends on besides the task.
             make (callable): Finds it out.
         """
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            found = self._known[key] = make()
-        return found
+        return self._known.once(key, make)
 
     @cached_property
-    def _known(self) -> dict[Hashable, Any]:
-        return {}
+    def _known(self) -> Memory:
+        return Memory(_MAX_KNOWN)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_known"}
@@ -880,7 +892,10 @@ class RankingTask(Frozen):
                 f"(got {num_parts})"
             )
         part = self._of_users(self.users[index::num_parts])
-        whole = self.part_of or PartOf(0, num_users, self.truth.size(1), digest(self).hex())
+        whole = self.part_of
+        if whole is None:
+            digest = self._once("digest", lambda: preparation.digest(self.to_dict()))
+            whole = PartOf(0, num_users, self.truth.size(1), digest)
         settle(part, max_degree=self.max_degree)
         settle(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
@@ -976,7 +991,6 @@ class RankingTask(Frozen):
 
 def as_task(
     data: RankingTask | Data | HeteroData | EdgesLike,
-    *,
     num_users: int | None = None,
     num_items: int | None = None,
     edge_index: EdgesLike | None = None,
@@ -995,11 +1009,12 @@ def as_task(
     if isinstance(data, RankingTask | Data | HeteroData):
         options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
         return _of_graph_or_task(data, edge_index, options)
-    if not is_edges_like(data):
+    if not is_edges_like(data) or _holds_text(data):
         raise TypeError(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
-            f"{type(data).__name__}); write evaluate(recommender, test) in this order, with the "
-            f"data that a loader reads, or RankingTask.from_frames(test=frame) for a data frame"
+            f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
+            f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
+            f"a data frame"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)
@@ -1007,8 +1022,10 @@ def as_task(
     edges, weight = read_truth(data, num_users, num_items)
     task.seen = edges.new_empty(2, 0)
     if edge_index is not None:
-        task.seen = read_seen_nodes(edge_index, num_users, num_items, edges.device)
-        task.edge_index, task.edge_weight = read_message_passing(edge_index, num_users + num_items)
+        num_nodes = num_users + num_items
+        read = read_message_passing(edge_index, num_nodes, edges.device)
+        nodes, task.edge_index, task.edge_weight = read
+        task.seen = coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
@@ -1016,6 +1033,10 @@ def as_task(
     task._find_truth(edges, weight)
     task._complete()
     return task
+
+
+def _holds_text(data: object) -> bool:
+    return isinstance(data, list | tuple) and any(isinstance(part, str) for part in data)
 
 
 def _of_graph_or_task(
@@ -1039,5 +1060,6 @@ def _of_graph_or_task(
         task = RankingTask.from_data(data, **given)
     if edge_index is None:
         return task
-    edges, weight = read_message_passing(edge_index, task.num_users + task.num_items)
+    num_nodes = task.num_users + task.num_items
+    _, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
     return task._with(edge_index=edges, edge_weight=weight)

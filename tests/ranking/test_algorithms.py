@@ -206,7 +206,7 @@ def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, 
     processor(monkeypatch, fast=True, precision="highest")
     rank(EMBEDDINGS, TASK, full=True, keep_items=3)
     rank(EMBEDDINGS, TASK, full=True, keep_items=3, algorithm="count")
-    assert used == [COUNT, HALF, COUNT, DENSE]
+    assert used == [HALF, COUNT, DENSE, COUNT]
 
 
 @pytest.mark.parametrize("options", [{}, {"keep_items": True}])

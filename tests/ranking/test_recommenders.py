@@ -191,7 +191,6 @@ class TestErrors:
             (lambda user, item: torch.rand(2, 3), ValueError, r"\[num_pairs\] of shape \[6\]"),
             (lambda user, item: item, ValueError, "floating-point numbers .*int64"),
             (lambda user, item: None, TypeError, r"needs to be a tensor, .*\(got NoneType\)"),
-            (lambda user: user.float(), TypeError, "positional argument"),
         ],
     )
     def test_wrong_scores_are_named(self, function, error, message):

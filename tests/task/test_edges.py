@@ -12,7 +12,10 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
+from pyg_recmetrics.task import edges as module
 from pyg_recmetrics.task.edges import (
+    TruthByUser,
     coalesce_edges,
     coalesce_truth,
     contains,
@@ -172,3 +175,41 @@ def test_options_of_edges_are_none_for_what_knows_better():
         evaluate(torch.rand(6), data, "mrr", num_users=4, num_items=6)
     result = evaluate(torch.rand(6), data, "mrr", num_users=4, exclude_seen=False)
     assert result.task.exclude_seen is False
+
+
+def test_users_with_and_without_truth(device):
+    truth = TruthByUser.of(torch.tensor([0, 0, 2, 2, 2]).to(device), num_users=4)
+    assert truth.ptr.tolist() == [0, 2, 2, 5, 5]
+    assert truth.degree.tolist() == [2, 0, 3, 0]
+    assert truth.has_none.tolist() == [False, True, False, True]
+    assert truth.position.tolist() == [1, 2, 1, 2, 3]
+    assert (truth.num_users, truth.num_with_truth) == (4, 2)
+
+
+def test_what_is_found_out_is_found_out_once_for_each_key():
+    truth, asked = TruthByUser.of(torch.tensor([0]), num_users=1), []
+
+    def make(number):
+        asked.append(number)
+        return torch.tensor(number)
+
+    for number in (1, 2, 1, 2):
+        assert truth.once(("name", number), lambda number=number: make(number)) == number
+    assert asked == [1, 2]
+
+
+@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize("dtype", [torch.long, torch.double])
+@pytest.mark.parametrize("largest", [1, 5, 2**31])
+def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(
+    fits, dtype, largest, device, monkeypatch
+):
+    if not fits:
+        monkeypatch.setattr(module, "_MAX_BITS", 40)
+    generator = torch.Generator().manual_seed(largest)
+    user = torch.randint(20, (300,), generator=generator).sort().values
+    rank = torch.randint(1, largest + 1, (300,), generator=generator)
+    rank[torch.rand(300, generator=generator) < 0.2] = NOT_RETRIEVED
+    given = list(zip(user.tolist(), rank.tolist(), range(300), strict=True))
+    order = TruthByUser.of(user.to(device), num_users=21).order(rank.to(device, dtype))
+    assert order.tolist() == [edge for *_, edge in sorted(given)]

@@ -1,0 +1,98 @@
+"""Calls that newcomers write by mistake: each error says what to write instead."""
+
+import pandas as pd
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import LightGCN
+
+import pyg_recmetrics
+from pyg_recmetrics import Evaluator, PairScorer, RankingTask, evaluate, modules, rank
+
+SEEN, TRUTH = torch.tensor([[0, 1, 2], [0, 1, 2]]), torch.tensor([[0, 1, 2], [1, 2, 3]])
+SHIFT = torch.tensor([[0], [3]])
+TASK = RankingTask(TRUTH, num_users=3, num_items=4, seen=SEEN)
+NAMED = RankingTask(TRUTH, num_users=3, num_items=4, user_ids=list("abc"), item_ids=list("wxyz"))
+DATA = Data(num_nodes=7, edge_index=SEEN + SHIFT, edge_label_index=TRUTH + SHIFT)
+SCORES = torch.rand(3, 4, generator=torch.Generator().manual_seed(0))
+FRAME = pd.DataFrame({"user_id": ["a", "b"], "item_id": ["w", "x"]})
+LISTS = pd.Series([[1, 2], [2, 3], [0]])
+
+
+def model():
+    return LightGCN(num_nodes=7, embedding_dim=4, num_layers=1)
+
+
+#: Each mistake, and a part of what is to be written instead.
+MISTAKES = {
+    **{
+        f"evaluate({name}=)": (
+            lambda name=name: evaluate(SCORES, TASK, **{name: 3}),
+            instead,
+        )
+        for name, instead in {
+            "k": "'recall@20'",
+            "topk": "'recall@20'",
+            "seen": "RankingTask(..., seen=edges)",
+            "threshold": "from_data(data, threshold=4)",
+            "device": "data.to(device)",
+            "metric": "'metrics'",
+            "train": "seen=train",
+            "verbose": "progress=True",
+            "num_user": "'num_users'",
+            "model": "the recommender first",
+            "whatever": "evaluate(model, data, [",
+        }.items()
+    },
+    "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
+    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "'recall@20'"),
+    "Evaluator(model, data)": (lambda: Evaluator(model(), DATA), "Evaluator(data, metrics)"),
+    "metrics before data": (
+        lambda: evaluate(SCORES, ["mrr"], TASK),
+        "(recommender, data, metrics)",
+    ),
+    "one metric before data": (lambda: evaluate(SCORES, "mrr", TASK), "(recommender, data, "),
+    "data before a model": (lambda: evaluate(TASK, SCORES), "evaluate(recommender, data)"),
+    "RankingTask(train, test)": (lambda: RankingTask(SEEN, TRUTH), "RankingTask(test, seen=train"),
+    "from_frames(train, test)": (
+        lambda: RankingTask.from_frames(FRAME, FRAME),
+        "from_frames(test=frame, train=",
+    ),
+    "from_frames(user_col=)": (
+        lambda: RankingTask.from_frames(test=FRAME, user_col="user_id"),
+        "'user'",
+    ),
+    "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
+    "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
+    "PairScorer of one argument": (lambda: PairScorer(lambda e: e), "PairScorer(lambda user, item"),
+    "a function of topk": (lambda: evaluate(lambda u: SCORES[u].topk(2), TASK), "topk(20).indices"),
+    "a function of lists": (
+        lambda: evaluate(lambda u: SCORES[u].topk(2).indices, TASK),
+        "topk(20).indices",
+    ),
+    "a state": (lambda: evaluate(model().state_dict(), TASK), "model.load_state_dict(state)"),
+    "a series of lists": (lambda: evaluate(LISTS, TASK), ".to_dict()"),
+    "a column of lists": (
+        lambda: evaluate(pd.DataFrame({"user_id": ["a"], "item_id": [["w"]]}), NAMED),
+        ".explode(",
+    ),
+    "RPrecision(20)": (lambda: modules.RPrecision(20), "RPrecision()"),
+    "result.recall": (lambda: evaluate(SCORES, TASK, "recall@2").recall, "result['recall@2']"),
+    "recall_at_k": (lambda: pyg_recmetrics.recall_at_k, "evaluate(model, data, 'recall@20')"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_says_what_to_write(name):
+    call, instead = MISTAKES[name]
+    with pytest.raises((TypeError, ValueError, AttributeError)) as raised:
+        call()
+    assert instead in str(raised.value)
+
+
+def test_an_error_inside_a_call_stays_what_it_is():
+    def failing(users):
+        raise TypeError("an error of the model")
+
+    with pytest.raises(TypeError, match="an error of the model"):
+        evaluate(failing, TASK)
