@@ -218,5 +218,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
 def _ends_of_groups(num_items: int) -> list[int]:
     """Returns the place of the last item of each group, counted from one."""
     num_steps = math.ceil(_GROUPS_PER_DECADE * math.log10(num_items))
-    ends = torch.logspace(0, math.log10(num_items), num_steps + 1, dtype=torch.double)
+    # On the host, whatever the default device is.
+    last = math.log10(num_items)
+    ends = torch.logspace(0, last, num_steps + 1, dtype=torch.double, device="cpu")
     return [int(end) for end in ends.round().unique()]

@@ -169,7 +169,9 @@ def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
     for run in measured.runs:
         for caution in run.cautions():
             found.setdefault(re.sub(r"[\d.,]+", "", caution), caution)
-    if metric is not None and measured.num_tied:
+    runs = measured.runs
+    can = metric is not None and all(can_tell(x.ranked, x._resolve(metric)) for x in runs)
+    if can and metric is not None and measured.num_tied:
         low, high = measured.tie_range(metric)
         if high - low > _MUCH * high:
             ends = f"{low:.4f} to {high:.4f}"
