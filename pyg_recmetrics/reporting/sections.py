@@ -20,6 +20,7 @@ from pyg_recmetrics.results import EvaluationResult, compare
 from pyg_recmetrics.results.notes import claims_on_best
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import notes_on_budgets
+from pyg_recmetrics.results.tie_range import can_tell
 from pyg_recmetrics.tables import Table
 
 #: The share of a mean by which the order of ties may move it without a warning, and of users or
@@ -241,13 +242,6 @@ def _curves(contents: Contents) -> Iterator[Part]:
     yield drawing(caption, partial(plot.precision_recall_curve, results))
 
 
-def _distribution(contents: Contents) -> Iterator[Part]:
-    """How a metric is distributed over users."""
-    metric = contents.main_metric
-    caption = f"How {metric} is distributed over {contents.first.nouns.means}."
-    yield drawing(caption, partial(plot.distribution, contents.recommenders, metric))
-
-
 def _by_degree(contents: Contents) -> Iterator[Part]:
     """How a metric depends on the number of training edges."""
     common_popularity(contents.every, "by_degree")
@@ -285,7 +279,7 @@ SECTIONS: dict[str, Sequence[Maker]] = {
     "Means": [_means],
     "Comparison": [_differences],
     "Curves": [_curves],
-    "Users": [_distribution, _by_degree],
+    "Users": [_by_degree],
     "Long tail": [_long_tail],
     "Recipe": [_recipe],
     "Split": [_split],

@@ -93,18 +93,6 @@ class TestWhatIsShown:
                 means = [mean_of(result, f"{x}@{k}").value for x in ("recall", "precision")]
                 assert list(point) == pytest.approx(means)
 
-    @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10"])
-    def test_the_share_of_users_who_reach_a_value(self, results, metric):
-        _, axes = plot.distribution({**results, "all": list(results.values())}, metric)
-        for name, line in lines(axes).items():
-            runs = results.values() if name == "all" else [results[name]]
-            values = np.concatenate([run.values_of(metric)[0].numpy() for run in runs])
-            values = values[~np.isnan(values)]
-            x, y = line.get_data()
-            for threshold in (1e-9, 0.1, 0.25, 0.5, *values[:9]):
-                shown = y[np.searchsorted(x, threshold)] if threshold <= x[-1] else 0
-                assert shown == pytest.approx((values >= threshold).mean())
-
     def test_the_long_tail(self, results):
         _, axes = plot.long_tail(results, k=5)
         seen = [0] * NUM_ITEMS

@@ -45,7 +45,7 @@ def left_out(page):
 
 def test_all_sections_are_there(full, popular, runs):
     assert full.headings == ["All of it", *FOLDED, "Split"]
-    assert full.tags["svg"] == 10  # of which two are drawn for two widths
+    assert full.tags["svg"] == 9  # of which two are drawn for two widths
     text = " ".join(full.text.split())
     for part in (
         "120 users; relevant are 222 ground-truth edges",

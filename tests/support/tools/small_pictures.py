@@ -16,7 +16,6 @@ NUM_USERS, NUM_ITEMS = 60, 40
 PICTURES = {
     "metric_at_k": lambda results, **options: plot.metric_at_k(results, "ndcg", **options),
     "precision_recall_curve": plot.precision_recall_curve,
-    "distribution": lambda results, **options: plot.distribution(results, "recall@5", **options),
     "metric_by_degree": lambda results, **options: plot.metric_by_degree(
         results, "recall@5", bins=4, **options
     ),
