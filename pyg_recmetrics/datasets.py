@@ -190,4 +190,4 @@ def _read_lists(path: Path) -> tuple[Tensor, int]:
             num_users = max(num_users, user + 1)
             users += [user] * len(items_of_user)
             items += items_of_user
-    return torch.tensor([users, items], dtype=torch.long), num_users
+    return torch.tensor([users, items], dtype=torch.long, device="cpu"), num_users

@@ -168,7 +168,7 @@ def as_edges(value: Any, name: str) -> tuple[Tensor, Tensor | None]:
             f"'{name}' needs to hold user ids over item ids (got a data frame, which "
             f"'RankingTask.from_frames' takes)"
         )
-    if _is_sequence(value) and len(value) == 2:
+    if _is_sequence(value) and len(value) == 2 and as_integer(value[0]) is None:
         parts = [as_tensor(part, name) for part in value]
         if any(part.dtype == torch.bool for part in parts):
             raise ValueError(f"'{name}' needs to hold integers (got torch.bool)")

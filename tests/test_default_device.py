@@ -1,9 +1,22 @@
 """A default device other than that of the data changes nothing, here one that holds no numbers."""
 
+import ast
+from pathlib import Path
+
 import pytest
 import torch
 
-from pyg_recmetrics import Catalogue, RankingTask, compare, datasets, evaluate, transforms
+from pyg_recmetrics import (
+    Catalogue,
+    RankingTask,
+    Runs,
+    compare,
+    datasets,
+    evaluate,
+    merge,
+    modules,
+    transforms,
+)
 
 SPLITS = [
     transforms.PerUserSplit(num_val=0.1, num_test=0.2),
@@ -60,6 +73,57 @@ def test_tasks_and_catalogues_are_the_same(candidates):
         )
         fields = (task.truth, task.users, task.num_candidates, task.excluded)
         return [x.tolist() for x in (*fields, catalogue.popularity, catalogue.item_category)]
+
+    wanted = numbers()
+    with torch.device("meta"):
+        assert numbers() == wanted
+
+
+#: What makes a tensor of nothing, on the default device unless it is told another.
+FACTORIES = {
+    *("arange", "empty", "eye", "full", "linspace", "logspace", "ones", "rand", "randint", "randn"),
+    *("randperm", "tensor", "zeros", "as_tensor"),
+}
+
+
+def test_whatever_makes_a_tensor_says_where():
+    silent = []
+    for path in sorted((Path(__file__).parents[1] / "pyg_recmetrics").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            is_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+            given = {keyword.arg for keyword in node.keywords}
+            if is_torch and node.func.attr in FACTORIES and "device" not in given:
+                silent.append(f"{path.name}:{node.lineno}: torch.{node.func.attr}")
+    assert not silent
+
+
+def test_merged_parts_and_classes_are_the_same():
+    truth, scores = torch.tensor([[0, 1, 2], [2, 0, 1]]), torch.rand(3, 4)
+    lists = scores.argsort(dim=1)
+
+    def numbers():
+        task = RankingTask(truth, num_users=3, num_items=4)
+        found = []
+        for per, name in (("user", "recall@2"), ("edge", "mrr")):
+            parts = [evaluate(scores, task.part(x, 2), name, per=per) for x in range(2)]
+            found.append(dict(merge(parts)))
+        runs = Runs(
+            [evaluate(scores, task, "recall@2"), evaluate(scores.flip(1), task, "recall@2")]
+        )
+        found += [runs.tie_range("recall@2"), dict(evaluate(lists[:, :3], task, "recall@2"))]
+        for metric in (
+            modules.NDCG(k=3),
+            modules.Coverage(k=2, catalogue=Catalogue(4)),
+            modules.RPrecision(),
+        ):
+            metric.update(lists, truth)
+            found.append(float(metric.compute()))
+        curve = modules.PrecisionRecallCurve(max_k=2)
+        curve.update(scores[0], lists[0] > 1, torch.zeros_like(lists[0]))
+        found.append([values.tolist() for values in curve.compute()])
+        return found
 
     wanted = numbers()
     with torch.device("meta"):

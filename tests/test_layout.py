@@ -21,7 +21,6 @@ TESTED_ELSEWHERE = {
     "reporting/parts": "reporting/test_sections.py, test_page.py, test_browser.py",
     "results/counts": "results/test_notes.py",
     "results/frames": "results/test_result.py",
-    "results/tie_range": "results/test_result.py",
     "results/verdicts": "results/test_comparison.py",
     "task/preparation": "task/test_task.py, test_every_door.py",
     "version": "test_documentation.py",

@@ -33,7 +33,7 @@ def evaluate(options: Namespace) -> int:
     if options.lists is not None:
         lists = _read_lists(options.lists, options)
         if options.item_ids is not None:
-            items = _ids_in(options.item_ids)
+            items = reading.read_ids(options.item_ids)
         notes.files.update(items=options.item_ids or options.lists, recommender=options.lists)
         users: Iterable[str] = lists["user"].unique()
     else:
@@ -107,14 +107,10 @@ def _under_ids_of(
 
 
 def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
-    """Returns users, items and ranks. Of equal scores, the lower id comes first."""
+    """Returns users, items, and their ranks or scores."""
     table = reading.read_table(path, options.list_columns)
-    if find_column(table.data.column_names, "rank"):
-        return table.read(user=None, item=None, rank=None)
-    frame = table.read(user=None, item=None, score=None)
-    ties = number_texts([frame["item"]])[1][0]
-    frame = frame.iloc[np.lexsort((ties, -frame["score"]))]
-    return frame[["user", "item"]].assign(rank=frame.groupby("user", sort=False).cumcount() + 1)
+    by = "rank" if find_column(table.data.column_names, "rank") else "score"
+    return table.read(**dict.fromkeys(("user", "item", by)))
 
 
 def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
@@ -124,15 +120,6 @@ def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
     ids: list[str] = table.read(**{kind: column})[kind].tolist()
     check_raw_ids(ids, str(path))
     return dict(zip(ids, table.vectors(str(column)), strict=True))
-
-
-def _ids_in(path: Path) -> list[str]:
-    """Returns the ids in the lines of a file."""
-    ids = path.read_text(encoding="utf-8-sig").splitlines()
-    if "" in ids:
-        raise ValueError(f"{path}, line {ids.index('') + 1}: an id is needed (got nothing)")
-    check_raw_ids(ids, str(path))
-    return ids
 
 
 def _to_json(result: EvaluationResult) -> dict[str, Any]:

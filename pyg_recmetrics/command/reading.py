@@ -1,9 +1,11 @@
 """Reads tables from files, by pandas and pyarrow."""
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +17,7 @@ import pyarrow.json
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.command.notes import note
 from pyg_recmetrics.files import reading
 from pyg_recmetrics.ranked_edges import trec
@@ -22,6 +25,9 @@ from pyg_recmetrics.task.data_frames import find_column
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
+
+#: So many bytes are looked through for quotes at once.
+_BYTES_AT_ONCE = 2**20
 
 #: Up to this size, floating-point numbers tell all integers apart.
 _MAX_INTEGER = 2**53
@@ -156,7 +162,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         lines = head.decode("utf-8-sig", "replace").splitlines()
         line = next((line for line in lines if line.strip() and line[0] != "#"), "")
         if suffix in (".jsonl", ".ndjson", ".json") or line.startswith("{"):
-            return TableFile(path, "JSON lines", pa.json.read_json(file))
+            return TableFile(path, "JSON lines", _read_json(file))
         fields = line.split()
         looks_so = (len(fields), *fields[1:2]) in ((4, "0"), (4, "Q0"), (6, "Q0"))
         is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
@@ -167,7 +173,60 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
+        if sign != "\t" and (num_inside := _count_lines_in_quotes(file, sign)):
+            note(f"{path}: ends of lines that quotes enclose, which end no row: {num_inside:,}")
         return TableFile(path, form, _read_text(file, sign, columns))
+
+
+def _read_json(file: IO[bytes]) -> pa.Table:
+    """Reads JSON lines, in which a text stays one also if it looks like a date."""
+    table = pa.json.read_json(file)
+    as_texts = [(x.name, pa.string()) for x in table.schema if pa.types.is_temporal(x.type)]
+    if not as_texts:
+        return table
+    file.seek(0)
+    options = pa.json.ParseOptions(explicit_schema=pa.schema(as_texts))
+    return pa.json.read_json(file, parse_options=options)
+
+
+def read_ids(path: Path) -> list[str]:
+    """Returns the ids in the lines of a file, which may begin with the name of a column."""
+    with reading(path) as file:
+        # Lines end as in all files of tables, and an id may hold other signs of Unicode.
+        text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
+    ids: list[str] = text.removesuffix("\n").split("\n")
+    if "" in ids:
+        raise ValueError(f"{path}, line {ids.index('') + 1}: an id is needed (got nothing)")
+    if find_column(ids[:1], "item", "id"):
+        note(f"{path}: the first line, {ids[0]!r}, is read as the name of the column")
+        ids = ids[1:]
+    check_raw_ids(ids, str(path))
+    return ids
+
+
+def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
+    """Returns how many ends of lines are part of a quoted field.
+
+    Raises:
+        ValueError: If a quote begins a field, and none ends it: the field would go on to the next.
+    """
+    has_quotes = any(b'"' in part for part in iter(partial(file.read, _BYTES_AT_ONCE), b""))
+    file.seek(0)
+    if not has_quotes:
+        return 0
+    text, num_rows, first = io.TextIOWrapper(file, "utf-8-sig", newline=""), 0, 1
+    rows = csv.reader(text, delimiter=sign, strict=True, skipinitialspace=True)
+    try:
+        for _ in rows:
+            num_rows, first = num_rows + 1, rows.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"line {first} needs to close the quote that begins a field, and to double quotes "
+            f"inside of it (got {error})"
+        ) from error
+    text.detach()
+    file.seek(0)
+    return rows.line_num - num_rows
 
 
 def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:

@@ -196,7 +196,7 @@ def mean_rank(ranked: RankedEdges) -> Tensor:
     return ranked.sum(ranked.rank) / ranked.degree
 
 
-@register(range=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False)
+@register(range=(1.0, torch.inf), needs_all_ranks=True, higher_is_better=False, pools_edges=True)
 def median_rank(ranked: RankedEdges) -> Tensor:
     r"""The median rank of the relevant items; lower is better.
 
@@ -204,14 +204,16 @@ def median_rank(ranked: RankedEdges) -> Tensor:
         \text{median\_rank} = \frac{r_{\lfloor (R + 1) / 2 \rfloor} +
         r_{\lceil (R + 1) / 2 \rceil}}{2}
 
-    where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items.
+    where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items. Where each row is an
+    edge, as in a knowledge graph, this is the median over all edges together, as in PyKEEN: the
+    mean of the medians of single ranks would be the mean rank.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
 
     Returns:
         A double-precision tensor of shape `[num_users]`, one or more; `NaN` for users without
-        truth.
+        truth. With one number if each row is an edge; `NaN` if there is none.
 
     Raises:
         ValueError: If `ranked` does not know the rank of every edge or the number of candidates.
@@ -226,6 +228,9 @@ def median_rank(ranked: RankedEdges) -> Tensor:
         >>> metrics.median_rank(rank(scores, truth, full=True))
         tensor([1.5000], dtype=torch.float64)
     """
+    if ranked.origin.user_of_row is not None:
+        ordered, num_edges = ranked.rank.double().sort().values, ranked.rank.numel()
+        return ordered[(num_edges - 1) // 2 : num_edges // 2 + 1].mean()
     degree = ranked.degree[ranked.edge_label_index[0]]
     is_lower = positions(ranked) == (degree + 1) // 2
     is_upper = positions(ranked) == degree // 2 + 1

@@ -140,6 +140,23 @@ class Metric:
         return self.all_arguments.get("average", "macro") != "macro"
 
     @property
+    def depth_of_hits(self) -> int | None:
+        """The k at which hits are counted that it is relative to; `None` if to nothing of the kind.
+
+        A further hit can lower it, so that the best order of equal scores may not be the highest.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["map@9", "map(normalizer=hits)@9", "ndcg(ideal=retrieved)@7"]
+            >>> [metrics.parse(spelling).depth_of_hits for spelling in spellings]
+            [None, 9, 7]
+        """
+        given = self.all_arguments
+        if given.get("normalizer") == "hits" or given.get("ideal") == "retrieved":
+            return self.k and int(given.get("ideal_k") or self.k)
+        return None
+
+    @property
     def is_aggregate(self) -> bool:
         """Whether it has one value for all users together, instead of one for each."""
         return isinstance(self.definition, AggregateDefinition)

@@ -159,6 +159,7 @@ class Description:
     depends_on_order: bool
     depends_on_weight: bool = False
     needs_candidates: bool = False
+    pools_edges: bool = False
     aliases: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -209,6 +210,8 @@ class Definition(Description):
             whatever its arguments.
         needs_candidates (bool): Whether it needs the number of candidates, which lists alone do not
             tell.
+        pools_edges (bool): Whether it is one number of all edges together where each row is an
+            edge, as a median is no mean.
         aliases (tuple): Other names under which it is known, in lower case.
 
     Example:
@@ -291,7 +294,7 @@ class Definition(Description):
     def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
         """Returns the values of users, `NaN` where the metric needs truth and there is none."""
         truth = grouped_truth(ranked)
-        if not self.needs_truth or truth.num_with_truth == truth.num_users:
+        if not value.dim() or not self.needs_truth or truth.num_with_truth == truth.num_users:
             return value
         return value.masked_fill(truth.has_none, torch.nan)
 
@@ -383,6 +386,7 @@ def register(
     depends_on_order: bool = True,
     depends_on_weight: bool = False,
     needs_candidates: bool = False,
+    pools_edges: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Tensor]], Callable[P, Tensor]]:
     """Registers a function `f(ranked, [k,] **choices) -> [num_users]` as a metric.
@@ -424,6 +428,9 @@ def register(
             apart, which `weighted=True` always does. (default: `False`)
         needs_candidates (bool, optional): Whether it needs the number of candidates, which lists
             alone do not tell. (default: `False`)
+        pools_edges (bool, optional): Whether it returns one number, in a tensor without dimensions,
+            where each row is an edge (`ranked.origin.user_of_row` is known): a statistic of all
+            edges that is no mean over rows. (default: `False`)
         aliases (tuple, optional): Other names under which the same formula is known, in lower case.
             (default: `()`)
 

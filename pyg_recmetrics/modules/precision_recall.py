@@ -109,7 +109,10 @@ class PrecisionRecallCurve(StreamingMetric):
     def parts(self) -> dict[str, Part]:
         """Returns the scores, relevance and users of no pairs."""
         dtypes = {"preds": torch.float64, "target": torch.bool, "indexes": torch.long}
-        return {name: Part("cat", torch.empty(0, dtype=dtype)) for name, dtype in dtypes.items()}
+        return {
+            name: Part("cat", torch.empty(0, dtype=dtype, device="cpu"))
+            for name, dtype in dtypes.items()
+        }
 
     def update(
         self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None

@@ -191,7 +191,7 @@ class MeanOverUsers(RankingMetric):
 
     def parts(self) -> dict[str, Part]:
         """Returns a sum over users and their number, of no users."""
-        zero = torch.zeros((), dtype=torch.float64)
+        zero = torch.zeros((), dtype=torch.float64, device="cpu")
         return {"sum": Part("sum", zero), "count": Part("sum", zero.long())}
 
     def add(self, ranked: RankedEdges) -> None:

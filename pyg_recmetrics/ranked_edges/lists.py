@@ -57,8 +57,8 @@ def describe_lack(
     listed = Listed(*table[is_counted].unbind(1))
     wanted, what = num_candidates[is_counted], "fewer items than candidates"
     if depth is not None:
-        deepest = degree[is_counted].clamp(min=depth) if needs_degree else torch.tensor(depth)
-        wanted = wanted.minimum(deepest.to(wanted))
+        deepest = degree[is_counted] if needs_degree else torch.zeros_like(wanted)
+        wanted = wanted.minimum(deepest.clamp(min=depth).to(wanted))
         what = f"fewer than {depth} items" + (", or than are relevant" if needs_degree else "")
         if depth == 1 and needs_degree:
             what = "fewer items than are relevant"

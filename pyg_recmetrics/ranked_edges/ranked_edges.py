@@ -262,8 +262,9 @@ class RankedEdges:
             positive (torch.Tensor): Floating-point scores of shape `[num_positives]`, higher is
                 better. A positive with a score of `-inf` is never retrieved.
             negative (torch.Tensor): The scores of the negatives, of shape
-                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. A
-                score of `-inf` is padding, for rows that have fewer.
+                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. As
+                many as there are positives could be either, and need two dimensions. A score of
+                `-inf` is padding, for rows that have fewer.
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"mean"`, so that a constant model is as good as chance)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
@@ -354,8 +355,10 @@ class RankedEdges:
             ties (str): How a relevant item ranks among other candidates of the same score:
 
                 - `"index"`: the item with the lower id first;
-                - `"best"` and `"worst"`: relevant items first, and last. All metrics are then at
-                  their upper and lower limits over all orders of the ties;
+                - `"best"` and `"worst"`: relevant items first, and last. Metrics are then at their
+                  upper and lower limits over all orders of the ties, but for those that a further
+                  hit can lower: `map(normalizer=hits)`, `ndcg(ideal=retrieved)` and
+                  `r_precision(users=hit)`;
                 - `"mean"`: the mean of these two ranks, which may be a half. OGB and TGB rank so,
                   and PyKEEN calls it realistic. With it, the ROC-AUC is that of scikit-learn. If
                   relevant items of different weight tie with each other, the lighter ones come
@@ -384,6 +387,12 @@ class RankedEdges:
         seed = check_ties(ties, seed)
         if ties == self.ties and ties != "random":
             return self
+        return self._with_ties(ties, seed)
+
+    def _with_ties(
+        self, ties: Ties, seed: int = 0, hits: tuple[int, int] | None = None
+    ) -> "RankedEdges":
+        """Returns a copy that ranks equal scores in another way, see :func:`break_ties`."""
         if ties == "index":
             raise ValueError(
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
@@ -402,6 +411,7 @@ class RankedEdges:
             ties,
             seed,
             self._keys(),
+            hits,
         )
         if self.depth is not None:
             deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
@@ -487,6 +497,7 @@ class RankedEdges:
         ranks, depth = without_other_truth(self), depth_without_other_truth(self, max_degree or 0)
         if depth is not None:
             ranks.forget_beyond(torch.full_like(rows, depth))
+            ranks.leave_out(~_can_be_retrieved(self))  # which stays so
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
         fields = _of_edges(vars(self) | known, rows)
         user, item = fields["edge_label_index"]

@@ -58,7 +58,8 @@ class Origin:
         person: The number of the person to whom each row of users belongs, of shape
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
         user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
-            :meth:`RankedEdges.each_edge`; `None` if every row is a user.
+            :meth:`RankedEdges.each_edge` and :meth:`RankedEdges.from_negatives`; `None` if every
+            row is a user.
 
     Example:
         >>> import torch
@@ -175,7 +176,10 @@ def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
         "truth": torch.stack([query, torch.zeros_like(query)]),
         "num_users": positive.numel(),
         "num_candidates": num_candidates,
-        "origin": Origin(num_masked=None if bool(is_candidate.all()) else (~is_candidate).long()),
+        "origin": Origin(
+            num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
+            user_of_row=query,
+        ),
         **ranks._asdict(),
     }
 
@@ -232,6 +236,12 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
         )
     num = positive.numel()
     is_matrix = negative.dim() == 2 and negative.size(0) == num
+    if negative.dim() == 1 and negative.numel() == num > 1:
+        raise ValueError(
+            f"'negative' needs to say whether {num} positives have one negative each, as "
+            f"negative.unsqueeze(1), or share all of them, as negative.expand({num}, -1) (got "
+            f"{num} negatives)"
+        )
     if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
         raise ValueError(
             f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "

@@ -47,6 +47,7 @@ def break_ties(
     ties: Ties,
     seed: int,
     keys: tuple[Tensor, ...],
+    hits: tuple[int, int] | None = None,
 ) -> Tensor:
     """Returns the ranks of relevant items, of shape `[num_edges]`.
 
@@ -60,6 +61,10 @@ def break_ties(
         seed (int): The seed of `"random"`. What is drawn for a user depends on nothing but this
             seed and the user: neither on other users nor on the order of edges.
         keys (tuple of torch.Tensor): What says of each edge which user (or row) it is of.
+        hits (tuple, optional): A cut-off `k`, and how many relevant items of a run of equal scores
+            that `k` cuts are to be in the top `k`, as far as that can be. They rank first or last
+            among those of the run in the top `k`, and the others among those behind, as `ties`
+            says: `"best"` or `"worst"`. (default: `None`, as many as `ties` puts there)
     """
     user, item = edge_label_index
     order = item.argsort(stable=True)
@@ -79,6 +84,14 @@ def break_ties(
         shift = _random_shift(place, num_relevant, num_others, uniform)
     elif ties == "mean":
         shift = num_others.double() / 2
+    elif hits is not None:
+        k, num_hits = hits
+        num_places = (k - above).clamp(min=0).minimum(tied + 1)
+        num_in_top = num_places.minimum(num_relevant).clamp(max=num_hits)
+        num_in_top = num_in_top.maximum(num_places - num_others)
+        others_in_top, none = num_places - num_in_top, torch.zeros_like(num_others)
+        first, last = (none, others_in_top) if ties == "best" else (others_in_top, num_others)
+        shift = torch.where(place < num_in_top, first, last)
     else:
         shift = num_others if ties == "worst" else torch.zeros_like(num_others)
     is_known = above < NOT_RETRIEVED

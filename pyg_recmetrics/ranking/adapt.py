@@ -90,6 +90,10 @@ _NEEDS_IDS = (
 )
 
 
+#: What becomes of items in lists that the task does not have.
+_OF_STRANGERS = "They keep their places in lists, and metrics of lists leave them out"
+
+
 def _are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with users, items, ranks or scores."""
     column = find_column(_columns_of(value), "user", "item", "rank", "score")
@@ -142,7 +146,7 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             )
     _check_once(user, item, task.user_ids)
     others = (item[~is_item].unique() - task.num_items).tolist()
-    warn_of_others([unknown[number] for number in others], "They keep their places in lists")
+    warn_of_others([unknown[number] for number in others], _OF_STRANGERS)
     length = torch.bincount(user, minlength=task.num_users)
     ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
     lists = Lists(item, ptr).to(task.device)

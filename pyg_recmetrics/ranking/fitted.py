@@ -180,13 +180,13 @@ def read_implicit(model: Any, task: RankingTask) -> Reading:
 
 def _of_similarities(similarity: Any, task: RankingTask) -> Any:
     user, item = task.seen.cpu().numpy()
-    ones = torch.ones(len(user), dtype=torch.double).numpy()
+    ones = torch.ones(len(user), dtype=torch.double, device="cpu").numpy()
     seen = type(similarity)((ones, (user, item)), shape=(task.num_users, similarity.shape[0]))
 
     def scores(users: Tensor) -> Tensor:
         found = (seen[users.cpu().numpy()] @ similarity).tocoo()
         # It never recommends what is similar to nothing that was seen.
-        result = torch.full(found.shape, -torch.inf, dtype=torch.double)
+        result = torch.full(found.shape, -torch.inf, dtype=torch.double, device="cpu")
         row, column = (torch.from_numpy(index).long() for index in (found.row, found.col))
         result[row, column] = torch.from_numpy(found.data).double()
         return result.to(users.device)

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
@@ -26,24 +27,40 @@ _USED = ("recommend", "function", "__wrapped__")
 _MOST_FUNCTIONS = 2
 
 
+#: How many calls, in any threads, evaluate each module now, and the mode that the first found.
+_evaluated: dict[torch.nn.Module, tuple[int, bool]] = {}
+_lock = Lock()
+
+
 @contextmanager
 def evaluation_mode(recommender: object) -> Iterator[None]:
     """Puts a model in eval mode without gradients, and leaves it as it was found.
+
+    If several threads evaluate it, the last of them does.
 
     Args:
         recommender (object): What is ranked: a module, an object that has modules as its
             attributes, a method of either, or a function that uses them.
     """
     roots = list(_modules_behind(recommender))
-    was_training = {module: module.training for root in roots for module in root.modules()}
+    modules = {module for root in roots for module in root.modules()}
+    with _lock:
+        for module in modules:
+            num_calls, was_training = _evaluated.get(module, (0, module.training))
+            _evaluated[module] = num_calls + 1, was_training
     try:
         for root in roots:
             root.eval()
         with torch.no_grad():
             yield
     finally:
-        for module, mode in was_training.items():
-            module.training = mode
+        with _lock:
+            for module in modules:
+                num_calls, was_training = _evaluated.pop(module)
+                if num_calls > 1:
+                    _evaluated[module] = num_calls - 1, was_training
+                else:
+                    module.training = was_training
 
 
 def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:

@@ -53,7 +53,7 @@ class Chunk:
     """A chunk of users, with their truth, seen edges and candidates.
 
     Attributes:
-        users (torch.Tensor): User ids of shape `[num_rows]`.
+        users (torch.Tensor): User ids in ascending order, of shape `[num_rows]`.
         depth (torch.Tensor): How deep each user is ranked, of shape `[num_rows]`.
         max_depth (int): How deep the deepest user is ranked.
         schedule (Schedule): What it is a chunk of.
@@ -78,18 +78,21 @@ class Chunk:
     @property
     def truth(self) -> ChunkEdges:
         """The edges to rank."""
-        return self.known.once("truth", lambda: self.schedule.truth.between(self.rows))
+        return self.known.once("truth", lambda: self._edges(self.schedule.truth))
 
     @property
     def seen(self) -> ChunkEdges:
         """The edges whose items must not be retrieved."""
-        return self.known.once("seen", lambda: self.schedule.seen.between(self.rows))
+        return self.known.once("seen", lambda: self._edges(self.schedule.seen))
 
     @cached_property
     def candidates(self) -> ChunkEdges | None:
         """The edges whose items may be retrieved, where each user has candidates of its own."""
         own = self.schedule.candidates
-        return None if own is None else own.between(self.rows)
+        return None if own is None else self._edges(own)
+
+    def _edges(self, edges: "_EdgesByUser") -> ChunkEdges:
+        return edges.of(self.users, self.rows)
 
     @property
     def is_excluded(self) -> Tensor | None:
@@ -256,8 +259,16 @@ class Schedule:
             self._kept = (spans, known) if self._keeps else ([], [])
         scratch = Scratch(self.device)
         for (rows, max_depth), of_chunk in zip(spans, known, strict=True):
-            users, depth = self.users[rows], self.depth[rows]
+            users, depth = of_chunk.once("users", partial(self._users_of, rows))
             yield Chunk(users, depth, max_depth, self, rows, of_chunk, scratch)
+
+    def _users_of(self, rows: slice) -> tuple[Tensor, Tensor]:
+        """Returns the users of a chunk, and how deep each is ranked."""
+        if not self.is_sorted:
+            return self.users[rows], self.depth[rows]
+        # A chunk of all users has them in the order of a matrix of scores.
+        users, order = self.users[rows].sort()
+        return users, self.depth[rows][order]
 
     def _spans(self, num_rows: Callable[[int], int]) -> Iterator[Span]:
         """Yields which users each chunk has, and how deep its deepest is ranked."""
@@ -292,13 +303,13 @@ class Schedule:
 
 
 class _EdgesByUser:
-    """Coalesced edges, handed out in the order in which their users are ranked.
+    """Coalesced edges, handed out chunk by chunk.
 
     This takes memory for the users only: the edges of a chunk are put together when it is ranked.
 
     Args:
         edges (torch.Tensor): The edges, of shape `[2, num_edges]`.
-        users (torch.Tensor): The users.
+        users (torch.Tensor): The users, in the order of chunks.
         num_users (int): How many users there are in all.
         is_whole (bool, optional): Whether these are all users, by their ids, in one chunk.
             (default: `False`)
@@ -310,21 +321,28 @@ class _EdgesByUser:
         self.edges, self.users, self.num_users, self.is_whole = edges, users, num_users, is_whole
 
     @cached_property
-    def _places(self) -> tuple[Tensor, Tensor, list[int]]:
-        """The first edge of each user, how many follow, and how many there are up to each."""
-        ptr = index2ptr(self.edges[0], self.num_users)
-        first = ptr[self.users]
-        degree = ptr[self.users + 1] - first
-        return first, degree, [0, *degree.cumsum(0).tolist()]
+    def _ptr(self) -> Tensor:
+        """Where the edges of each user begin and end, `[num_users + 1]`."""
+        ptr: Tensor = index2ptr(self.edges[0], self.num_users)
+        return ptr
 
-    def between(self, rows: slice) -> ChunkEdges:
-        """Returns the edges of a chunk."""
+    @cached_property
+    def _num_up_to(self) -> list[int]:
+        """How many edges the first users have, the first two, and so on."""
+        return [0, *self._degree[self.users].cumsum(0).tolist()]
+
+    @cached_property
+    def _degree(self) -> Tensor:
+        """How many edges each user has, `[num_users]`."""
+        return self._ptr.diff()
+
+    def of(self, users: Tensor, rows: slice) -> ChunkEdges:
+        """Returns the edges of the users of a chunk, in any order."""
         row, item = self.edges
         if self.is_whole:
             return ChunkEdges(torch.arange(item.numel(), device=item.device), row, item)
-        first, degree, ptr = self._places
-        num_edges = ptr[rows.stop] - ptr[rows.start]
-        row, index = spread(first[rows], degree[rows], num_edges)
+        num_edges = self._num_up_to[rows.stop] - self._num_up_to[rows.start]
+        row, index = spread(self._ptr[users], self._degree[users], num_edges)
         return ChunkEdges(index, row, item[index])
 
 

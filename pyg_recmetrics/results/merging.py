@@ -18,11 +18,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
+from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.same_task import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
+from pyg_recmetrics.task.task import PartOf
 
 #: What parts of one task have in common, and tasks of other users need not have.
 _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
@@ -40,10 +43,13 @@ _IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
 _FACTS = ("item_embedding", "item_category")
 
 
-def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
+def merge(
+    results: Iterable[EvaluationResult | str | Path], *, partial: bool = False
+) -> EvaluationResult:
     r"""Merges the results of disjoint users: the result of all, as one call would have returned it.
 
-    Every mean, value per user and interval is that of one call, to the last bit.
+    Every mean, value per user and interval is that of one call, to the last bit. A part knows how
+    many users its task has, so that none can be missing without a word.
 
     Args:
         results (iterable): The results, or the files in which :meth:`EvaluationResult.save` has
@@ -53,16 +59,19 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
               the task; or
             - tasks of the same items with users of their own, whom `user_ids` name: users stand one
               after the other. Items are the same if they have the same numbers.
+        partial (bool, optional): Whether parts of one task may be missing. A warning, the table and
+            the recipe then say of how many users the result is. (default: `False`)
 
     Returns:
         The result of all of these users.
 
     Raises:
         OSError: If a file cannot be opened.
-        TypeError: If something is neither a result nor a path.
-        ValueError: If there is no result, a user is in two of them, one has a margin or no task, or
-            they differ in items, metrics, convention, depth, ties or catalogue; the error says in
-            what they differ.
+        TypeError: If something is neither a result nor a path, or `partial` is not a boolean.
+        ValueError: If there is no result, a user is in two of them, parts of a task are missing or
+            are of another task (with other truth, say), one has a margin or no task, or they differ
+            in items, metrics, convention, depth, ties or catalogue; the error says in what they
+            differ.
 
     Example:
         >>> import torch
@@ -87,7 +96,7 @@ def merge(results: Iterable[EvaluationResult | str | Path]) -> EvaluationResult:
     tasks = [_task_of(part).to(first.ranked.rank.device) for part in parts]
     rankings = [part.ranked.to(first.ranked.rank.device) for part in parts]
     _check_alike(parts, tasks)
-    users = _Users(tasks)
+    users = _Users(tasks, check_boolean(partial, "partial"))
     task = users.task()
     merged = EvaluationResult(
         _side_by_side(rankings, users, task),
@@ -172,9 +181,10 @@ class _Users:
 
     Args:
         tasks (sequence of RankingTask): The tasks.
+        partial (bool): Whether parts of a task may be missing.
     """
 
-    def __init__(self, tasks: Sequence[RankingTask]) -> None:
+    def __init__(self, tasks: Sequence[RankingTask], partial: bool) -> None:
         self.tasks, self.first = tasks, tasks[0]
         differing = [
             name
@@ -191,6 +201,7 @@ class _Users:
                 f"'results' needs to hold each user once (got {len(repeated)} users twice, such as "
                 f"{repeated[0]!r})"
             )
+        self.part_of = self._find_part_of(partial)
 
     def _evaluated(self, task: RankingTask, differing: list[str]) -> Sequence[Hashable]:
         """Returns who the users of a task are."""
@@ -209,6 +220,30 @@ class _Users:
             f"users (got tasks without them that differ in {', '.join(differing)})"
         )
 
+    def _find_part_of(self, partial: bool) -> PartOf | None:
+        """Returns what all of these users are a part of; `None` if they are whole tasks."""
+        parts = [task.part_of for task in self.tasks]
+        if self.is_one_task and len({part and part[1:] for part in parts}) > 1:
+            raise ValueError(
+                "'results' needs to hold parts of one task (got parts of several, whose truth, "
+                "weights or users differ)"
+            )
+        num_own = Counter[PartOf]()
+        for part in filter(None, parts):
+            num_own[part._replace(num_own=0)] += part.num_own
+        for whole, number in num_own.items():
+            if number == whole.num_users:
+                continue
+            held = f"{number:,} of the {whole.num_users:,} users of a task"
+            if not (partial and self.is_one_task):
+                raise ValueError(
+                    f"'results' needs to hold all parts of a task (got {held}); for the result of "
+                    f"these users alone, write merge(results, partial=True)"
+                )
+            warn(f"'results' hold {held}: every number is of these users alone")
+            return whole._replace(num_own=number)
+        return None
+
     def edges(self, name: str) -> Tensor:
         """Returns the edges of all tasks, with the numbers that users have among all."""
         shifted = [
@@ -224,7 +259,8 @@ class _Users:
             order = truth[0].argsort(stable=True)  # those of each user are sorted by item
             users = torch.cat([task.users for task in self.tasks]).sort().values
             weight = None if weight is None else weight[order]
-            return self.first._with(users=users, truth=truth[:, order], weight=weight)
+            truth = truth[:, order]
+            return self.first._with(users=users, truth=truth, weight=weight, part_of=self.part_of)
         candidates, offsets = self.first.candidates, zip(self.tasks, self.offsets, strict=True)
         if candidates is not None and candidates.dim() > 1:
             candidates = self.edges("candidates")
@@ -260,8 +296,8 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
     starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
     edges = [ranked.edge_label_index for ranked in rankings]
     row = torch.cat([edge[0] + start for edge, start in zip(edges, starts, strict=False)])
-    place = torch.zeros(sum(ranked.num_users for ranked in rankings), dtype=torch.long).to(row)
-    row = place.scatter_(0, source, torch.arange(len(source)).to(row))[row]
+    place = row.new_zeros(sum(ranked.num_users for ranked in rankings))
+    row = place.scatter_(0, source, torch.arange(len(source), device=row.device))[row]
     order = row.argsort(stable=True)
     of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
     num_candidates = _together(rankings, "num_candidates", source)

@@ -12,6 +12,7 @@ from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
+    Listed,
     RankedEdges,
     candidates_of,
     count_irrelevant,
@@ -106,6 +107,21 @@ def write_recipe(
 _MANY_USERS, _TOO_GOOD = 100, 0.99
 
 
+def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | None:
+    """Returns what metrics of lists leave out of them; `None` if they look at all items."""
+    of_lists = [str(metric) for metric in metrics if "items" in metric.needs]
+    if ranked.origin.listed is None or not of_lists:
+        return None
+    listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
+    if not (num_unknown := int(listed.num_unknown.clamp(min=0).sum())):
+        return None
+    return (
+        f"{list_some(of_lists)} leave out {num_unknown:,} places of lists with items that the task "
+        f"does not have: their values are others with the whole catalogue, as in "
+        f"RankingTask.from_frames(..., items=ids_of_all_items)"
+    )
+
+
 def notes_on_protocol(
     task: RankingTask | None, ranked: RankedEdges, means: Mapping[Metric, float], nouns: Nouns
 ) -> Iterator[str]:
@@ -123,6 +139,13 @@ def notes_on_protocol(
         yield f"{list_some(good)} above {_TOO_GOOD:g}: the recommender may know the truth"
     if task is None:
         return
+    if not task.knows_seen and task.exclude_seen:
+        yield "no seen items are left out: 'edge_index', which says who has seen what, is not given"
+    if part := task.part_of:
+        yield (
+            f"a part of the task, {part.num_own:,} of its {counted(part.num_users, nouns.users)}: "
+            f"means, and metrics of all lists such as coverage, are of these alone"
+        )
     if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):
         low, high = (int(x) for x in count_irrelevant(ranked)[has_truth].aminmax())
         others = counted(low, "other items") if low == high else f"{low:,} to {high:,} other items"

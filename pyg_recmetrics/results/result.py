@@ -82,6 +82,7 @@ from pyg_recmetrics.results.notes import (
     note_on_intervals,
     note_on_lists,
     note_on_sampling,
+    note_on_strangers,
     notes_on_protocol,
     summarize_users,
     write_recipe,
@@ -95,7 +96,7 @@ from pyg_recmetrics.results.statistics import (
     mean_of_runs,
     mean_of_users,
 )
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -615,7 +616,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def num_tied(self) -> int | None:
         """The number of ground-truth edges that have the same score as another candidate.
 
-        `None` if scores are not known, as for lists.
+        Of a ranking down to a depth, these are edges above which there are fewer candidates than
+        that, or than R: of others, it is not known. `None` if scores are not known, as for lists.
         """
         return self._num_tied
 
@@ -661,7 +663,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             metric (str or Metric): The metric; see :meth:`values_of`.
 
         Raises:
-            ValueError: If there is no such metric, or it has one value for all users together.
+            ValueError: If there is no such metric, it has one value for all users together, or its
+                range is not known: that of `r_precision(users=hit)`, and of
+                `ndcg(ideal=retrieved)` with weights.
 
         Example:
             >>> import torch
@@ -904,7 +908,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "version": __version__,
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
-            "task": self.task and self.task.to_dict(),
+            "task": self.task
+            and self.task.to_dict()
+            | {"part_of": self.task.part_of, "knows_seen": self.task.knows_seen},
             "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
             "num_left_out": self._num_left_out,
@@ -1167,7 +1173,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         # A ratio of sums is one over those who count, so the others leave before it is made.
-        return metric(select_users(ranked, is_defined)).masked_fill(~is_defined, torch.nan)
+        value = metric(select_users(ranked, is_defined))
+        return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
 
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""
@@ -1231,7 +1238,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             yield note_on_sampling(self.sampling, nouns)
         yield from self._selection
         if self.num_tied:
-            yield f"{self.num_tied:,} of {edges} have the same score as another candidate"
+            yield describe_ties(self.ranked, self.num_tied)
         if lack := self._lack_of_lists:
             yield lack
         yield from self._protocol
@@ -1265,7 +1272,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _protocol(self) -> tuple[str, ...]:
         """What is unusual about how users were evaluated."""
         means = {self.definitions[name]: self[name] for name in self.per_user}
-        return tuple(notes_on_protocol(self.task, self.ranked, means, self.nouns))
+        strangers = note_on_strangers(self.ranked, self.definitions.values())
+        notes = notes_on_protocol(self.task, self.ranked, means, self.nouns)
+        return (*filter(None, [strangers]), *notes)
 
     @property
     def _remarks(self) -> list[str]:

@@ -142,7 +142,9 @@ class Runs(Measured, Rows[EvaluationResult]):
 
     def tie_range(self, metric: str | Metric) -> TieRange:
         """Returns the mean over runs of both ends of :meth:`EvaluationResult.tie_range`."""
-        ends = torch.tensor([run.tie_range(metric) for run in self.runs], dtype=torch.double)
+        ends = torch.tensor(
+            [run.tie_range(metric) for run in self.runs], dtype=torch.double, device="cpu"
+        )
         return TieRange(*ends.mean(dim=0).tolist())
 
     def mean(self, metric: str | Metric, level: float = 0.95) -> MeanOfRuns:

@@ -79,8 +79,9 @@ def read_frames(
     rating: str | None,
     users: Any,
     items: Any,
+    candidates: "IntoDataFrame | None" = None,
 ) -> dict[str, Any]:
-    """Reads the arguments of a task from one or two data frames.
+    """Reads the arguments of a task from data frames.
 
     A warning names ids that only the test frame has.
 
@@ -91,6 +92,8 @@ def read_frames(
     frames = {"test": as_frame(test, "test")}
     if train is not None:
         frames["train"] = as_frame(train, "train")
+    if candidates is not None:
+        frames["candidates"] = as_frame(candidates, "candidates")
     read = {
         side: {owner: read_column(frame, side, name, owner) for owner, frame in frames.items()}
         for side, name in columns.items()
@@ -99,7 +102,7 @@ def read_frames(
     item_ids, item, new_items = _number(read["item"], "item", items)
     if len(frames["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
-    truth, *seen = (torch.stack(edges) for edges in zip(user, item, strict=True))
+    edges = {owner: torch.stack(pair) for owner, *pair in zip(frames, user, item, strict=True)}
     weight = None
     if rating is not None:
         column = read_column(frames["test"], "rating", rating, "test")
@@ -117,9 +120,10 @@ def read_frames(
             f"items=catalogue[{read['item']['test'].name!r}]"
         )
     return {
-        "truth": truth,
+        "truth": edges["test"],
         "weight": weight,
-        "seen": seen[0] if seen else None,
+        "seen": edges.get("train"),
+        "candidates": edges.get("candidates"),
         "num_users": len(user_ids),
         "num_items": len(item_ids),
         "user_ids": user_ids,
@@ -229,6 +233,9 @@ def _factorize(column: nw.Series[Any], name: str) -> tuple[Tensor, list[Any]]:
     elif column.dtype.is_float():
         column = column.cast(nw.Float64)
     _check_single_ids(column, name)
+    if column.dtype in (nw.Object, nw.Unknown):  # of which libraries find no different ones
+        place, ids = pd.factorize(pd.Series(column.to_list(), dtype=object))
+        return torch.from_numpy(place), list(ids)
     place, _ = pd.factorize(column.to_numpy())  # in the order in which ids come first
     return torch.from_numpy(place), _to_list(column.unique(maintain_order=True))
 

@@ -243,7 +243,7 @@ def _find_retrievable(in_seen: Tensor, is_candidate: Tensor, missing: Missing) -
                 f"never be retrieved, and are taken out of the truth"
                 f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
             )
-        if not bool(is_left.any()):
+        if not counts_as_missed and not bool(is_left.any()):
             raise ValueError(
                 f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
                 f"edges that {reason})"

@@ -1,6 +1,6 @@
 """Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -49,8 +49,10 @@ class UserItemEdges:
     #: The users to evaluate and the candidates, in local ids, where the data says so.
     users: Tensor | None = None
     candidates: Tensor | None = None
-    #: The edges of all types in the opposite direction, flipped to run from users to items.
-    reverse: Tensor | None = None
+    #: The edges of all other types between users and items, from users to items.
+    others: dict[EdgeType, Tensor] = field(default_factory=dict)
+    #: The type of the edges that are those of the truth in reverse; `None` if there is none.
+    reverse_type: EdgeType | None = None
 
 
 def read_data(
@@ -66,12 +68,18 @@ def read_data(
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
         users, opposite = _read_users(data[source], num_users), opposite_edges(data, store._key)
-        reverse = torch.cat(list(opposite.values()), dim=1) if opposite else None
+        reverse_type = next((key for key in opposite if _is_reverse(key, store._key)), None)
+        others = opposite | {
+            key: read_edge_index(data[key])
+            for key in data.edge_types
+            if key != store._key and (key[0], key[2]) == (source, destination)
+            if key not in opposite and "edge_index" in data[key]
+        }
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
         num_users, num_items = count_users(data, num_users)
-        users, reverse = _read_users(data, num_users + num_items), None
+        users, others, reverse_type = _read_users(data, num_users + num_items), {}, None
         truth = to_bipartite(truth, "edge_label_index", num_users)
         seen = to_bipartite(seen, "edge_index", num_users)
         if candidates is not None:
@@ -87,7 +95,8 @@ def read_data(
         edge_weight=edge_weight,
         users=users,
         candidates=candidates,
-        reverse=reverse,
+        others=others,
+        reverse_type=reverse_type,
     )
 
 
@@ -180,15 +189,20 @@ def check_directions(data: Data, edges: UserItemEdges) -> None:
         )
 
 
-def is_reversed(edges: UserItemEdges, truth: Tensor) -> Tensor:
-    """Which truth edges are also there as edges of an opposite type: a mask `[num_edges]`.
+def find_leaks(edges: UserItemEdges, truth: Tensor) -> dict[EdgeType, Tensor]:
+    """Which truth edges are also edges of another type, in any direction: masks `[num_edges]`.
 
-    In a homogeneous graph, the result is `False` for all: `seen` already covers both directions.
+    In a homogeneous graph, there are no other types: `seen` already covers both directions.
     """
-    if edges.reverse is None:
-        return torch.zeros_like(truth[0], dtype=torch.bool)
-    reverse = coalesce_edges(edges.reverse, edges.num_items)
-    return contains(reverse, truth, edges.num_items)
+    return {
+        key: contains(coalesce_edges(other, edges.num_items), truth, edges.num_items)
+        for key, other in edges.others.items()
+    }
+
+
+def _is_reverse(edge_type: EdgeType, of: EdgeType) -> bool:
+    """Whether edges of an opposite type are those of another in reverse, by their names."""
+    return not is_named_reverse(edge_type) or edge_type[1] == f"rev_{of[1]}"
 
 
 def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStorage:

@@ -1,6 +1,7 @@
 """What a task makes of its other arguments than edges, and of those that are optional."""
 
-from collections.abc import Hashable, Sequence
+import hashlib
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, get_args
 
 import torch
@@ -185,3 +186,14 @@ def warn_about_zero_ratings(num_zero: int) -> None:
             f"{num_zero} edges have a rating of zero or less and are ignored; all others count as "
             f"relevant. Set 'threshold' to choose the cut-off.",
         )
+
+
+def digest(fields: Mapping[str, object]) -> str:
+    """Returns what tells the arguments of a task from those of any other, on whatever device."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for name, value in sorted(fields.items()):
+        said = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+        hashed.update(f"{name} {len(said)} {said} ".encode(errors="backslashreplace"))
+        if isinstance(value, Tensor):
+            hashed.update(value.cpu().contiguous().numpy().tobytes())
+    return hashed.hexdigest()

@@ -56,8 +56,8 @@ from pyg_recmetrics.task.edges import (
 from pyg_recmetrics.task.graph import (
     check_directions,
     check_ratings,
+    find_leaks,
     find_truth,
-    is_reversed,
     read_data,
     to_homogeneous,
 )
@@ -96,6 +96,23 @@ class Extremes(NamedTuple):
     max_degree: int
     num_with_truth: int
     max_candidates: int
+
+
+class PartOf(NamedTuple):
+    """What a part of a task knows of the whole.
+
+    Attributes:
+        num_own: How many of the users the part has, with or without truth.
+        num_users: How many users the task has.
+        num_edges: How many ground-truth edges.
+        digest: What tells the truth, the candidates, the seen edges and all else of the task from
+            those of any other.
+    """
+
+    num_own: int
+    num_users: int
+    num_edges: int
+    digest: str
 
 
 class RankingTask(Frozen):
@@ -194,6 +211,10 @@ class RankingTask(Frozen):
     #: graph, where items come after the users. Known if the task was read from data.
     edge_index: Adj | None = None
     edge_weight: Tensor | None = None
+    #: Whether it was said what users have seen, which ground-truth edges alone do not say.
+    knows_seen: bool = True
+    #: What it is a part of, see :meth:`part`; `None` if it is whole.
+    part_of: PartOf | None = None
 
     @written("RankingTask(test, seen=train, num_users=..., num_items=...)")
     def __init__(
@@ -283,9 +304,9 @@ class RankingTask(Frozen):
         (`candidate_edge_index`). A homogeneous graph may say how many users it has (`num_users`).
         Arguments take precedence over what the data says.
 
-        A warning is given if edges in the opposite direction hold truth that is not among the
-        message-passing edges: a model that propagates over them knows the answers. Such edges
-        are, for example, those that :class:`~torch_geometric.transforms.ToUndirected` adds.
+        A warning is given for each other type of edges, in either direction, that holds truth: a
+        model that propagates over them knows the answers. Such edges are, for example, those that
+        :class:`~torch_geometric.transforms.ToUndirected` adds.
 
         Args:
             data (Data or HeteroData): A part of a split. In a homogeneous
@@ -351,16 +372,21 @@ class RankingTask(Frozen):
             users=edges.users if users is None else users,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
-        leaks = is_reversed(edges, task.truth)
-        if not exclude_seen:
-            # Whoever evaluates on message-passing edges does so on purpose.
-            leaks &= ~contains(task.seen, task.truth, task.num_items)
-        if num_leaks := int(leaks.sum()):
-            warn(
-                f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: their reverse edges "
-                f"are among the edges that a model may propagate over. 'RandomLinkSplit' takes "
-                f"their type as 'rev_edge_types', and the splits of 'transforms' find it"
-            )
+        for key, is_there in find_leaks(edges, task.truth).items():
+            if not exclude_seen:
+                # Whoever evaluates on message-passing edges does so on purpose.
+                is_there &= ~contains(task.seen, task.truth, task.num_items)
+            if num_leaks := int(is_there.sum()):
+                remedy = "Take the truth out of these, or do not propagate over them"
+                if key == edges.reverse_type:
+                    remedy = (
+                        "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
+                        "'transforms' find it"
+                    )
+                warn(
+                    f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: they are among "
+                    f"the edges {key}, which a model may propagate over. {remedy}"
+                )
         return task
 
     @classmethod
@@ -441,6 +467,8 @@ class RankingTask(Frozen):
         rating: str | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
+        candidates: "IntoDataFrame | None" = None,
+        missing: Missing | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
     ) -> "RankingTask":
@@ -475,6 +503,10 @@ class RankingTask(Frozen):
             items (sequence, optional): The ids of all items, each of them once, in the order of
                 their numbers: a sequence, an array, or a column of a frame of items.
                 (default: `None`, those of the frames)
+            candidates (data frame, optional): The items to rank for each user, a row for each, by
+                the same ids. (default: `None`, all items)
+            missing (str, optional): What becomes of truth that is no candidate, see
+                :class:`RankingTask`. (default: `None`, it counts as not retrieved)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest rating that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive ratings are truth, and a
@@ -506,10 +538,12 @@ class RankingTask(Frozen):
             rating=rating,
             users=users,
             items=items,
+            candidates=candidates,
         )
         if threshold is None and read["weight"] is not None:
             preparation.warn_about_low_ratings(read["weight"])
-        return cls._of_interactions(**read, exclude_seen=exclude_seen, threshold=threshold)
+        how: dict[str, Any] = {"exclude_seen": exclude_seen, "threshold": threshold}
+        return cls._of_interactions(**read, **how, missing=missing)
 
     @classmethod
     def from_queries(
@@ -818,9 +852,11 @@ class RankingTask(Frozen):
         """
         chosen = preparation.read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
-        part = self._of_users(chosen)
-        preparation.check_truth_of(chosen, part.truth)
-        return part
+        selected = self._of_users(chosen)
+        preparation.check_truth_of(chosen, selected.truth)
+        if self.part_of is None:
+            return selected
+        return selected._with(part_of=self.part_of._replace(num_own=chosen.numel()))
 
     def part(self, index: int, num_parts: int) -> "RankingTask":
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
@@ -855,7 +891,12 @@ class RankingTask(Frozen):
                 f"(got {num_parts})"
             )
         part = self._of_users(self.users[index::num_parts])
+        whole = self.part_of
+        if whole is None:
+            digest = self._once("digest", lambda: preparation.digest(self.to_dict()))
+            whole = PartOf(0, num_users, self.truth.size(1), digest)
         settle(part, max_degree=self.max_degree)
+        settle(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
 
     def _of_users(self, users: Tensor) -> "RankingTask":
@@ -901,6 +942,10 @@ class RankingTask(Frozen):
         for name in names_of_arguments(cls):
             value = fields[name]  # files keep original ids as lists
             setattr(task, name, tuple(value) if isinstance(value, list) else value)
+        # These are no arguments, and not in older files.
+        task.knows_seen = fields.get("knows_seen", True)
+        if part_of := fields.get("part_of"):
+            task.part_of = PartOf(*part_of)
         task._complete()
         return task
 
@@ -976,7 +1021,7 @@ def as_task(
     task.num_users = num_users = read_count(num_users, "num_users", data)
     task.num_items = num_items = read_count(num_items, "num_items", data)
     edges, weight = read_truth(data, num_users, num_items)
-    task.seen = edges.new_empty(2, 0)
+    task.seen, task.knows_seen = edges.new_empty(2, 0), edge_index is not None
     if edge_index is not None:
         num_nodes = num_users + num_items
         read = read_message_passing(edge_index, num_nodes, edges.device)

@@ -15,7 +15,7 @@ from torch_geometric.utils import scatter
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
-from pyg_recmetrics.task.graph import UserItemEdges, find_truth, is_reversed, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, find_leaks, find_truth, read_data
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,17 @@ class StageReport:
         num_truth: The number of ground-truth edges.
         num_leaks: The number of truth edges that are also message-passing edges. `None` for
             training, which may learn from these.
-        num_reverse_leaks: The number of truth edges whose reverse edge is among the edges of an
-            edge type in the opposite direction. `None` for training.
+        num_reverse_leaks: The number of truth edges that are among the edges of other types, such
+            as reverse ones, in either direction. `None` for training.
         num_earlier: The number of truth edges that an earlier part has as truth or for message
             passing. `None` for training.
         num_unmasked: The number of truth edges of earlier parts that are candidates of this part,
             as they are not among its message-passing edges. `None` for training.
+        num_timed: The number of edges that have a time, `time` or `edge_label_time`.
         num_later: The number of message-passing edges that are later than the first truth of their
-            user. `None` for training, and without the times `time` and `edge_label_time`.
+            user. `None` for training, and unless all edges have times.
+        num_before_others: The number of truth edges that are earlier than some message-passing
+            edge, of any user: a model then knows what came after. `None` as above.
         num_users_without_truth: The number of users to evaluate that have no truth.
         num_empty_users: The number of users without any edge.
         num_empty_items: The number of items without any edge.
@@ -86,10 +89,12 @@ class StageReport:
     user_truth: Distribution | None = field(metadata={"label": "  per user"})
     item_truth: Distribution | None = field(metadata={"label": "  per item"})
     num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
-    num_reverse_leaks: int | None = field(metadata={"label": "  in reverse edges"})
+    num_reverse_leaks: int | None = field(metadata={"label": "  in edges of other types"})
     num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
     num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
-    num_later: int | None = field(metadata={"label": "message passing later than truth"})
+    num_timed: int = field(metadata={"label": "edges with times"})
+    num_later: int | None = field(metadata={"label": "message passing later than own truth"})
+    num_before_others: int | None = field(metadata={"label": "truth before anybody's last one"})
     num_users_without_truth: int = field(metadata={"label": "users without truth"})
     num_empty_users: int = field(metadata={"label": "users without any edge"})
     num_empty_items: int = field(metadata={"label": "items without any edge"})
@@ -99,11 +104,11 @@ class StageReport:
 
 #: What numbers above zero mean in a part.
 _FINDINGS = {
-    "num_leaks": "truth edges of the {0} are among its message-passing edges: a leak",
-    "num_reverse_leaks": "truth edges of the {0} are among its edges in reverse: a leak",
-    "num_earlier": "truth edges of the {0} are edges of an earlier part: a leak",
+    "num_leaks": "of {1:,} truth edges of the {0} are among its message-passing edges: a leak",
+    "num_reverse_leaks": "of {1:,} truth edges of the {0} are in its edges of other types: a leak",
+    "num_earlier": "of {1:,} truth edges of the {0} are edges of an earlier part: a leak",
     "num_unmasked": "truth edges of earlier parts are candidates of the {0}, which count as wrong",
-    "num_later": "message-passing edges of the {0} are later than truth of their user",
+    "num_later": "of {2:,} message-passing edges of the {0} are later than truth of their user",
 }
 
 
@@ -147,7 +152,7 @@ class SplitReport(Tabular):
             []
         """
         return [
-            f"{number:,} {text.format(part)}"
+            f"{number:,} {text.format(part, stage.num_truth, stage.num_edges)}"
             for part, stage in (("validation", self.val), ("test", self.test))
             for name, text in _FINDINGS.items()
             if (number := getattr(stage, name))
@@ -175,6 +180,8 @@ class SplitReport(Tabular):
             for row in fields(StageReport)
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
+        if self.train.num_timed and None in (self.val.num_later, self.test.num_later):
+            notes.append("the split has lost times of edges, so nothing tells which come first")
         return Table(["", "train", "val", "test"], rows, tuple(notes))
 
     def _of_stages(self, name: str) -> list[Any]:
@@ -232,10 +239,12 @@ def check_split(
           per user                             1 / 2 / 3.0 / 18   1 / 1 / 1.0 / 1   1 / 1 / 1.0 / 1
           per item                             1 / 3 / 3.8 / 15   1 / 1 / 1.9 / 6   1 / 1 / 1.7 / 6
         leaks: truth in message-passing edges                 -                 0                 0
-          in reverse edges                                    -                 0                 0
+          in edges of other types                             -                 0                 0
           in an earlier part                                  -                 0                 0
         earlier truth that is a candidate                     -                 0                 0
-        message passing later than truth                      -                 0                 0
+        edges with times                                    300               200               250
+        message passing later than own truth                  -                 0                 0
+        truth before anybody's last one                       -                45                44
         users without truth                                   0                 0                 0
         users without any edge                                0                 0                 0
         items without any edge                                1                 0                 0
@@ -287,17 +296,18 @@ def _report(
         }
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
-    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = num_later = None
+    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
+    num_later = num_before_others = None
     if earlier:
         num_leaks = _count(contains(seen, truth, edges.num_items))
-        num_reverse_leaks = _count(is_reversed(edges, truth))
+        num_reverse_leaks = _count(sum(find_leaks(edges, truth).values(), truth[0] < 0))
         before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
         num_earlier = _count(contains(before, truth, edges.num_items))
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))
         was_truth = _coalesce(edges, torch.cat([of_stage for _, of_stage in earlier], dim=1))
         is_asked = of_users[was_truth[0]] > 0
         num_unmasked = _count(is_asked & ~contains(known, was_truth, edges.num_items))
-        num_later = _count_later(store, edges, of_users > 0)
+        num_later, num_before_others = _count_later(store, edges, of_users > 0)
     return StageReport(
         num_edges=seen.size(1),
         num_truth=truth.size(1),
@@ -305,21 +315,34 @@ def _report(
         num_reverse_leaks=num_reverse_leaks,
         num_earlier=num_earlier,
         num_unmasked=num_unmasked,
+        num_timed=sum(rows.size(1) for time, rows in _times(store, edges) if time is not None),
         num_later=num_later,
+        num_before_others=num_before_others,
         num_users_without_truth=_count(evaluated == 0),
         **of_sides,
     )
 
 
-def _count_later(store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor) -> int | None:
-    """Counts message-passing edges that are later than the first truth of their user."""
-    times = [(store.get("time"), edges.seen), (store.get("edge_label_time"), edges.truth)]
+def _times(store: EdgeStorage, edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
+    """Returns the times of message-passing edges and of the truth, with the edges."""
+    both = ((store.get("time"), edges.seen), (store.get("edge_label_time"), edges.truth))
     # In a homogeneous graph, `time` may be that of nodes.
-    if any(time is None or time.shape != rows[0].shape for time, rows in times):
-        return None
-    (of_seen, (user, _)), (of_truth, (truth_user, _)) = times
+    return [
+        (time if time is not None and time.shape == rows[0].shape else None, rows)
+        for time, rows in both
+    ]
+
+
+def _count_later(
+    store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor
+) -> tuple[int | None, int | None]:
+    """Counts message passing later than truth of its user, and truth before any message passing."""
+    (of_seen, (user, _)), (of_truth, (truth_user, _)) = _times(store, edges)
+    if of_seen is None or of_truth is None:
+        return None, None
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
-    return _count(has_truth[user] & (of_seen > first[user]))
+    is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
+    return _count(has_truth[user] & (of_seen > first[user])), _count(is_before)
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:

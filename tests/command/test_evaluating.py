@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -285,3 +286,28 @@ def test_an_input_is_no_output(files, run, taken):
     assert (status, out) == (3, "")
     assert f"{taken}: --output needs to be another file than" in err
     assert (files / taken).read_bytes() == before
+
+
+@pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
+@pytest.mark.parametrize("seed", range(6))
+def test_other_rows_of_lists_do_not_change_the_order_of_equal_scores(tmp_path, run, seed):
+    draw = np.random.default_rng(seed)
+    pairs = [(user, item) for user in range(3) for item in (2, 9, 10, 11, 100)]
+    scores = draw.integers(0, 2, len(pairs)).tolist()
+    rows = [(*pair, score) for pair, score in zip(pairs, scores, strict=True)]
+    test = [(user, int(draw.choice([9, 10, 100]))) for user in range(3)]
+    means = []
+    for more in ([], [(7, "promo", 0)], [(0, "x 1", -1), (1, 3.5, -2)], [(8, 10**18, 5)]):
+        frames = {"test": pd.DataFrame(test, columns=["user", "item"])}
+        frames["lists"] = pd.DataFrame([*rows, *more], columns=["user", "item", "score"])
+        for name, frame in frames.items():
+            frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        (tmp_path / "items.txt").write_text("100\n11\n10\n9\n2\n")
+        line = ["--test", "test.csv", "--lists", "lists.csv", "--item-ids", "items.txt"]
+        line = [tmp_path / x if "." in x else x for x in line]
+        status, out, err = run(["evaluate", "-q", "--json", *map(str, line), "--metrics", "mrr@4"])
+        assert status == 0, err
+        means.append(json.loads(out)["metrics"]["mrr@4"]["mean"])
+    task = RankingTask.from_frames(test=frames["test"], items=[2, 9, 10, 11, 100])
+    by_hand = torch.tensor(scores).view(3, 5).float()
+    assert means == [evaluate(by_hand, task, "mrr@4")["mrr@4"]] * 4

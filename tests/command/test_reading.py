@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.command.reading import read_table
+from pyg_recmetrics.command.reading import read_ids, read_table
 from pyg_recmetrics.task.data_frames import find_column, number_texts
 
 pa = pytest.importorskip("pyarrow")
@@ -114,7 +114,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
-        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "EOF inside string starting at row"),
+        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "line 2 needs to close the quote"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
         *(("t.jsonl", x, "changed from object to array") for x in ("[1]\n", "[" * 99_999)),
         ("t.jsonl", '{"user": 12345678901234567890, "item": 2}\n', "integers or texts of one line"),
@@ -249,3 +249,66 @@ def test_ids_are_integers_if_all_are_written_so(written, ids):
     found, (numbers,) = number_texts([pd.Series(written, dtype=object)])
     assert found == ids
     assert [str(found[number]) for number in numbers] == written
+
+
+TITLES = ["Heroes", "Low", 'Up "live"', "It", "O, k"]
+
+
+def as_csv(titles, end, sign=","):
+    rows = [sign.join(["user", "item", "title"])]
+    rows += [f"{user}{sign}tea{sign}{title}" for user, title in zip("abcde", titles, strict=True)]
+    return end.join(rows) + end
+
+
+def quoted(title):
+    return '"' + title.replace('"', '""') + '"'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("option", ["--test", "--train", "--lists"])
+@pytest.mark.parametrize("strays", [[0], [2], [4], [0, 2], [0, 1, 2, 3], [1, 4]])
+def test_a_stray_quote_is_an_error_with_its_line(folder, run, strays, option, end, packed):
+    titles = [quoted(title) for title in TITLES]
+    for place in strays:
+        titles[place] = titles[place].removesuffix('"')
+    content = as_csv(titles, end).encode()
+    (folder / "odd.csv").write_bytes(gzip.compress(content) if packed else content)
+    (folder / "t.csv").write_text("user,item\nann,tea\n")
+    files = {"--test": "t.csv", "--lists": "lists.csv"} | {option: "odd.csv"}
+    status, out, err = run(["evaluate", "-q", *(x for pair in files.items() for x in pair)])
+    assert (status, out) == (3, "")
+    assert f"odd.csv: line {strays[0] + 2} needs to close the quote" in err
+
+
+def test_quotes_that_are_closed_lose_no_row(folder, run):
+    for titles in (TITLES[1::2], map(quoted, TITLES), [quoted("two\nlines"), "a", "b", "c", "d"]):
+        titles = [*titles]
+        titles += ["x"] * (5 - len(titles))
+        (folder / "t.csv").write_text(as_csv(titles, "\n", ";"))
+        assert len(read_table(folder / "t.csv").data) == 5
+    *_, err = run("evaluate --lists lists.csv --metrics recall@1 --test t.csv")
+    assert "ends of lines that quotes enclose, which end no row: 1" in err
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", ["", "item_id", "movieId", "id"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_ids_are_the_lines_of_a_file_whatever_its_form(folder, head, end, packed):
+    ids = ["9", "a\u2028b", "x y", "10\x0b"]
+    content = ("\ufeff" + end.join([head, *ids] if head else ids) + end).encode()
+    (folder / "ids").write_bytes(gzip.compress(content) if packed else content)
+    assert read_ids(folder / "ids") == ids
+
+
+def test_ids_that_are_no_text_are_an_error_with_the_file(folder):
+    (folder / "ids").write_bytes(b"9\n\xff\n")
+    with pytest.raises(ValueError, match=r"ids: .*utf-8"):
+        read_ids(folder / "ids")
+
+
+@pytest.mark.parametrize("day", ["2020-01-01", "2020-01-01 10:00:00", "2020-01-01T10:00:00Z"])
+def test_a_text_that_looks_like_a_date_is_a_text(folder, day):
+    (folder / "t.jsonl").write_text(f'{{"user": "{day}", "item": 3, "more": {{"x": 1}}}}\n')
+    read = read_table(folder / "t.jsonl").read(user=None, item=None)
+    assert read.to_dict("list") == {"user": [day], "item": ["3"]}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
+    PairScorer,
     RankedEdges,
     RankingTask,
     evaluate,
@@ -18,6 +19,7 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
+from pyg_recmetrics.conventions import Population
 from pyg_recmetrics.ranked_edges import Origin, fields_of, from_fields, positions
 from tests.support.cases.strategies import cases
 from tests.support.references import naive
@@ -197,8 +199,8 @@ def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, t
 
 
 @OF_EACH_EDGE
-@given(case=cases())
-def test_items_that_scores_keep_out_were_no_candidates_before(case):
+@given(case=cases(), k=st.none() | st.integers(1, 4), form=st.integers(0, 2))
+def test_items_that_scores_keep_out_were_no_candidates_before(case, k, form):
     masked = case.score_matrix.clone()
     masked[:, 0] = -math.inf
     task, user = task_of_rows(case)
@@ -206,11 +208,18 @@ def test_items_that_scores_keep_out_were_no_candidates_before(case):
         return  # since nothing but item 0 would be left to somebody
     if any(set(range(1, case.num_items)) <= hidden for *_, hidden in rows_of(case)):
         return
+    forms = masked, lambda users: masked[users], PairScorer(lambda user, item: masked[user, item])
     alone = rank(masked[user], task, full=True)
-    each = rank(masked, case.task(), full=True).each_edge()
-    assert torch.equal(each.rank, alone.rank)
-    assert torch.equal(each.num_tied, alone.num_tied)
+    each = rank(forms[form], case.task(), k=k, full=k is None).each_edge()
+    if each.depth is None:
+        assert torch.equal(each.rank, alone.rank)
+        assert torch.equal(each.num_tied, alone.num_tied)
+    assert torch.equal(each.num_tied < 0, alone.num_tied < 0)
     assert torch.equal(each.num_candidates, alone.num_candidates)
+    torch.testing.assert_close(*(metrics.fall_out(x, k=1) for x in (each, alone)), equal_nan=True)
+    few = Population(few_candidates="undefined")
+    for metric in map(metrics.parse, ("ndcg@1", "precision@2", "fall_out@1")):
+        assert torch.equal(few.is_defined(metric, each), few.is_defined(metric, alone))
     if each.origin.num_masked is not None and alone.origin.num_masked is not None:
         assert torch.equal(each.origin.num_masked, alone.origin.num_masked)
 

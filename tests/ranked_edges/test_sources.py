@@ -184,6 +184,8 @@ class TestFromNegatives:
         is_shared = not isinstance(negative[0], list)
         rows = [negative] * len(positive) if is_shared else negative
         arguments = torch.tensor(positive), torch.tensor(negative)
+        if is_shared and len(negative) == len(positive):  # which could be one for each
+            arguments = arguments[0], torch.tensor(rows)
         is_finite = [
             [own, *row] != [-math.inf] * (len(row) + 1)
             for own, row in zip(positive, rows, strict=True)
@@ -232,3 +234,17 @@ def test_positives_that_share_their_negatives_are_no_query():
         RankedEdges.from_pairs(preds, target)
     RankedEdges.from_pairs(preds, torch.arange(500) < 99)
     RankedEdges.from_pairs(preds, target, torch.arange(500) % 2)
+
+
+@pytest.mark.parametrize("num", [1, 2, 5])
+def test_as_many_negatives_as_positives_could_be_of_each_or_of_all(num):
+    positive, negative = torch.rand(num), torch.rand(num)
+    if num > 1:
+        with pytest.raises(ValueError, match=r"negative.unsqueeze\(1\).*negative.expand"):
+            RankedEdges.from_negatives(positive, negative)
+    own = RankedEdges.from_negatives(positive, negative.unsqueeze(1))
+    shared = RankedEdges.from_negatives(positive, negative.expand(num, -1))
+    assert own.num_candidates.tolist() == [2] * num
+    assert shared.num_candidates.tolist() == [num + 1] * num
+    assert own.rank.tolist() == (1 + (negative > positive).long()).tolist()
+    assert shared.rank.tolist() == (1 + (negative > positive[:, None]).sum(1)).tolist()

@@ -48,7 +48,7 @@ def test_users_who_need_longer_lists_are_asked_about_together():
     rank(model, task, k=1, edge_index=NO_EDGES, batch_size=2)
     # User 2 has two relevant items. Of the others, user 1 has seen three items, and user 3 two.
     assert [(users.tolist(), k) for users, _, k, *_ in model.calls] == [
-        ([2, 1], 4),
+        ([1, 2], 4),
         ([3, 4], 3),
         ([0], 1),
     ]

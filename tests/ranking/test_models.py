@@ -1,7 +1,10 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
 import functools
+import random
 import re
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -438,3 +441,54 @@ def test_the_documentation_has_the_same_table():
     page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
     rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
     assert rows == [(", ".join(ARGUMENTS), "`num_users`"), ("users, k", "0")]
+
+
+class Noisy(torch.nn.Module):
+    """A model whose scores are random in training mode, and which lets threads meet."""
+
+    def __init__(self, meet):
+        super().__init__()
+        self.inner, self.meet = torch.nn.Sequential(torch.nn.Dropout(0.5)), meet
+        self.inner[0].register_parameter("table", torch.nn.Parameter(torch.rand(8, 30)))
+
+    def forward(self, users):
+        self.meet()
+        return self.inner(self.inner[0].table[users])
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_module_stays_in_eval_mode_until_the_last_thread_has_finished(training):
+    num_threads, barrier = 4, threading.Barrier(4)
+    model = Noisy(lambda: time.sleep(random.random() / 50)).train(training)
+    model.inner.train(not training)  # each module has a mode of its own
+    truth = torch.stack([torch.arange(8), torch.arange(8)])
+    task = RankingTask(truth, num_users=8, num_items=30)
+    score = lambda users: model(users)  # noqa: E731
+    wanted = dict(evaluate(model.inner[0].table.detach(), task, "mrr"))
+    found = []
+
+    def work():
+        barrier.wait()
+        for _ in range(5):
+            found.append(dict(evaluate(score, task, "mrr", batch_size=2)))
+
+    threads = [threading.Thread(target=work) for _ in range(num_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 20
+    assert (model.training, model.inner.training) == (training, not training)
+
+
+def test_the_mode_of_a_model_is_kept_by_calls_that_overlap():
+    model = torch.nn.Dropout().train()
+    first, second = evaluation_mode(model), evaluation_mode(model)
+    with first:
+        second.__enter__()
+    assert not model.training
+    second.__exit__(None, None, None)
+    assert model.training
+    with pytest.raises(KeyError), evaluation_mode(model):
+        raise KeyError
+    assert model.training

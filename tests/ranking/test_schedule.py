@@ -1,12 +1,14 @@
 """The order in which users are ranked, and the chunks they are cut into."""
 
+import warnings
 from functools import partial
 
 import pytest
 import torch
 
-from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.ranking.schedule import Schedule
+from tests.support.cases.recommender_forms import RecordingModel
 
 
 def test_deep_users_come_first_and_do_not_make_all_chunks_deep(monkeypatch):
@@ -41,3 +43,59 @@ def test_no_chunk_waits_for_the_device(device, waits):
             call()  # as a task keeps some of what it says
         of_one_chunk, of_five = map(waits, calls)
         assert of_one_chunk == of_five > 0
+
+
+def chunks_of_models(scores, num_users):
+    """Functions of all kinds, and the users of each call that they have had."""
+    asked = []
+
+    def note(users, answer):
+        asked.append(users.unique_consecutive().tolist())
+        return answer
+
+    lists = scores.argsort(dim=1, descending=True, stable=True)
+    yield asked, lambda users: note(users, scores[users])
+    yield asked, PairScorer(lambda user, item: note(user, scores[user, item]))
+    model = RecordingModel(scores, num_users)
+
+    def recommend(edge_index, src_index, dst_index, k):
+        return note(src_index, model.recommend(edge_index, None, src_index, dst_index, k))
+
+    yield asked, recommend
+
+    def recommend(users, k):
+        return note(users, lists[users, :k])
+
+    yield asked, recommend
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, None])
+@pytest.mark.parametrize("number", range(4))
+def test_users_reach_a_recommender_in_ascending_order(number, batch_size):
+    scores = torch.rand(20, 30, generator=torch.Generator().manual_seed(0))
+    degree = torch.arange(20).flip(0) // 2 + 1  # the deepest first would be the other way round
+    item = torch.cat([torch.arange(int(num)) for num in degree])
+    truth = torch.stack([torch.arange(20).repeat_interleave(degree), item])
+    edges = torch.stack([torch.arange(20), torch.arange(20, 40)])
+    task = RankingTask(truth.flip(1), num_users=20, num_items=30)
+    asked, recommender = [*chunks_of_models(scores, 20)][number]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*looks odd")
+        found = rank(recommender, task, edge_index=edges, k=3, batch_size=batch_size)
+        found = rank(recommender, task, edge_index=edges, k=3, batch_size=batch_size)
+    assert all(users == sorted(users) for users in asked)
+    torch.testing.assert_close(found.rank, rank(scores, task, k=3).rank)
+
+
+@pytest.mark.parametrize("num_with_truth", [19, 20])
+@pytest.mark.parametrize("batch_size", [1, 7, 19, 20, None])
+def test_a_function_that_ignores_users_is_right_or_an_error(batch_size, num_with_truth):
+    scores = torch.rand(20, 30, generator=torch.Generator().manual_seed(0))
+    is_true = torch.ones(num_with_truth, 20).triu().nonzero().t()
+    task = RankingTask(is_true, num_users=20, num_items=30)
+    if num_with_truth == 20 and batch_size in (20, None):
+        found = rank(lambda users: scores, task, k=3, batch_size=batch_size)
+        assert torch.equal(found.rank, rank(scores, task, k=3).rank)
+    else:
+        with pytest.raises(ValueError, match=r"shape \[\d+, 30\]"):
+            rank(lambda users: scores, task, k=3, batch_size=batch_size)

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*have the same score for everybody",
     "ignore:.*user with ground truth",
     "ignore:intervals may be too narrow",
+    "ignore:'results' hold .* users of a task",
 )
 
 
@@ -113,6 +114,90 @@ def everything(result):
     return found | {"users": evaluated.tolist()}
 
 
+class TestMissingParts:
+    """Whatever is lost on the way is an error, or is said."""
+
+    METRICS = ("ndcg@4", "coverage@3")
+
+    def parts(self, num_parts, *places, task=None):
+        task = make_task() if task is None else task
+        return [evaluate(make_scores(0), task.part(x, num_parts), self.METRICS) for x in places]
+
+    @pytest.mark.parametrize("convention", ["standard", some()])
+    @pytest.mark.parametrize("is_saved", [False, True])
+    def test_a_lost_part(self, tmp_path, is_saved, convention):
+        task = make_task()
+        for lost in range(5):
+            parts = [
+                evaluate(make_scores(0), task.part(x, 5), self.METRICS, convention=convention)
+                for x in range(5)
+                if x != lost
+            ]
+            if is_saved:
+                for number, part in enumerate(parts):
+                    part.save(tmp_path / f"{number}.npz")
+                parts = sorted(tmp_path.iterdir())
+            num_left = NUM_USERS - task.part(lost, 5).users.numel()
+            with pytest.raises(ValueError, match=f"all parts .*got {num_left} of the {NUM_USERS}"):
+                merge(parts)
+            with pytest.warns(UserWarning, match=f"hold {num_left} of the {NUM_USERS} users"):
+                merged = merge(parts, partial=True)
+            users = torch.cat([task.part(x, 5).users for x in range(5) if x != lost])
+            some_users = task.select_users(users)
+            direct = evaluate(make_scores(0), some_users, self.METRICS, convention=convention)
+            assert dict(merged) == dict(direct)
+            said = f"{num_left} of its {NUM_USERS} users"
+            assert said in " ".join(merged.recipe().split())
+            assert said in str(merged)
+            assert said not in str(direct)
+
+    def test_parts_of_parts(self):
+        task = make_task()
+        halves = [task.part(x, 2) for x in range(2)]
+        parts = [self.parts(3, 0, 1, 2, task=half) for half in halves]
+        whole = evaluate(make_scores(0), task, self.METRICS)
+        assert everything(merge([*parts[0], *parts[1]])) == everything(whole)
+        with pytest.raises(ValueError, match="all parts"):
+            merge([*parts[0], *parts[1][:2]])
+
+    def test_a_selection_of_a_part_is_not_the_part(self):
+        task = make_task()
+        few = task.part(1, 2).select_users(task.part(1, 2).users_with_truth[:-1])
+        parts = [evaluate(make_scores(0), part, "ndcg@4") for part in (task.part(0, 2), few)]
+        with pytest.raises(ValueError, match="all parts"):
+            merge(parts)
+
+    @pytest.mark.parametrize("what", ["truth", "weight", "users"])
+    def test_a_part_of_another_task(self, what):
+        task = make_task()
+        others = {
+            "truth": (task.truth[:, 1:], {}),
+            "weight": (task.truth, {"weight": torch.arange(1.0, 1 + task.truth.size(1))}),
+            "users": (task.truth, {"users": torch.arange(1, NUM_USERS)}),
+        }
+        truth, options = others[what]
+        sizes = {"num_users": NUM_USERS, "num_items": NUM_ITEMS, "seen": task.seen}
+        of_other = RankingTask(truth, **sizes, **options).part(1, 2)
+        parts = [evaluate(make_scores(0), part, "ndcg@4") for part in (task.part(0, 2), of_other)]
+        for partial in (False, True):
+            with pytest.raises(ValueError, match=r"parts of one task|weight|each user once"):
+                merge(parts, partial=partial)
+
+    def test_a_part_and_a_whole_task(self):
+        task = make_task()
+        first = evaluate(make_scores(0), task.part(0, 2), "ndcg@4")
+        second = evaluate(make_scores(0), task.select_users(task.part(1, 2).users), "ndcg@4")
+        with pytest.raises(ValueError, match="parts of one task"):
+            merge([first, second])
+
+    @pytest.mark.parametrize("partial", [False, True])
+    def test_parts_missing_among_tasks_of_their_own_users(self, partial):
+        first = evaluate(torch.rand(4), own_part("ab").part(0, 2), "mrr")
+        second = evaluate(torch.rand(4), own_part("cd"), "mrr")
+        with pytest.raises(ValueError, match="all parts of a task"):
+            merge([first, second], partial=partial)
+
+
 @settings(deadline=None, max_examples=120)
 @given(evaluation=evaluations(), data=st.data())
 def test_any_partition_is_one_call(evaluation, data, tmp_path_factory):
@@ -125,7 +210,8 @@ def test_any_partition_is_one_call(evaluation, data, tmp_path_factory):
     order = data.draw(st.permutations(range(num_parts)))
     parts = [evaluate(recommender, task.part(index, num_parts), **arguments) for index in order]
     if data.draw(st.booleans()):  # some of them are merged before
-        parts = [merge(parts[: 1 + num_parts // 2]), *parts[1 + num_parts // 2 :]]
+        first, others = parts[: 1 + num_parts // 2], parts[1 + num_parts // 2 :]
+        parts = [merge(first, partial=True), *others]
     if data.draw(st.booleans()):
         folder = tmp_path_factory.mktemp("parts")
         for number, part in enumerate(parts):

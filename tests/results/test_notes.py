@@ -2,19 +2,24 @@
 
 import math
 import re
+import warnings
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
     RankedEdges,
     RankingTask,
     Runs,
     compare,
     datasets,
     evaluate,
+    metrics,
     plot,
     rank,
     report,
@@ -125,20 +130,18 @@ def test_persons_behind_queries_are_called_so():
 
 def test_pictures_name_what_they_count():
     task, scores = queries(of_persons=True)
-    for options, noun, pronoun in (
-        ({}, "queries", "that"),
-        ({"per": "edge"}, "edges", "that"),
-        ({"per": "person"}, "persons", "who"),
+    for options, noun in (
+        ({}, "queries"),
+        ({"per": "edge"}, "edges"),
+        ({"per": "person"}, "persons"),
     ):
         result = evaluate(scores, task, "recall@2", **options)
         counted = f"{int((~result.values_of('recall@2')[0].isnan()).sum())} {noun}"
-        _, axes = plot.distribution(result, "recall@2")
-        assert axes.get_ylabel() == f"share of {noun} {pronoun} reach it"
-        for figure, _ in (plot.distribution(result, "recall@2"), plot.means(result)):
-            assert any(
-                counted in text.get_text()
-                for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
-            )
+        figure, _ = plot.means(result)
+        assert any(
+            counted in text.get_text()
+            for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
+        )
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
@@ -255,3 +258,45 @@ def test_the_best_is_beside_all_others():
     assert beaten == "best is also better than z (+50.0%) and v (6.0 x)"
     assert open_ == "whether best is better than y and w is open"
     assert list(claims_on_best(rows[1:]))[1].startswith("best is better than z")
+
+
+LIST_METRICS = [name for name in metrics.names() if "items" in metrics.definition(name).needs]
+
+
+@pytest.mark.parametrize("name", LIST_METRICS)
+def test_metrics_of_lists_say_what_they_leave_out(name):
+    """Their values are those of lists without strangers, and with all items nothing is left out."""
+    train = pd.DataFrame({"user_id": [1, 1, 2, 3], "item_id": [2, 3, 1, 2]})
+    test = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
+    lists = {1: [1, 98, 99], 2: [98, 2, 3], 3: [1, 97, 96]}
+    items = [1, 2, 3, 96, 97, 98, 99]
+    said = "5 places of lists with items that the task does not have"
+    for known in (None, items):
+        task = RankingTask.from_frames(test=test, train=train, items=known)
+        catalogue = Catalogue(
+            task.num_items,
+            item_category=torch.arange(task.num_items) % 2,
+            item_embedding=torch.ones(task.num_items, 2),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = evaluate(lists, task, f"{name}@3", catalogue=catalogue)
+            recall = evaluate(lists, task, "recall@3")
+        for text in (str(result), result.recipe(), " ".join(result.cautions())):
+            assert (said in " ".join(text.split())) == (known is None)
+        assert said not in recall.recipe()
+
+
+def test_edges_alone_leave_nothing_out_and_the_table_says_so(tmp_path):
+    truth, scores = torch.tensor([[0, 1], [2, 0]]), torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.3]])
+    alone = evaluate(scores, truth, "mrr", num_users=2)
+    alone.save(tmp_path / "result.npz")
+    edges = torch.tensor([[0, 1], [3, 4]])
+    for result, is_said in (
+        (alone, True),
+        (EvaluationResult.load(tmp_path / "result.npz"), True),
+        (evaluate(scores, truth, "mrr", num_users=2, edge_index=edges), False),
+        (evaluate(scores, truth, "mrr", num_users=2, exclude_seen=False), False),
+        (evaluate(scores, RankingTask(truth, num_users=2, num_items=3), "mrr"), False),
+    ):
+        assert ("no seen items are left out" in str(result)) == is_said

@@ -357,7 +357,7 @@ METRICS_OF_TIE_RANGE = [
     "roc_auc(average=relevant)",
     "adjusted_mean_rank_index",
     "mrr(hits=all)@9",
-    "r_precision(users=hit)",
+    "precision(normalizer=min)@3",
 ]
 
 

@@ -3,6 +3,7 @@
 import datetime
 import re
 import uuid
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -313,3 +314,38 @@ def test_columns_are_found_by_their_usual_names():
     assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
     lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 5], "prediction": [0.5, 0.5]})
     assert evaluate(lists, task, "recall@1")["recall@1"] == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("kind", [lambda x: uuid.UUID(int=x), Decimal])
+def test_ids_of_types_of_their_own_are_ids(library, kind):
+    make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
+    table = getattr(pytest.importorskip(library), make)
+    ids = [kind(x) for x in (3, 1, 2)]
+    task = RankingTask.from_frames(
+        test=table({"user_id": ids, "item_id": [5, 6, 7]}),
+        train=table({"user_id": ids[::-1], "item_id": [5, 6, 7]}),
+        exclude_seen=False,
+    )
+    assert task.user_ids == (ids[1], ids[2], ids[0])
+    assert task.truth.tolist() == [[0, 1, 2], [1, 2, 0]]
+
+
+@pytest.mark.filterwarnings("ignore:.*that 'train' does not have")
+@pytest.mark.parametrize("make", FRAMES)
+def test_candidates_are_those_of_each_user_by_their_ids(make):
+    test = make({"user_id": ["b", "a", "c"], "item_id": [30, 10, 20]})
+    train = make({"user_id": ["a", "b"], "item_id": [20, 10]})
+    wanted = [("a", 30), ("a", 10), ("b", 30), ("c", 40), ("c", 10)]
+    users, items = zip(*wanted, strict=True)
+    candidates = make({"user_id": [*users], "item_id": [*items]})
+    task = RankingTask.from_frames(test=test, train=train, candidates=candidates)
+    found = [(task.user_ids[u], task.item_ids[i]) for u, i in task.candidates.t().tolist()]
+    assert sorted(found) == sorted(wanted)
+    assert (task.item_ids, task.missing) == ((10, 20, 30, 40), "count")
+    scores = torch.tensor([[1.0, 9, 0, 9], [9, 9, 1, 9], [9, 9, 9, 9]])
+    assert evaluate(scores, task, "recall@1").per_user["recall@1"].tolist() == [1, 1, 0]
+    dropped = RankingTask.from_frames(
+        test=test, train=train, candidates=candidates, exclude_seen=False
+    )
+    assert dropped.truth.size(1) == 3

@@ -8,7 +8,7 @@ import warnings
 import pytest
 import torch
 
-from pyg_recmetrics import RankingTask
+from pyg_recmetrics import RankingTask, evaluate
 from tests.support.cases.strategies import pairs
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
@@ -201,3 +201,32 @@ class TestToDict:
                 assert getattr(again, name) == value, name
         assert torch.equal(again.catalogue.seen, made.catalogue.seen)
         assert repr(again) == repr(made)
+
+
+@pytest.mark.parametrize("form", [list, tuple, torch.tensor])
+@pytest.mark.parametrize("items", [[5], [2, 5], [2, 5, 6]])
+def test_candidates_are_a_list_of_items_however_many(form, items):
+    made = RankingTask(
+        torch.tensor([[0, 1], [5, 0]]),
+        num_users=2,
+        num_items=9,
+        candidates=form(items),
+        missing="count",
+    )
+    assert made.candidates.tolist() == items
+
+
+@pytest.mark.parametrize("candidates", [[1, 2], [[0, 0, 1], [1, 2, 3]]])
+def test_a_first_stage_that_missed_all_truth_has_a_recall_of_zero(candidates):
+    truth = torch.tensor([[0, 1], [0, 0]])
+    made = RankingTask(
+        truth, num_users=2, num_items=4, candidates=torch.tensor(candidates), missing="count"
+    )
+    names = ["recall@2", "mrr", "ndcg", "r_precision", "hit_rate@1"]
+    for recommender in (torch.rand(2, 4), torch.tensor([[1, 2], [3, 2]])):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*too few items")
+            chosen = names if recommender.is_floating_point() else names[:1]
+            found = evaluate(recommender, made, chosen)
+        assert set(found.values()) == {0.0}
+        assert "2 of 2 ground-truth edges are no candidates" in str(found)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.transforms import RandomLinkSplit
 
-from pyg_recmetrics import evaluate
+from pyg_recmetrics import datasets, evaluate, transforms
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
 from tests.support.cases.graphs import (
     FORMS,
@@ -145,3 +145,24 @@ def checked(part, graph):
     shift = graph.num_users if isinstance(part, Data) else 0
     edges = torch.cat([store.edge_index, store.edge_label_index], dim=1).t().tolist()
     return {((min(e), max(e) - shift) if shift else tuple(e)) for e in edges}
+
+
+@pytest.mark.parametrize(
+    "split", [transforms.LeaveLastOut(), transforms.TemporalSplit(num_val=0.1, num_test=0.2)]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_times_of_a_user_and_of_all_are_compared(split, seed):
+    data = datasets.synthetic_interactions(num_users=40, num_items=30, mean_degree=6, seed=seed)
+    parts = split(data)
+    report = transforms.check_split(*parts)
+    assert "lost times" not in str(report)
+    for part, stage in zip(parts[1:], (report.val, report.test), strict=True):
+        store = part.edge_stores[0]
+        last = store.time.max()
+        assert stage.num_before_others == sum(time < last for time in store.edge_label_time)
+        assert stage.num_later == 0
+        assert stage.num_timed == store.edge_index.size(1) + store.edge_label_index.size(1)
+        del store.edge_label_time
+    report = transforms.check_split(*parts)
+    assert report.test.num_before_others is None
+    assert "the split has lost times of edges" in str(report)
