@@ -52,7 +52,7 @@ def test_all_sections_are_there(full, popular, runs):
         f"{Runs(runs).mean('ndcg@10').value:.4f}",
         " ".join(popular.recipe().split()),
         "Popular minus each of the others in ndcg@10",
-        "Random is worse than Popular in",
+        "difference: from the reference, over users",
         "±: 95% confidence interval of the mean for other users and other runs",
     ):
         assert part in text
