@@ -159,8 +159,8 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
         return None
     return (
         f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {k:,}, and "
-        f"{expected:,.0f} would be by chance: does the recommender number users and items as the "
-        f"task does, and are its scores higher for better items?"
+        f"{expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
+        f"of the task, and are higher scores better?"
     )
 
 
