@@ -149,7 +149,7 @@ def main() -> Benchmark:
     print(f"\n{benchmark}\n\n{benchmark.to_latex()}\n")
     print(*comparison.select(name="LightGCN").claims(), sep="\n")
     path = report(
-        results,
+        {"synthetic data" if args.data is None else args.data.name: results},
         args.report,
         split=(train_data, validation_data, data),
         comparison=comparison,

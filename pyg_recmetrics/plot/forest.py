@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyg_recmetrics.benchmark import Benchmark
@@ -11,6 +12,7 @@ from pyg_recmetrics.plot.picture import (
     Recommenders,
     all_runs,
     figure_of,
+    fill,
     label,
     label_of,
     new_figure,
@@ -27,10 +29,14 @@ from pyg_recmetrics.results.runs import by_name, common_metrics, recommenders_by
 from pyg_recmetrics.tables import format_level, format_p
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-#: The height of a panel without rows, and of a line of a row, in inches.
-_HEIGHT_OF_PANEL, _HEIGHT_OF_LINE = 0.9, 0.3
+#: The height of a panel without rows, of a row without lines, and of a line of it, in inches.
+_HEIGHT_OF_PANEL, _HEIGHT_OF_ROW, _HEIGHT_OF_LINE = 0.9, 0.14, 0.16
+
+#: After so many letters, a name goes on in the next line, and so does what stands above a panel.
+_LETTERS_OF_NAME, _LETTERS_OF_TITLE = 26, 40
 
 
 class _Row(NamedTuple):
@@ -61,8 +67,11 @@ _MISSING = _Row(math.nan, math.nan, math.nan, {"color": "black"}, words="-")
 #: Differences have one mark, as those of recommenders would say that one of two is meant.
 _LOOK_OF_PAIR = {"color": "black", "marker": "d", "markersize": 5}
 
-#: What reaches this many times as far as the nearest difference is a number at the edge.
-_FAR = 3
+#: The axis breaks where a difference reaches more than this many times as far as the one before.
+_JUMP = 3
+
+#: The two strokes of a break, at an end of the axis.
+_STROKES: Any = {"marker": "$//$", "markersize": 9, "color": "black", "clip_on": False}
 
 
 def means(
@@ -121,7 +130,8 @@ def means(
                 values = [run.estimate_of(metric).value for run in runs]
                 rows[name] = _Row(*mean[:3], style_of(place), values)
                 counts.append(mean.num_users)
-            panels[f"{_title(data_set, metric)}, {users(counts, noun_of(named.values()))}"] = rows
+            who = users(counts, noun_of(named.values()))
+            panels[_short(f"{_title(data_set, metric)}, {who}")] = rows
     ticks = ", ticks are runs" if len(all_runs(every)) > len(every) else ""
     return _forest(panels, f"means, {format_level(level)} confidence intervals{ticks}", figure)
 
@@ -136,8 +146,9 @@ def differences(
     Each metric has axes of its own, as has each data set. A diamond is filled if its difference is
     significant. The grey zone is what is too small to matter, if the comparison knows: see
     `equivalence` of :func:`~pyg_recmetrics.compare`. Beside each interval, there are the lift in
-    per cent and the corrected p-value. A difference that reaches more than three times as far as
-    the nearest is an arrow at the edge, beside its number.
+    per cent and the corrected p-value. The axis breaks where a difference reaches more than three
+    times as far as the one before, if at least half of them are before it. Two strokes are where an
+    interval leaves the axes, and what lies beyond them is a number.
 
     Args:
         comparison (Comparison or dict): What :func:`~pyg_recmetrics.compare` returned, or one for
@@ -176,7 +187,7 @@ def differences(
                 continue
             p = "" if math.isnan(row.p_adjusted) else f"p = {format_p(row.p_adjusted)}"
             words = f"{lift_in_words(row)}  {p} {found.star(row)}".replace("= <", "< ")
-            fill = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
+            look = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
             title = _title(data_set, row.metric)
             side = "right" if is_higher_better(row.metric) else "left"
             name, first = f"minus {row.b}", row.a
@@ -184,12 +195,13 @@ def differences(
                 title = f"{title} of {row.a}"
             else:
                 name, first = f"{row.a}\n{name}", "the first"
-            sides[title] = f"{side} of zero: {first} is better"
+            title = _short(title)
+            sides[title] = _short(f"{side} of zero: {first} is better")
             panels.setdefault(title, {})[name] = _Row(
                 row.difference,
                 row.low,
                 row.high,
-                _LOOK_OF_PAIR | fill,
+                _LOOK_OF_PAIR | look,
                 words=words.strip(),
                 bound=found.bound(row) or 0,
             )
@@ -199,25 +211,41 @@ def differences(
     zone = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
     level = format_level(protocol.level)
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
-    picture = _forest({title: _near(rows) for title, rows in panels.items()}, note, figure)
-    for axes, side in zip(picture.axes, sides.values(), strict=True):
-        axes.set_xlabel(side, fontsize="small", color=NOTE_COLOR)
-    return picture
+    return _forest(panels, note, figure, sides)
 
 
-def _near(rows: Mapping[str, _Row]) -> dict[str, _Row]:
-    """Puts an arrow and a number where a difference is, if it is far from the nearest."""
-    reaches = [max(-row.low, row.high) for row in rows.values()]
-    limit = _FAR * min((reach for reach in reaches if reach > 0), default=math.inf)
-    shown = {}
-    for (name, row), reach in zip(rows.items(), reaches, strict=True):
-        if reach > limit:
-            edge = math.copysign(limit, row.value)
-            look = {**row.look, "marker": ">" if row.value > 0 else "<"}
-            words = f"{row.value:+.4g}  {row.words}"
-            row = _Row(edge, math.nan, math.nan, look, words=words, bound=row.bound)
-        shown[name] = row
-    return shown
+def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
+    """Ends the axis where the next difference reaches much further, if any does.
+
+    Half of the rows stay in sight. All of them are drawn where they are.
+    """
+    reaches = sorted(reach for reach in map(_reach, rows) if reach > 0)
+    pairs = pairwise(reaches[(len(reaches) - 1) // 2 :])
+    end = next((near for near, far in pairs if far > _JUMP * near), math.inf)
+    if end == math.inf:
+        return
+    near = [x for row in rows if _reach(row) <= end for x in (row.low, row.high)]
+    left, right = min(0, *near) - end / 9, max(0, *near) + end / 9
+    axes.set_xlim(left, right)
+    at_row = axes.get_yaxis_transform()
+    for place, row in enumerate(rows):
+        for side, is_cut in enumerate((row.low < left, row.high > right)):
+            if is_cut:
+                axes.plot(side, place, transform=at_row, **_STROKES)
+                axes.plot(side, 0, transform=axes.transAxes, **_STROKES)
+        if row.value < left or row.value > right:
+            x, towards = (0.97, "right") if row.value > 0 else (0.03, "left")
+            look: Any = {"transform": at_row, "ha": towards, "va": "center", "fontsize": "small"}
+            axes.text(x, place, f"{row.value:+.3g}", **look)
+
+
+def _reach(row: _Row) -> float:
+    """Returns how far an interval reaches from zero."""
+    return max(-row.low, row.high)
+
+
+def _short(text: str) -> str:
+    return fill(text, _LETTERS_OF_TITLE)
 
 
 def _title(data_set: str, metric: str | Metric) -> str:
@@ -225,32 +253,45 @@ def _title(data_set: str, metric: str | Metric) -> str:
 
 
 def _forest(
-    panels: Mapping[str, Mapping[str, _Row]], note: str, figure: "Figure | SubFigure | None"
+    panels: Mapping[str, Mapping[str, _Row]],
+    note: str,
+    figure: "Figure | SubFigure | None",
+    sides: Mapping[str, str] | None = None,
 ) -> Picture:
-    """Draws panels one below the other, and what they are above them."""
-    names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
-    num_lines = sum(1 + name.count("\n") for name in names)
-    height = len(panels) * (_HEIGHT_OF_PANEL + _HEIGHT_OF_LINE * num_lines)
+    """Draws panels one below the other, and what they are above them.
+
+    Differences have `sides`, which say below each panel who is better, and may break the axis.
+    """
+    every = dict.fromkeys(name for rows in panels.values() for name in rows)
+    names = {name: label(fill(name, _LETTERS_OF_NAME)) for name in every}
+    num_lines = 1 + max(name.count("\n") for name in names.values())
+    height_of_row = _HEIGHT_OF_ROW + _HEIGHT_OF_LINE * num_lines
+    height = len(panels) * (_HEIGHT_OF_PANEL + height_of_row * len(names))
+    around = [note := fill(note), *panels, *(sides or {}).values()]
+    height += sum(text.count("\n") for text in around) * _HEIGHT_OF_LINE
     figure = new_figure(height) if figure is None else figure
     if not hasattr(figure, "subplots"):
         raise TypeError(f"'figure' needs to be a figure (got {type(figure).__name__})")
-    figure.suptitle(note, fontsize="small", color=NOTE_COLOR, wrap=True)
+    figure.suptitle(note, fontsize="small", color=NOTE_COLOR)
     grid = figure.subplots(len(panels), squeeze=False)[:, 0]
     for axes, (title, rows) in zip(grid, panels.items(), strict=True):
         axes.set_title(label(title), fontsize="medium")
-        axes.set_yticks(range(len(names)), map(label, names))
+        axes.set_yticks(range(len(names)), names.values())
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(left=False, labelsize="small")
         axes.locator_params(axis="x", nbins=3)  # as many labels as narrow axes have room for
         axes.axvline(0, color="black", linewidth=0.8)
-        for place, name in enumerate(names):
-            row = rows.get(name, _MISSING)
+        every_row = [rows.get(name, _MISSING) for name in names]
+        for place, row in enumerate(every_row):
             look = {**row.look, "linestyle": "none"}
             axes.barh(place, 2 * row.bound, 1, left=-row.bound, color=GREY, alpha=0.25)
             axes.hlines(place, row.low, row.high, color=look["color"], linewidth=LINE_WIDTH)
             axes.plot(row.runs, [place] * len(row.runs), "|", color=look["color"])
             axes.plot(row.value, place, **look)
             beside = axes.get_yaxis_transform()  # across from 0 to 1, and down as the rows
-            axes.text(1.02, place, row.words, transform=beside, va="center", fontsize="small")
+            axes.text(1.04, place, row.words, transform=beside, va="center", fontsize="small")
         tidy(axes)
+        if sides:
+            axes.set_xlabel(label(sides[title]), fontsize="small", color=NOTE_COLOR)
+            _break(axes, every_row)
     return Picture(figure_of(grid[0]), grid)

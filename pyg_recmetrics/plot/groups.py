@@ -19,7 +19,6 @@ from pyg_recmetrics.plot.picture import (
     with_looks,
 )
 from pyg_recmetrics.plot.style import GREY
-from pyg_recmetrics.results.counts import those_who
 from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.tables import format_level
@@ -33,49 +32,6 @@ _SPREAD_AT_TICK = 0.7
 
 #: The number of groups of items whose position grows tenfold, on the axis of the long tail.
 _GROUPS_PER_DECADE = 5
-
-
-def distribution(
-    results: Recommenders, metric: str | Metric, *, ax: "Axes | None" = None
-) -> Picture:
-    r"""Plots how a metric is distributed over users: the share of users who reach each value.
-
-    The height of a line at a value is the share of users who score at least this value. With
-    several runs, a line is the mean of the lines of single runs.
-
-    Args:
-        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
-            or several recommenders by name.
-        metric (str or Metric): The metric, such as `"ndcg@20"`.
-        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
-
-    Returns:
-        The figure and its axes, as a :class:`Picture`.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-        ValueError: If there is no metric of that name, or if it has one value for all users
-            together.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate, plot
-        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2")
-        >>> figure, axes = plot.distribution(result, "recall@2")
-        >>> axes.get_xlabel()
-        'recall@2'
-    """
-    by_name = recommenders_by_name(results, or_one=True)
-    axes, num_users = axes_for(ax), []
-    for look, result in with_looks(by_name):
-        values = result.values_of(metric)
-        values = values[:, ~values.isnan().any(dim=0)].cpu()
-        axes.ecdf(values.flatten(), complementary=True, **look | {"marker": ""})
-        num_users.append(values.size(1))
-    noun = noun_of(by_name.values())
-    y_label = f"share of {those_who(noun)} reach it"
-    return finish(axes, str(parse(metric)), y_label, users(num_users, noun))
 
 
 def metric_by_degree(

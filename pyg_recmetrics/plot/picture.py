@@ -93,8 +93,8 @@ def figure_of(axes: Any) -> "Figure":
 
 def finish(axes: "Axes", x: str, y: str, note: str) -> Picture:
     """Labels the axes. What stands behind the numbers is their title, and gives way to another."""
-    axes.set(xlabel=textwrap.fill(x, _MAX_LETTERS), ylabel=textwrap.fill(y, _MAX_LETTERS))
-    axes.set_title(textwrap.fill(note, _MAX_LETTERS), fontsize="small", color=NOTE_COLOR)
+    axes.set(xlabel=fill(x), ylabel=fill(y))
+    axes.set_title(fill(note), fontsize="small", color=NOTE_COLOR)
     tidy(axes)
     figure = figure_of(axes)
     if axes.get_legend_handles_labels()[1]:
@@ -104,6 +104,11 @@ def finish(axes: "Axes", x: str, y: str, note: str) -> Picture:
         # Lines are so long that their dashes can be told apart.
         axes.legend(**place, frameon=False, fontsize="small", handlelength=2.5)
     return Picture(figure, axes)
+
+
+def fill(text: str, num_letters: int = _MAX_LETTERS) -> str:
+    """Lets every line of a text go on in the next after so many letters."""
+    return "\n".join(textwrap.fill(line, num_letters) for line in text.split("\n"))
 
 
 def tidy(axes: "Axes") -> None:

@@ -99,9 +99,9 @@ class Contents:
 def read_contents(
     results: Any, split: Split | None, comparison: Comparison | None
 ) -> tuple[dict[str, Contents], Benchmark | None]:
-    """Returns what a report on each data set is about, and the table of several.
+    """Returns what a report on each data set is about, and the table of means.
 
-    One data set alone has no name.
+    A single data set may have no name. There is no table where nothing can be compared.
 
     Raises:
         TypeError: If `results` is or holds something else, `split` holds no data, or `comparison`
@@ -116,12 +116,15 @@ def read_contents(
     if isinstance(results, Benchmark):
         data_sets = results
         options = {"deterministic": results.deterministic, "level": results.level}
-    if [*data_sets] == [""]:
-        recommenders = recommenders_by_name(data_sets[""], or_one=True)
+    if len(data_sets) == 1:
+        ((name, of_one),) = data_sets.items()
+        recommenders = recommenders_by_name(of_one, or_one=True)
         check_same_task({name: result.runs[0] for name, result in recommenders.items()})
         checked = None if split is None else _check_split(split, Contents(recommenders).first)
         compared = _compared(recommenders, comparison, options)
-        return {"": Contents(recommenders, checked, compared)}, None
+        contents = {name: Contents(recommenders, checked, compared)}
+        is_table = isinstance(results, Benchmark)
+        return contents, results if is_table else _benchmark(recommenders, compared)
     for name, given in (("split", split), ("comparison", comparison)):
         if given is not None:
             raise ValueError(f"'{name}' needs to be of one data set (got several data sets)")
@@ -142,6 +145,16 @@ def read_contents(
         for data_set, of_one in benchmark.items()
     }
     return contents, benchmark
+
+
+def _benchmark(
+    recommenders: Mapping[str, Measured], compared: Comparison | None
+) -> Benchmark | None:
+    """Returns the table of one data set, where there is something to compare."""
+    if compared is None:
+        return None
+    of = compared.protocol
+    return Benchmark(recommenders, deterministic=of.deterministic, level=of.level)
 
 
 def _compared(

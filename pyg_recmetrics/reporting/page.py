@@ -27,11 +27,13 @@ def report(
 ) -> Path:
     r"""Writes a page on some results that says first which recommender is best, and by how much.
 
-    A sentence says how the best is beside the next, with the interval of the lift, and another how
-    it is beside all others. Warnings of what makes this doubtful follow, each with the recommender
-    that is meant, and a picture of the differences between the best and each of the others. All
-    else is folded below: means, all comparisons, curves, groups of users and of items, the long
-    tail, ties, the recipe, and checks of the split.
+    The title has the data set, the number of users, and what is relevant to them. A sentence says
+    how the best is beside the next, with the interval of the lift. Warnings of what makes this
+    doubtful follow, each with the recommender that is meant. Then come a table of means, with the
+    runs, the trials and the seconds that they took, a picture of the differences between the best
+    and each of the others, and the recall of rare, of other and of popular items. All else is
+    folded below: warnings that touch at most a hundredth of users or edges, means with intervals,
+    all comparisons, curves, groups of users, the long tail, the recipe, and checks of the split.
 
     It is one HTML file that needs neither network nor scripts. Pictures are vector graphics. They
     follow the colours of the page, which is dark where the reader prefers it. The same results give
@@ -46,7 +48,7 @@ def report(
     Args:
         results (EvaluationResult, Runs, sequence, dict or Benchmark): One recommender with one run
             or several, such as one for each seed, or several recommenders by name. All of them are
-            of one task. Or those of several data sets, each by name, or a benchmark of them.
+            of one task. Or those of one or several data sets, each by name, or a benchmark of them.
         path (str or Path): The file to write.
         split (tuple or SplitReport, optional): The training, validation and test data, or what
             :func:`~pyg_recmetrics.transforms.check_split` says of them, which is taken as it is.

@@ -4,7 +4,7 @@ import hashlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from markupsafe import Markup
@@ -14,9 +14,9 @@ from pyg_recmetrics.plot import Picture
 from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.tables import Table
 
-#: The width in inches. The page scales pictures to its width, and text with them, so a small figure
-#: has text that can be read on a telephone.
-_WIDTH = 4.6
+#: The widths in inches: of what stands beside another picture, or alone on a telephone, and of what
+#: is as wide as a page. The page scales pictures, and text with them, so text is about as large.
+_WIDTH, _WIDE = 4.6, 11.5
 
 #: What takes the place of :data:`~pyg_recmetrics.plot.style.COLORS` on a dark page: about the same
 #: hues, with a contrast of at least 3 : 1 on it.
@@ -48,10 +48,17 @@ _ID = re.compile(r'(?<=id=")|(?<=href="#)|(?<=url\(#)')
 
 
 class Remarks(NamedTuple):
-    """Sentences below each other: plain ones, claims, warnings, or what is good."""
+    """Sentences below each other: plain ones, claims, warnings, or what is good.
+
+    Attributes:
+        texts (sequence of str): The sentences.
+        kind (str): What they are.
+        fold (str): What to press to see them; empty if they are shown at once.
+    """
 
     texts: Sequence[str]
     kind: str = "plain"
+    fold: str = ""
 
 
 class Grid(NamedTuple):
@@ -75,11 +82,14 @@ class Drawing(NamedTuple):
         caption (str): What stands below it, and what it is called for those who do not see it.
         box (Markup): The attribute of its size.
         svg (Markup): What is inside of the element.
+        size (str): `"wide"` for wide screens alone, `"narrow"` for all others, or empty.
     """
 
     caption: str
     box: Markup
     svg: Markup
+    size: str = ""
+    fold: str = ""
 
 
 Part: TypeAlias = Remarks | Grid | Drawing
@@ -107,11 +117,18 @@ class Page:
                 parts.extend(maker)
             except (ImportError, ValueError) as error:
                 self.missing.setdefault(str(error), []).append(heading)
+        parts = [part for part in parts if not isinstance(part, Remarks) or part.texts]
         if parts:
             self.sections.append((heading, parts, is_folded))
 
 
-def drawing(caption: str, draw: Callable[[], Picture]) -> Drawing:
+def drawings(caption: str, draw: Callable[[], Picture]) -> Iterator[Drawing]:
+    """Yields a picture as wide as the page, once for wide screens and once for all others."""
+    for size in ("wide", "narrow"):
+        yield drawing(caption, draw, size)
+
+
+def drawing(caption: str, draw: Callable[[], Picture], size: str = "") -> Drawing:
     """Returns a picture, with its caption as the name for those who do not see it.
 
     Raises:
@@ -127,13 +144,13 @@ def drawing(caption: str, draw: Callable[[], Picture]) -> Drawing:
         # A font of matplotlib only measures texts. The browser has letters of all languages.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure = draw().figure
-        figure.set_figwidth(_WIDTH)
+        figure.set_figwidth(_WIDE if size == "wide" else _WIDTH)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = _UNUSED.sub("", file.getvalue())
     prefix = f"picture-{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
     _, box, content = re.split(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', text)
     content = _TAG.sub(lambda tag: _on_page(tag[0], prefix), content)
-    return Drawing(caption, Markup(box), Markup(content))
+    return Drawing(caption, Markup(box), Markup(content), size)
 
 
 def _on_page(tag: str, prefix: str) -> str:

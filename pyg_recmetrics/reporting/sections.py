@@ -6,26 +6,25 @@ from functools import partial
 from itertools import starmap
 from typing import TypeAlias
 
-import torch
+import pandas as pd
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.benchmark.means import notes_of_all, with_best
+from pyg_recmetrics.messages import counted
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.reporting.contents import Contents
-from pyg_recmetrics.reporting.parts import Drawing, Grid, Page, Part, Remarks, drawing
-from pyg_recmetrics.results import EvaluationResult, Runs, compare
+from pyg_recmetrics.reporting.parts import Grid, Page, Part, Remarks, drawing, drawings
+from pyg_recmetrics.results import EvaluationResult, compare
 from pyg_recmetrics.results.notes import claims_on_best
-from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
+from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import notes_on_budgets
 from pyg_recmetrics.results.tie_range import can_tell
-from pyg_recmetrics.tables import Table, format_interval
+from pyg_recmetrics.tables import Table
 
-#: How many of the items that are recommended most often are listed.
-_NUM_ITEMS = 10
-
-#: The share of a mean by which the order of ties may move it without a warning.
+#: The share of a mean by which the order of ties may move it without a warning, and of users or
+#: edges that a warning may touch without standing at the top.
 _MUCH = 0.01
 
 #: Returns some parts of a section. Its errors say what they need.
@@ -33,11 +32,17 @@ Maker: TypeAlias = Callable[[Contents], Iterator[Part]]
 
 
 def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
-    """Returns the page: the answer, what makes it doubtful, a picture, and all else in folds."""
+    """Returns the page: the answer, the means, a picture, and all else in folds."""
     page = Page()
-    forests = starmap(_forest, data_sets.items())
-    page.add("Result", [_answer(data_sets), _table(benchmark), *forests])
-    for name, contents in data_sets.items():
+    named = data_sets if len(data_sets) > 1 else dict(zip([""], data_sets.values(), strict=True))
+    forests, items = (starmap(of, named.items()) for of in (_forest, _by_popularity))
+    claims = [list(_claims(x, name)) for name, x in named.items()]
+    first = [claim for of_one in claims for claim in of_one[:1]]
+    others = [claim for of_one in claims for claim in of_one[1:]]
+    warnings, folded = _warned(named)
+    top = [[Remarks(first, "claims")], warnings, _table(named, benchmark), *forests]
+    page.add("Result", [*top, [Remarks(others)], folded, *items])
+    for name, contents in named.items():
         for heading, makers in SECTIONS.items():
             if not name or heading != "Split":
                 parts = [make(contents) for make in makers]
@@ -46,24 +51,40 @@ def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = Non
 
 
 def summary(data_sets: Mapping[str, Contents]) -> str:
-    """Returns what all sections are about, in a sentence."""
-    names = dict.fromkeys(name for x in data_sets.values() for name in x.recommenders)
-    counted = []
+    """Returns the data, the users and what is relevant to them, in a sentence on each data set."""
+    sentences = []
     for name, contents in data_sets.items():
         counts = (run.user_counts.num_evaluated for run in contents.every)
-        where = f" of {name}" if name else ""
-        counted.append(f"{users(counts, contents.first.nouns.rows)}{where}")
-    return f"{', '.join(filter(None, names)) or 'One recommender'}: {', '.join(counted)} evaluated."
+        first = contents.first
+        who = users(counts, first.nouns.rows)
+        edges = counted(first.ranked.rank.numel(), "ground-truth edges")
+        threshold = None if first.task is None else first.task.threshold
+        weight = "" if threshold is None else f" of weight {threshold:g} or more"
+        sentences.append(f"{f'{name}: ' if name else ''}{who}; relevant are {edges}{weight}.")
+    return " ".join(sentences)
 
 
-def _answer(data_sets: Mapping[str, Contents]) -> Iterator[Part]:
-    if claims := [sentence for name, x in data_sets.items() for sentence in _claims(x, name)]:
-        yield Remarks(claims, "claims")
-    if warnings := notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
-        names = [name for key, x in data_sets.items() for name in (key, *x.names)]
-        yield Remarks([_as_sentence(warning, names) for warning in warnings], "warnings")
+def _warned(data_sets: Mapping[str, Contents]) -> tuple[list[Remarks], list[Remarks]]:
+    """Returns the warnings, and in a fold those that touch few users or edges."""
+    names = [name for key, x in data_sets.items() for name in (key, *x.names)]
+    standing: list[str] = []
+    few: list[str] = []
+    for warning in notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
+        (standing if _share(warning) > _MUCH else few).append(_as_sentence(warning, names))
+    fold = f"{counted(len(few), 'warnings')} on at most {_MUCH:.0%} of users or edges"
+    folded = [Remarks(few, "warnings", fold)]
     if any(x.split is not None and not x.split.findings() for x in data_sets.values()):
-        yield Remarks(["The split has none of the leaks that were looked for."], "good")
+        folded.append(Remarks(["The split has none of the leaks that were looked for."], "good"))
+    return [Remarks(standing, "warnings")], folded
+
+
+def _share(warning: str) -> float:
+    """Returns the share of users or edges that a warning touches; one if it names none."""
+    counts = re.search(r"([\d,]+) of ([\d,]+)", warning)
+    if counts is None:
+        return 1.0
+    part, total = (int(count.replace(",", "")) for count in counts.groups())
+    return part / total
 
 
 def _as_sentence(text: str, names: Iterable[str]) -> str:
@@ -83,10 +104,29 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
         yield _as_sentence(f"{on}{trained}{claim}", contents.names)
 
 
-def _table(benchmark: Benchmark | None) -> Iterator[Part]:
-    if benchmark is not None:
-        caption = "The mean of every metric on each data set. The best of each is bold."
-        yield Grid(caption, benchmark.table())
+def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[Part]:
+    """The means of all recommenders, how many runs they are of, and what they cost."""
+    if benchmark is None:
+        for contents in data_sets.values():
+            yield from _tables(contents, is_folded=False)
+        return
+    caption, table = "The mean of every metric. The best is bold.", benchmark.table()
+    if len(data_sets) == 1:
+        (results,) = benchmark.values()
+        column = ["runs", *(str(len(x.runs)) for x in results.values())]
+        place = 1 + len(benchmark.metrics)
+        head, *rows = (
+            [*row[:place], cell, *row[place:]]
+            for row, cell in zip([table.head, *table.rows], column, strict=True)
+        )
+        table = Table(head, rows, table.notes)
+    yield Grid(caption, table)
+
+
+def _tables(contents: Contents, *, is_folded: bool) -> Iterator[Part]:
+    for name, result in contents.recommenders.items():
+        caption = f"The mean of every metric{f' of {name}' if name else ''}."
+        yield Grid(caption, result.table(), name if is_folded else "")
 
 
 def _forest(data_set: str, contents: Contents) -> Iterator[Part]:
@@ -96,14 +136,14 @@ def _forest(data_set: str, contents: Contents) -> Iterator[Part]:
             f"{on}{found[0].a} minus each of the others in {found[0].metric}, user by user, so "
             f"that what users have in common cancels out."
         )
-        yield drawing(caption, partial(plot.differences, found))
+        yield from drawings(caption, partial(plot.differences, found))
     elif not data_set:
-        yield _drawing_of_means(contents)
+        yield from _drawing_of_means(contents)
 
 
-def _drawing_of_means(contents: Contents) -> Drawing:
+def _drawing_of_means(contents: Contents) -> Iterator[Part]:
     caption = "The mean of every metric, with its confidence interval."
-    return drawing(caption, partial(plot.means, contents.recommenders))
+    yield from drawings(caption, partial(plot.means, contents.recommenders))
 
 
 def _warnings(contents: Contents) -> Iterator[str]:
@@ -117,7 +157,8 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if comparison is not None and comparison.protocol.caution:
         yield f"of differences, {comparison.protocol.caution}"
     if num_cold := max(map(_count_cold, contents.every)):
-        yield f"the items of {num_cold:,} test edges have no training edges"
+        num_edges = contents.first.ranked.rank.numel()
+        yield f"{num_cold:,} of {num_edges:,} test edges have items without training edges"
     if comparison is not None and (names := comparison.protocol.uncovered):
         yield f"one run of {', '.join(names)}: another seed may give other numbers"
     yield from notes_on_budgets(contents.recommenders)
@@ -150,30 +191,33 @@ def _count_cold(result: EvaluationResult) -> int:
 
 def _means(contents: Contents) -> Iterator[Part]:
     """The mean of every metric for every recommender, and how much runs vary."""
-    results = contents.recommenders
-    names = dict.fromkeys(name for result in results.values() for name in result.runs[0])
-    rows = []
-    for metric in names:
-        known = {name: x for name, x in results.items() if metric in map(str, x.metrics)}
-        cells = {name: (x.estimate_of(metric).value, x.cell(metric)) for name, x in known.items()}
-        rows.append([metric, *with_best(cells, results, metric)])
-    notes = tuple(notes_of_all({name: _notes_on(result) for name, result in results.items()}))
-    table = Table(["metric", *(name or "mean" for name in results)], rows, notes)
-    yield Grid("The mean of every metric. The best of each is bold.", table)
-    if contents.best is not None:
-        yield _drawing_of_means(contents)
-    for name, runs in results.items():
-        if isinstance(runs, Runs):
-            caption = f"How much {len(runs)} runs vary."
-            yield Grid(caption, runs.table(), fold=f"Runs of {name}" if name else "Runs")
+    if len(contents.recommenders) > 1:
+        yield from _drawing_of_means(contents)
+        yield from _tables(contents, is_folded=True)
 
 
-def _notes_on(result: Measured) -> Sequence[str]:
-    if isinstance(result, Runs):
-        # Intervals are those of all runs. Users are those of each.
-        of_each = (note for note in result[0].table().notes if not note.startswith("±"))
-        return [result.table().notes[0], *of_each]
-    return result.table().notes
+def _by_popularity(data_set: str, contents: Contents) -> Iterator[Part]:
+    """How many of the test edges of unpopular, other and popular items are found."""
+    common_popularity(contents.every, "report")
+    metric, results = f"recall@{contents.k}", contents.recommenders
+    frames = [pd.concat(run.per_item(metric) for run in each.runs) for each in results.values()]
+    edges = pd.concat(frames).groupby("popularity")["degree"].sum()
+    # Items that as many users have seen are in one third, whatever their order.
+    third = (3 * (edges.cumsum() - edges / 2) / edges.sum()).astype(int)
+    sums = [x.groupby(x["popularity"].map(third))[["hits", "degree"]].sum() for x in frames]
+    head, columns = ["recommender"], [[name or "result" for name in results]]
+    for number in third.unique():
+        popularity = third.index[third == number]
+        head.append(f"seen by {span(popularity.tolist())}")
+        shares = [each["hits"][number] / each["degree"][number] for each in sums]
+        cells = {name: (x, f"{x:.4f}") for name, x in zip(results, shares, strict=True)}
+        columns.append(with_best(cells, results, metric))
+    caption = (
+        f"{f'On {data_set}: ' if data_set else ''}The share of test edges within the top "
+        f"{contents.k}, by how many {contents.first.nouns.users} have seen their item. Each column "
+        f"has about a third of these edges. Differences in it are not tested."
+    )
+    yield Grid(caption, Table(head, list(zip(*columns, strict=True))))
 
 
 def _differences(contents: Contents) -> Iterator[Part]:
@@ -198,13 +242,6 @@ def _curves(contents: Contents) -> Iterator[Part]:
     yield drawing(caption, partial(plot.precision_recall_curve, results))
 
 
-def _distribution(contents: Contents) -> Iterator[Part]:
-    """How a metric is distributed over users."""
-    metric = contents.main_metric
-    caption = f"How {metric} is distributed over {contents.first.nouns.means}."
-    yield drawing(caption, partial(plot.distribution, contents.recommenders, metric))
-
-
 def _by_degree(contents: Contents) -> Iterator[Part]:
     """How a metric depends on the number of training edges."""
     common_popularity(contents.every, "by_degree")
@@ -217,77 +254,10 @@ def _by_degree(contents: Contents) -> Iterator[Part]:
     yield drawing(caption, draw)
 
 
-def _numbers_by_degree(contents: Contents) -> Iterator[Part]:
-    """The same in numbers."""
-    common_popularity(contents.every, "by_degree")
-    metric = str(contents.main_metric)
-    cohorts = {name: result.by_degree() for name, result in contents.recommenders.items()}
-    first, *_ = cohorts.values()
-    # A table of groups says what is counted.
-    head = [*first.table().head[:2], *(name or metric for name in cohorts)]
-    rows = [
-        [
-            str(label),
-            span(groups[label][metric].num_users for groups in cohorts.values()),
-            *(format_interval(*groups[label][metric][:3]) for groups in cohorts.values()),
-        ]
-        for label in first
-    ]
-    caption = f"The mean {metric} by the number of training edges."
-    yield Grid(caption, Table(head, rows, first.remarks), fold="Numbers")
-
-
 def _long_tail(contents: Contents) -> Iterator[Part]:
     """How often popular and other items are recommended."""
     caption = f"In how many top {contents.k} lists an item is, as the mean over groups of items."
     yield drawing(caption, partial(plot.long_tail, contents.recommenders, k=contents.k))
-
-
-def _most_recommended(contents: Contents) -> Iterator[Part]:
-    """The items that are recommended most often."""
-    caption = f"The items that are in most top {contents.k} lists, summed over recommenders."
-    if any(result._sampled for result in contents.every):
-        caption += f" Counts of a sample are scaled up to all {contents.first.nouns.users}."
-    counts = [exposure_of(each, contents.k) for each in contents.recommenders.values()]
-    # Means over runs differ in their last digit, and items in equally many lists stay in order.
-    total = torch.stack(counts).sum(dim=0).round(decimals=6)
-    listed = total.argsort(descending=True, stable=True)[:_NUM_ITEMS].tolist()
-    columns = [common_popularity(contents.every, "report"), *counts]
-    ids = contents.first.ranked.item_ids
-    names = (name or "lists" for name in contents.recommenders)
-    rows = [
-        [str(item if ids is None else ids[item]), *(f"{float(of[item]):,.0f}" for of in columns)]
-        for item in listed
-    ]
-    yield Grid(caption, Table(["item", "seen by", *names], rows))
-
-
-def _ties(contents: Contents) -> Iterator[Part]:
-    """What the order of equal scores does to the means."""
-    scored = {x: of for x, of in contents.recommenders.items() if of.num_tied is not None}
-    if not scored:
-        raise ValueError("scores are needed, and lists are all that is known")
-    if not any(of.num_tied for of in scored.values()):
-        yield Remarks(["No relevant item has the same score as another candidate."])
-        return
-    metrics = [
-        metric
-        for metric in contents.metrics
-        if all(can_tell(x.ranked, x.definitions[metric]) for x in contents.every)
-    ]
-    rows = [
-        [
-            name or "result",
-            f"{of.num_tied:,.1f}".removesuffix(".0"),
-            *(str(of.tie_range(metric)) for metric in metrics),
-        ]
-        for name, of in scored.items()
-    ]
-    caption = (
-        "How many relevant items have the same score as another candidate, and the lowest and the "
-        "highest mean over all orders of equal scores."
-    )
-    yield Grid(caption, Table(["recommender", "tied edges", *map(str, metrics)], rows))
 
 
 def _recipe(contents: Contents) -> Iterator[Part]:
@@ -309,9 +279,8 @@ SECTIONS: dict[str, Sequence[Maker]] = {
     "Means": [_means],
     "Comparison": [_differences],
     "Curves": [_curves],
-    "Users": [_distribution, _by_degree, _numbers_by_degree],
-    "Long tail": [_long_tail, _most_recommended],
-    "Ties": [_ties],
+    "Users": [_by_degree],
+    "Long tail": [_long_tail],
     "Recipe": [_recipe],
     "Split": [_split],
 }

@@ -11,11 +11,6 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
 
 
-def those_who(noun: str) -> str:
-    """Returns such as "users who", with the pronoun of persons or of things."""
-    return f"{noun} {'who' if noun in ('users', 'persons') else 'that'}"
-
-
 class Nouns(NamedTuple):
     """Nouns for the rows and users of a result, in the plural.
 

@@ -181,6 +181,8 @@ def notes_on_protocol(
         yield f"{list_some(good)} above {_TOO_GOOD:g}: the recommender may know the truth"
     if task is None:
         return
+    if not task.knows_seen and task.exclude_seen:
+        yield "no seen items are left out: 'edge_index', which says who has seen what, is not given"
     if part := task.part_of:
         yield (
             f"a part of the task, {part.num_own:,} of its {counted(part.num_users, nouns.users)}: "

@@ -908,7 +908,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "version": __version__,
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
-            "task": self.task and self.task.to_dict() | {"part_of": self.task.part_of},
+            "task": self.task
+            and self.task.to_dict()
+            | {"part_of": self.task.part_of, "knows_seen": self.task.knows_seen},
             "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
             "num_left_out": self._num_left_out,

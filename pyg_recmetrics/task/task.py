@@ -211,6 +211,8 @@ class RankingTask(Frozen):
     #: graph, where items come after the users. Known if the task was read from data.
     edge_index: Adj | None = None
     edge_weight: Tensor | None = None
+    #: Whether it was said what users have seen, which ground-truth edges alone do not say.
+    knows_seen: bool = True
     #: What it is a part of, see :meth:`part`; `None` if it is whole.
     part_of: PartOf | None = None
 
@@ -940,7 +942,9 @@ class RankingTask(Frozen):
         for name in names_of_arguments(cls):
             value = fields[name]  # files keep original ids as lists
             setattr(task, name, tuple(value) if isinstance(value, list) else value)
-        if part_of := fields.get("part_of"):  # which is no argument, and not in older files
+        # These are no arguments, and not in older files.
+        task.knows_seen = fields.get("knows_seen", True)
+        if part_of := fields.get("part_of"):
             task.part_of = PartOf(*part_of)
         task._complete()
         return task
@@ -1017,7 +1021,7 @@ def as_task(
     task.num_users = num_users = read_count(num_users, "num_users", data)
     task.num_items = num_items = read_count(num_items, "num_items", data)
     edges, weight = read_truth(data, num_users, num_items)
-    task.seen = edges.new_empty(2, 0)
+    task.seen, task.knows_seen = edges.new_empty(2, 0), edge_index is not None
     if edge_index is not None:
         num_nodes = num_users + num_items
         read = read_message_passing(edge_index, num_nodes, edges.device)

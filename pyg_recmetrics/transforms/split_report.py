@@ -104,11 +104,11 @@ class StageReport:
 
 #: What numbers above zero mean in a part.
 _FINDINGS = {
-    "num_leaks": "truth edges of the {0} are among its message-passing edges: a leak",
-    "num_reverse_leaks": "truth edges of the {0} are among its edges of other types: a leak",
-    "num_earlier": "truth edges of the {0} are edges of an earlier part: a leak",
+    "num_leaks": "of {1:,} truth edges of the {0} are among its message-passing edges: a leak",
+    "num_reverse_leaks": "of {1:,} truth edges of the {0} are in its edges of other types: a leak",
+    "num_earlier": "of {1:,} truth edges of the {0} are edges of an earlier part: a leak",
     "num_unmasked": "truth edges of earlier parts are candidates of the {0}, which count as wrong",
-    "num_later": "message-passing edges of the {0} are later than truth of their user",
+    "num_later": "of {2:,} message-passing edges of the {0} are later than truth of their user",
 }
 
 
@@ -152,7 +152,7 @@ class SplitReport(Tabular):
             []
         """
         return [
-            f"{number:,} {text.format(part)}"
+            f"{number:,} {text.format(part, stage.num_truth, stage.num_edges)}"
             for part, stage in (("validation", self.val), ("test", self.test))
             for name, text in _FINDINGS.items()
             if (number := getattr(stage, name))

@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
-from pyg_recmetrics import Runs, compare, evaluate, plot
+from pyg_recmetrics import Comparison, Runs, compare, evaluate, plot
 from pyg_recmetrics.plot.style import COLORS
 from pyg_recmetrics.results.notes import lift_in_words
 from pyg_recmetrics.results.result import mean_of
@@ -45,11 +45,17 @@ def comparisons(benchmark):
     return {data_set: compare(by_name, **options) for data_set, by_name in benchmark.items()}
 
 
+def intervals_of(axes):
+    return [x for x in axes.collections if isinstance(x, LineCollection)]
+
+
 def rows(axes):
-    """The interval, the ticks of runs, the dot and the words of each row, from the top."""
-    intervals = [x for x in axes.collections if isinstance(x, LineCollection)]
+    """The interval, the ticks of runs, the dot and the words of each row, from the top.
+
+    Strokes and numbers at a break come after them.
+    """
     marks = iter(axes.lines[1:])
-    for interval, text in zip(intervals, axes.texts, strict=True):
+    for interval, text in zip(intervals_of(axes), axes.texts, strict=False):
         ends = [x for segment in interval.get_segments() for x, _ in segment]
         yield ends or [math.nan] * 2, list(next(marks).get_xdata()), next(marks), text.get_text()
 
@@ -65,18 +71,13 @@ def assert_means(axes, by_name, metric):
 
 
 def assert_differences(axes, comparison, differences):
-    assert len(axes.patches) == len(axes.texts)  # the zones
-    limit = 3 * min(max(-row.low, row.high) for row in differences)
+    assert len(axes.patches) == len(intervals_of(axes))  # the zones
     for (ends, _, dot, words), row, zone in zip(rows(axes), differences, axes.patches, strict=True):
-        is_far = max(-row.low, row.high) > limit  # an arrow at the edge, beside its number
-        edge = math.copysign(limit, row.difference)
-        wanted = (math.nan, math.nan, edge) if is_far else (row.low, row.high, row.difference)
-        assert [*ends, *dot.get_xdata()] == pytest.approx(wanted, nan_ok=True)
+        assert [*ends, *dot.get_xdata()] == pytest.approx([row.low, row.high, row.difference])
         is_filled = not same_color(dot.get_markerfacecolor(), "white")
         assert is_filled == comparison.is_significant(row)
         p = f"p = {format_p(row.p_adjusted)}".replace("= <", "< ")
-        number = f"{row.difference:+.4g} " if is_far else ""
-        assert words.split() == f"{number}{lift_in_words(row)} {p} {comparison.star(row)}".split()
+        assert words.split() == f"{lift_in_words(row)} {p} {comparison.star(row)}".split()
         bound = comparison.bound(row) or 0
         assert (zone.get_x(), zone.get_width()) == pytest.approx((-bound, 2 * bound))
 
@@ -115,6 +116,39 @@ def test_a_line_says_on_which_side_who_is_better(results):
     assert (recall.get_xlabel(), rank.get_xlabel()) == sides
 
 
+@pytest.mark.parametrize(
+    ("values", "beyond"),
+    [
+        ([0.01, 0.012, -0.015, 0.19, -0.9], [0.19, -0.9]),
+        ([0.01, 0.029, -0.08, 0.22], []),  # no jump
+        ([0.001, 0.1, 0.11, -0.09], []),  # a jump, but only one of four is before it
+        ([0.0001, 0.01, 0.19, 0.012], [0.19]),
+        ([0.01, -0.2], [-0.2]),
+        ([0.0, 0.0, 0.3], []),
+    ],
+)
+def test_what_is_drawn_is_where_it_is_or_is_a_number_beside_a_break(values, beyond, results):
+    names = {f"r{number}": results["Single"] for number in range(len(values) + 1)}
+    made = compare(names, "recall@3", baseline="r0")
+    rows_of = [
+        row._replace(difference=x, low=x - abs(x) / 99, high=x + abs(x) / 99)
+        for row, x in zip(made, values, strict=True)
+    ]
+    found = Comparison(rows_of, made.protocol, names)
+    figure, (axes,) = plot.differences(found)
+    assert_differences(axes, found, found)
+    left, right = axes.get_xlim()
+    assert [row.difference for row in found if not left <= row.low <= row.high <= right] == beyond
+    strokes = [x for x in axes.lines if x.get_transform() == axes.get_yaxis_transform()]
+    at = {(x.get_xdata()[0], values[x.get_ydata()[0]]) for x in strokes}
+    assert at == {(int(x > 0), x) for x in beyond}
+    numbers = [(round(x.get_position()[0]), float(x.get_text())) for x in axes.texts[len(values) :]]
+    assert numbers == [(int(x > 0), x) for x in beyond]
+    figure.draw_without_rendering()
+    assert_apart(figure)
+    assert_inside(figure)
+
+
 def test_each_data_set_has_axes(benchmark, comparisons):
     _, panels = plot.means(benchmark, "recall@3", level=0.9)
     titles = [axes.get_title().split(",")[0] for axes in panels]
@@ -128,9 +162,15 @@ def test_each_data_set_has_axes(benchmark, comparisons):
     assert [words for *_, words in rows(panels[2])][::2] == ["-", "-"]
 
 
-def test_nothing_is_cut_and_no_text_lies_on_another(results, comparisons):
-    long = {f"Matrix factorisation, {place} layers": results["Single"] for place in range(9)}
-    for figure, _ in (plot.means(long), plot.differences(comparisons)):
+@pytest.mark.parametrize("width", [4.6, 6.0, 11.5])  # those of a page, and of a new figure
+def test_nothing_is_cut_and_no_text_lies_on_another(results, comparisons, width):
+    long = {
+        f"Matrix_factorisation_{place}_layers, all tuned": results["Single"] for place in range(9)
+    }
+    of_long = compare(long, METRICS[0], baseline=next(iter(long)))
+    drawn = plot.means(long), plot.differences(comparisons), plot.differences(of_long)
+    for figure, _ in drawn:
+        figure.set_figwidth(width)
         figure.draw_without_rendering()
         assert_apart(figure)
         assert_inside(figure)

@@ -26,6 +26,7 @@ from pyg_recmetrics import (
 from pyg_recmetrics.plot.groups import _ends_of_groups
 from pyg_recmetrics.results.result import mean_of
 from tests.support.tools.small_pictures import (
+    FORESTS,
     NUM_ITEMS,
     PICTURES,
     lines,
@@ -91,18 +92,6 @@ class TestWhatIsShown:
             for k, point in enumerate(lines(axes)[name].get_xydata(), start=1):
                 means = [mean_of(result, f"{x}@{k}").value for x in ("recall", "precision")]
                 assert list(point) == pytest.approx(means)
-
-    @pytest.mark.parametrize("metric", ["recall@5", "ndcg@10"])
-    def test_the_share_of_users_who_reach_a_value(self, results, metric):
-        _, axes = plot.distribution({**results, "all": list(results.values())}, metric)
-        for name, line in lines(axes).items():
-            runs = results.values() if name == "all" else [results[name]]
-            values = np.concatenate([run.values_of(metric)[0].numpy() for run in runs])
-            values = values[~np.isnan(values)]
-            x, y = line.get_data()
-            for threshold in (1e-9, 0.1, 0.25, 0.5, *values[:9]):
-                shown = y[np.searchsorted(x, threshold)] if threshold <= x[-1] else 0
-                assert shown == pytest.approx((values >= threshold).mean())
 
     def test_the_long_tail(self, results):
         _, axes = plot.long_tail(results, k=5)
@@ -204,10 +193,11 @@ class TestLooks:
             figure, _ = picture(results)
             FigureCanvasAgg(figure).print_png(path)
 
-    @pytest.mark.parametrize("name", PICTURES)
+    @pytest.mark.parametrize("name", PICTURES | FORESTS)
     def test_a_picture_looks_as_it_was_approved(self, results, name, tmp_path):
+        draw = (PICTURES | FORESTS)[name]
         kept = IMAGES / f"{name}.png"
         if os.environ.get("PYG_RECMETRICS_NEW_IMAGES"):
-            self.draw(PICTURES[name], results, kept)
-        self.draw(PICTURES[name], results, tmp_path / "new.png")
+            self.draw(draw, results, kept)
+        self.draw(draw, results, tmp_path / "new.png")
         assert compare_images(str(kept), str(tmp_path / "new.png"), tol=TOLERANCE) is None

@@ -14,18 +14,26 @@ from pyg_recmetrics import (
 )
 from pyg_recmetrics.reporting.contents import read_contents
 from pyg_recmetrics.reporting.parts import Grid, Remarks
-from pyg_recmetrics.reporting.sections import SECTIONS, page_on
-from pyg_recmetrics.results.result import exposure_of
-from pyg_recmetrics.tables import format_interval
+from pyg_recmetrics.reporting.sections import SECTIONS, _by_popularity, page_on
+from tests.reporting.conftest import contents_of
 
-SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail", "Ties"]
+SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]
+
+
+DRAWINGS = "pyg_recmetrics.reporting.sections.drawings"
+
+
+def remarks_of(results, split=None, comparison=None):
+    """All claims and warnings of a page."""
+    with patch.dict(SECTIONS, clear=True), patch(DRAWINGS, return_value=[]):  # which take time
+        parts = page_on(*read_contents(results, split, comparison)).sections[0][1]
+    return [x for x in parts if isinstance(x, Remarks)]
 
 
 def remarks(results, kind, split=None, comparison=None):
-    """The claims, the warnings or what is good at the top of a page."""
-    with patch.dict(SECTIONS, clear=True):  # as pictures take time
-        parts = page_on(*read_contents(results, split, comparison)).sections[0][1]
-    return [text for x in parts if isinstance(x, Remarks) and x.kind == kind for text in x.texts]
+    """The sentence, the warnings or what is good."""
+    found = remarks_of(results, split, comparison)
+    return [text for x in found if x.kind == kind for text in x.texts]
 
 
 def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeypatch):
@@ -34,7 +42,6 @@ def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeyp
     unseen = evaluate(torch.rand(3, 4), unseen, "recall@2", keep_items=True)
     full = evaluate(torch.rand(120, 60), task, "roc_auc")
     of_lists = evaluate(torch.rand(120, 60), task, "coverage@5", keep_items=True)
-    lists = evaluate(torch.rand(120, 60).argsort(descending=True)[:, :55], task, "ndcg@10")
     seen = "give 'seen' edges to the 'RankingTask'"
     for section, results, reason in (
         ("Long tail", plain, "keep_items=True"),
@@ -44,53 +51,10 @@ def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeyp
         ("Users", of_lists, "no metric of single users in common"),
         ("Comparison", plain, "two recommenders or more are needed"),
         ("Split", plain, "pass 'split=(train, val, test)'"),
-        ("Ties", {"Random": [runs[0], lists]}, "scores are needed, and lists are all"),
     ):
         assert all(reason in text for text in needs(section, results) or [""]), section
-    for section in ("Means", "Ties", "Long tail"):
+    for section in ("Means", "Long tail"):
         assert needs(section, of_lists) == []
-
-
-@pytest.mark.usefixtures("expect_ties")
-def test_only_metrics_that_ties_can_move_have_a_range(parts, task):
-    result = evaluate(torch.zeros(60), task, ["recall@10", "novelty@10"], keep_items=True)
-    (part,) = parts("Ties", result)
-    assert part.table.head == ("recommender", "tied edges", "recall@10")
-
-
-def test_groups_are_those_of_every_recommender(parts, runs, popular):
-    results = {"Random": Runs(runs), "Popular": popular}
-    table = parts("Users", results)[-1].table
-    assert table.head == ("training degree", "users", "Random", "Popular")
-    of_each = [result.by_degree() for result in results.values()]
-    assert [row[0] for row in table.rows] == list(map(str, of_each[0]))
-    for (_, num_users, *cells), *means in zip(
-        table.rows, *(x.values() for x in of_each), strict=True
-    ):
-        assert cells == [format_interval(*mean["ndcg@10"][:3]) for mean in means]
-        assert num_users == f"{means[0]['ndcg@10'].num_users:,}"
-
-
-def test_items_are_listed_by_all_runs(parts, runs, popular, task):
-    _, table = parts("Long tail", {"Random": runs, "Popular": popular})
-    counts = [exposure_of(result, 10) for result in (Runs(runs), popular)]
-    popularity = torch.bincount(task.seen[1], minlength=60)
-    total = (counts[0] + counts[1]).tolist()
-    order = sorted(range(60), key=lambda item: (-round(total[item], 6), item))
-    assert [int(row[0]) for row in table.table.rows] == order[:10]
-    for item, *shown in table.table.rows:
-        assert shown == [f"{float(of[int(item)]):.0f}" for of in (popularity, *counts)]
-
-
-@pytest.mark.usefixtures("expect_ties")
-def test_ties_are_those_of_all_runs(parts, task, popular):
-    generator = torch.Generator().manual_seed(0)
-    scores = [torch.randint(9, (120, 60), generator=generator).float() for _ in range(3)]
-    runs = Runs([evaluate(x, task, "ndcg@10") for x in scores])
-    (table,) = parts("Ties", {"Random": runs, "Popular": popular})
-    (_, num_tied, span), (_, none, _) = table.table.rows
-    assert float(num_tied) == pytest.approx(runs.num_tied, abs=0.05)
-    assert (none, span) == ("0", str(runs.tie_range("ndcg@10")))
 
 
 @pytest.mark.filterwarnings("ignore:.*the seed set inside")
@@ -155,7 +119,7 @@ def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     seen = task.seen[:, task.seen[1] > 9]
     cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
     num_cold = int((task.truth[1] <= 9).sum())
-    said = f"The items of {num_cold} test edges have no training edges."
+    said = f"{num_cold} of 222 test edges have items without training edges."
     assert said in remarks(evaluate(torch.rand(60), cold, "ndcg@10"), "warnings")
     tuned = {"a": runs[0].with_trials(9), "b": popular.with_trials(1)}
     said = "Unequal budgets favour a: 9 trials of tuning, and as few as 1 for others."
@@ -171,3 +135,36 @@ def test_a_split_leaks_or_it_does_not(popular, split):
     assert said
     assert said <= set(remarks(popular, "warnings", leaking))
     assert not remarks(popular, "good", leaking)
+
+
+def test_a_warning_stands_at_the_top_if_it_touches_more_than_a_hundredth(task):
+    """The task has 222 test edges, so three of them are more than a hundredth."""
+    of_item = torch.bincount(task.truth[1], minlength=task.num_items)
+    for number, is_folded in ((2, True), (3, False)):
+        item = int((of_item == number).nonzero()[0])
+        seen = task.seen[:, task.seen[1] != item]
+        cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
+        result = evaluate(torch.rand(60), cold, "ndcg@10")
+        said = f"{number} of 222 test edges have items without training edges."
+        (part,) = (x for x in remarks_of(result) if said in x.texts)
+        assert bool(part.fold) == is_folded
+
+
+def test_items_by_popularity_hold_all_test_edges_in_thirds(runs, popular, task):
+    results = {"Random": Runs(runs), "Popular": popular}
+    (grid,) = _by_popularity("", contents_of(results))
+    seen_by = torch.bincount(task.seen[1], minlength=60)
+    names, *columns = zip(*grid.table.rows, strict=True)
+    assert names == ("Random", "Popular")
+    num_edges = 0
+    for head, cells in zip(grid.table.head[1:], columns, strict=True):
+        low, *_, high = map(int, head.removeprefix("seen by ").split(" to ") * 2)
+        num_edges += (size := int(((seen_by >= low) & (seen_by <= high))[task.truth[1]].sum()))
+        assert 0.2 < size / task.truth.size(1) < 0.5
+        for cell, each in zip(cells, results.values(), strict=True):
+            hits = []
+            for run in each.runs:
+                of_item = seen_by[run.ranked.edge_label_index[1]]
+                hits.append(run.ranked.rank[(of_item >= low) & (of_item <= high)] <= 10)
+            assert cell == f"{torch.stack(hits).double().mean():.4f}"
+    assert num_edges == task.truth.size(1)

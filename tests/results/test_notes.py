@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import (
     Catalogue,
+    EvaluationResult,
     Evaluator,
     PairScorer,
     RankedEdges,
@@ -131,20 +132,18 @@ def test_persons_behind_queries_are_called_so():
 
 def test_pictures_name_what_they_count():
     task, scores = queries(of_persons=True)
-    for options, noun, pronoun in (
-        ({}, "queries", "that"),
-        ({"per": "edge"}, "edges", "that"),
-        ({"per": "person"}, "persons", "who"),
+    for options, noun in (
+        ({}, "queries"),
+        ({"per": "edge"}, "edges"),
+        ({"per": "person"}, "persons"),
     ):
         result = evaluate(scores, task, "recall@2", **options)
         counted = f"{int((~result.values_of('recall@2')[0].isnan()).sum())} {noun}"
-        _, axes = plot.distribution(result, "recall@2")
-        assert axes.get_ylabel() == f"share of {noun} {pronoun} reach it"
-        for figure, _ in (plot.distribution(result, "recall@2"), plot.means(result)):
-            assert any(
-                counted in text.get_text()
-                for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
-            )
+        figure, _ = plot.means(result)
+        assert any(
+            counted in text.get_text()
+            for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
+        )
 
 
 @pytest.mark.usefixtures("expect_lost_truth")
@@ -367,3 +366,18 @@ def test_metrics_of_lists_say_what_they_leave_out(name):
         for text in (str(result), result.recipe(), " ".join(result.cautions())):
             assert (said in " ".join(text.split())) == (known is None)
         assert said not in recall.recipe()
+
+
+def test_edges_alone_leave_nothing_out_and_the_table_says_so(tmp_path):
+    truth, scores = torch.tensor([[0, 1], [2, 0]]), torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.3]])
+    alone = evaluate(scores, truth, "mrr", num_users=2)
+    alone.save(tmp_path / "result.npz")
+    edges = torch.tensor([[0, 1], [3, 4]])
+    for result, is_said in (
+        (alone, True),
+        (EvaluationResult.load(tmp_path / "result.npz"), True),
+        (evaluate(scores, truth, "mrr", num_users=2, edge_index=edges), False),
+        (evaluate(scores, truth, "mrr", num_users=2, exclude_seen=False), False),
+        (evaluate(scores, RankingTask(truth, num_users=2, num_items=3), "mrr"), False),
+    ):
+        assert ("no seen items are left out" in str(result)) == is_said

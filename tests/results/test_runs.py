@@ -334,7 +334,6 @@ OF_SEVERAL = [
     compare,
     plot.metric_at_k,
     plot.precision_recall_curve,
-    lambda results: plot.distribution(results, "recall@2"),
     lambda results: plot.metric_by_degree(results, "recall@2"),
     plot.long_tail,
     lambda results: report(results, "nowhere/report.html"),

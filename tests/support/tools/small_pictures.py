@@ -9,18 +9,23 @@ from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from pyg_recmetrics import RankingTask, evaluate, plot
+from pyg_recmetrics import RankingTask, compare, evaluate, plot
 
 NUM_USERS, NUM_ITEMS = 60, 40
 
 PICTURES = {
     "metric_at_k": lambda results, **options: plot.metric_at_k(results, "ndcg", **options),
     "precision_recall_curve": plot.precision_recall_curve,
-    "distribution": lambda results, **options: plot.distribution(results, "recall@5", **options),
     "metric_by_degree": lambda results, **options: plot.metric_by_degree(
         results, "recall@5", bins=4, **options
     ),
     "long_tail": lambda results, **options: plot.long_tail(results, k=5, **options),
+}
+
+#: Those that have axes for each metric.
+FORESTS = {
+    "means": plot.means,
+    "differences": lambda results: plot.differences(_beside_close_ones(results["Good"])),
 }
 
 
@@ -60,6 +65,16 @@ def many_results(number):
         )
         for layer in range(number)
     }
+
+
+def _beside_close_ones(good):
+    """The differences of a result from two that are alike, and from one that is far worse."""
+    skills = {"Nearly as good, under a name of 40 letters": 0.48, "Better": 0.55, "Far worse": -0.5}
+    others = {
+        name: evaluate(scores_like(skill), make_task(), ["recall@5", "ndcg@10"])
+        for name, skill in skills.items()
+    }
+    return compare({"Good": good, **others}, baseline="Good", equivalence="2%").select(name="Good")
 
 
 def lines(axes):
