@@ -154,7 +154,7 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     k = min(ranked.depth or most, most // 10)
     is_hit, chance = (rank <= k).double(), (k / candidates_of(ranked)[user].double()).clamp(max=1)
     hits, expected = int(is_hit.sum()), float(chance.sum())
-    error = float(torch.bincount(item, is_hit - chance).norm())
+    error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None
     return (
