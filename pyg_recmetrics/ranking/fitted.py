@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+from torch_geometric.nn.pool.knn import KNNIndex
 
 from pyg_recmetrics.checks import check_shape
 from pyg_recmetrics.inputs import as_tensor
@@ -131,9 +132,11 @@ _EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "GpuIndexFlatIP", "GpuIndex
 def read_faiss(value: Any, task: RankingTask) -> Reading:
     """Reads `(user_embedding, index)`. Item `i` is the one that was added as `i`, or by its id.
 
+    PyG's `MIPSKNNIndex` and its relatives are asked by the index of faiss that they hold.
+
     Raises:
         TypeError: If there are no user embeddings.
-        ValueError: If there are not as many of them as users.
+        ValueError: If there are not as many of them as users, or there are no items.
     """
     if not isinstance(value, tuple):
         raise TypeError(
@@ -141,6 +144,9 @@ def read_faiss(value: Any, task: RankingTask) -> Reading:
             f"(got {name_of(value)} alone)"
         )
     user, index = as_tensor(value[0], "recommender").cpu().float(), value[1]
+    if isinstance(index, KNNIndex):
+        check_fitted(index.index, index, "PyG")
+        index = index.index
     check_shape(user, "recommender", (task.num_users, index.d), "user embeddings")
 
     # An index may hold ids of its own, which are those of the task then.
@@ -354,5 +360,7 @@ def _library_of(value: object) -> str | None:
     if isinstance(value, tuple):
         is_pair = len(value) == 2 and _library_of(value[1]) == "faiss"
         return "faiss" if is_pair else None
+    if isinstance(value, KNNIndex):  # which holds an index of faiss
+        return "faiss"
     packages = (kind.__module__.partition(".")[0] for kind in type(value).__mro__)
     return next((package for package in packages if package in ADAPTERS), None)

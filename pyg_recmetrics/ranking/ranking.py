@@ -96,9 +96,9 @@ def rank(
               that the task does not have keep their places. Users without a list get nothing;
             - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
               collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
-              faiss. Cornac, Surprise and LensKit are asked by the original ids of the task, the
-              others by position. The recipe of a result says what was ranked, and whether a search
-              was approximate.
+              faiss, such as PyG's `MIPSKNNIndex`. Cornac, Surprise and LensKit are asked by the
+              original ids of the task, the others by position. The recipe of a result says what was
+              ranked, and whether a search was approximate.
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
             vectors.

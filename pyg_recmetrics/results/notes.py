@@ -12,6 +12,7 @@ from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
+    ONE_SCORE_PER_ITEM,
     Listed,
     RankedEdges,
     candidates_of,
@@ -122,6 +123,44 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     )
 
 
+#: How many seen edges are enough to learn from, and how many hits are enough to tell chance from
+#: three times as many.
+_ENOUGH_SEEN, _ENOUGH_HITS = 100, 10
+
+
+def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
+    """Returns a question about scores that rank no better than chance; `None` if they do.
+
+    Such a model may number users or items in another order, or give better items lower scores. One
+    that is not trained is asked about, too: hence this is a line of a result, which nobody reads in
+    every epoch, and no warning. It looks at the truth: the ranks of it are known, while the scores
+    of what was seen are gone with the recommender, and to look at them would take each evaluation
+    longer. Seen items that are not left out stand before the truth, and then nothing is said.
+
+    Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
+    with chance if they are less than twice as many, and not more by two standard errors. These are
+    those of sums over items, as a wrong order gives many users the same items.
+    """
+    num_tied, is_own = ranked.num_tied, ranked.origin.ranked_by != ONE_SCORE_PER_ITEM
+    if num_tied is None or not is_own or task.excluded.size(1) < _ENOUGH_SEEN:
+        return None
+    user, item = ranked.edge_label_index
+    can_be_hit = evaluated_mask(ranked)[user] & (num_tied >= 0)
+    user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]
+    most = int(candidates_of(ranked).max())
+    k = min(ranked.depth or most, most // 10)
+    is_hit, chance = (rank <= k).double(), (k / candidates_of(ranked)[user].double()).clamp(max=1)
+    hits, expected = int(is_hit.sum()), float(chance.sum())
+    error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
+    if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
+        return None
+    return (
+        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {k:,}, and "
+        f"{expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
+        f"of the task, and are higher scores better?"
+    )
+
+
 def notes_on_protocol(
     task: RankingTask | None, ranked: RankedEdges, means: Mapping[Metric, float], nouns: Nouns
 ) -> Iterator[str]:
@@ -146,6 +185,8 @@ def notes_on_protocol(
             f"a part of the task, {part.num_own:,} of its {counted(part.num_users, nouns.users)}: "
             f"means, and metrics of all lists such as coverage, are of these alone"
         )
+    if level := note_on_chance(task, ranked):
+        yield level
     if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):
         low, high = (int(x) for x in count_irrelevant(ranked)[has_truth].aminmax())
         others = counted(low, "other items") if low == high else f"{low:,} to {high:,} other items"

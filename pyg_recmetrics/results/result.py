@@ -1250,7 +1250,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
         These are intervals that may be too narrow, lists that lack items, and the protocol: sampled
         candidates, ground truth that a model may have propagated over, users without training
-        edges, and means that are too good. The printed table has these lines, too.
+        edges, means that are too good, and scores that rank no better than chance, of which the
+        line asks whether ids are in another order. The printed table has these lines, too.
 
         Example:
             >>> import torch

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
-from torch_geometric.nn import LightGCN
+from torch_geometric.nn import LightGCN, MIPSKNNIndex
 
-from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.fitted import ADAPTERS, is_fitted, look_up, scores_by_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,3 +97,42 @@ def test_unknown_ids_are_said_and_nothing_known_is_an_error():
         ValueError, match=r"users of the task .*got none of 'x', 'y'.* L knows: 'a'"
     ):
         look_up(task(("x", "y"), (10, 30)), "user", USERS, "L")
+
+
+class IndexFlatIP:
+    """A stand-in for the index of faiss."""
+
+    def __init__(self, dim):
+        self.d, self.item = dim, np.empty((0, dim), dtype=np.float32)
+
+    ntotal = property(lambda self: len(self.item))
+
+    def train(self, item):
+        """An exact index learns nothing."""
+
+    def add(self, item):
+        self.item = np.concatenate([self.item, item.numpy()])
+
+    def search(self, user, k):
+        scores = user @ self.item.T
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(scores, order, axis=1), order
+
+
+IndexFlatIP.__module__ = "faiss.swigfaiss"
+
+
+def test_an_index_of_pyg_is_the_index_of_faiss_that_it_holds(monkeypatch):
+    for name in ("faiss", "faiss.contrib", "faiss.contrib.torch_utils"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    sys.modules["faiss"].IndexFlatIP = IndexFlatIP
+    user, item = torch.randn(2, 4), torch.randn(3, 4)
+    index = MIPSKNNIndex(item)
+    found, expected = (rank(each, TASK, k=3) for each in ((user, index), (user, item)))
+    assert torch.equal(found.rank, expected.rank)
+    words = " ".join(evaluate((user, index), TASK, "recall@1").recipe().split())
+    assert "lists of IndexFlatIP of faiss, whose search is exact" in words
+    with pytest.raises(TypeError, match=r"pair \(user_embedding, index\)"):
+        rank(index, TASK, k=3)
+    with pytest.raises(ValueError, match="got a MIPSKNNIndex of PyG without"):
+        rank((user, MIPSKNNIndex()), TASK, k=3)

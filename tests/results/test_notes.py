@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
+    Evaluator,
+    PairScorer,
     RankedEdges,
     RankingTask,
     Runs,
@@ -207,6 +209,85 @@ def test_what_is_unusual_is_said_wherever_numbers_are_shown(tmp_path):
                 assert "Caution" not in text
             else:
                 assert re.search(line, " ".join(text.split()))
+
+
+LEVEL = re.compile("([0-9,]+) of [0-9,]+ relevant items are in the top ([0-9,]+), and ")
+
+
+def asked(recommender, task, metric="recall@20"):
+    """How many hits a result asks about, and in the top of how many; `None` if it does not."""
+    result = evaluate(recommender, task, metric)
+    found = [LEVEL.search(caution) for caution in result.cautions()]
+    assert any(found) == bool(LEVEL.search(" ".join(str(result).split())))
+    return next(((int(x[1].replace(",", "")), int(x[2])) for x in found if x), None)
+
+
+@pytest.fixture(scope="module")
+def world_of_ids():
+    """A task whose ids are sorted, embeddings in its order, and where `pd.factorize` has them."""
+    data = datasets.synthetic_interactions(num_users=1000, num_items=500)
+    task = RankingTask.from_data(transforms.PerUserSplit(num_test=0.2)(data)[2])
+    known = torch.zeros(1000, 500)
+    known[tuple(task.seen)] = 1
+    _, _, item = torch.svd_lowrank(known, q=16, niter=4)
+    shuffled = task.seen[:, torch.randperm(task.seen.size(1))]
+    codes = []
+    for row, size in zip(shuffled, (1000, 500), strict=True):
+        first = torch.from_numpy(pd.factorize(row.numpy())[1])
+        rest = torch.arange(size)
+        codes.append(torch.cat([first, rest[~torch.isin(rest, first)]]))
+    return task, (known @ item, item), codes
+
+
+SCORES_OF_OWN = {
+    "embeddings": lambda user, item: (user, item),
+    "with biases": lambda user, item: (user, item, torch.zeros(len(item))),
+    "matrix": lambda user, item: user @ item.t(),
+    "function": lambda user, item: lambda users: user[users] @ item.t(),
+    "pairs": lambda user, item: PairScorer(lambda u, i: (user[u] * item[i]).sum(dim=1)),
+}
+
+
+@pytest.mark.parametrize("metric", ["recall@20", "roc_auc"])
+@pytest.mark.parametrize("door", SCORES_OF_OWN)
+def test_ids_in_another_order_are_asked_about(world_of_ids, door, metric):
+    task, (user, item), (user_code, item_code) = world_of_ids
+    form = SCORES_OF_OWN[door]
+    assert asked(form(user, item), task, metric) is None
+    for wrong in ((user[user_code], item[item_code]), (user, item[item_code]), (user, -item)):
+        hits, k = asked(form(*wrong), task, metric)
+        found = rank(wrong, task, k=k).rank
+        assert hits == int((found <= k).sum())
+        assert hits < 2 * k / task.num_items * len(found)
+
+
+def test_what_learned_something_or_has_no_scores_of_its_own_is_not_asked_about(world_of_ids):
+    task, (user, item), (_, item_code) = world_of_ids
+    known = torch.zeros(1000, 500)
+    known[tuple(task.seen)] = 1
+    popularity, wrong = known.sum(dim=0), (user, item[item_code])
+    options = {"num_users": 1000, "num_items": 500}
+    unknown = RankingTask(task.truth, seen=task.seen[:, :99], **options)
+    kept = RankingTask(task.truth, seen=task.seen, exclude_seen=False, **options)
+    few = RankingTask(task.truth[:, :50], seen=task.seen, **options)
+    for recommender, of_task in (
+        ((known, known.t() @ known), task),
+        (popularity, task),
+        (lambda users: popularity.expand(len(users), -1), task),
+        (torch.rand(500), task),
+        ((wrong[0] @ wrong[1].t()).topk(100).indices, task),
+        *((wrong, other) for other in (unknown, kept, few)),
+    ):
+        assert asked(recommender, of_task) is None
+
+
+def test_random_scores_are_asked_about_once_in_a_result_and_never_while_training(world_of_ids):
+    task, _, _ = world_of_ids
+    evaluator = Evaluator(task, "recall@20")
+    results = [evaluator(torch.rand(1000, 500)) for _ in range(100)]  # a warning is an error here
+    num_lines = [sum(map(bool, map(LEVEL.search, x.cautions()))) for x in results]
+    assert max(num_lines) == 1
+    assert sum(num_lines) > 85  # within two standard errors
 
 
 def difference(b, verdict, mean_b):

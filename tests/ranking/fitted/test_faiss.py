@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch_geometric.nn import MIPSKNNIndex
 
 from pyg_recmetrics import RankingTask, evaluate
 from tests.support.cases.fitted_models import (
@@ -24,6 +25,8 @@ ITEM = GENERATOR.normal(size=(NUM_ITEMS, 6)).astype(np.float32)
 
 
 def index(kind):
+    if kind == "MIPSKNNIndex":
+        return MIPSKNNIndex(torch.tensor(ITEM))
     if kind == "IVF2,Flat":
         made = faiss.index_factory(6, kind, faiss.METRIC_INNER_PRODUCT)
         made.train(ITEM)
@@ -37,6 +40,7 @@ def index(kind):
     ("kind", "scores"),
     [
         ("IndexFlatIP", USER @ ITEM.T),
+        ("MIPSKNNIndex", USER @ ITEM.T),
         ("IndexFlatL2", -np.square(USER[:, None] - ITEM).sum(axis=-1)),
     ],
 )
