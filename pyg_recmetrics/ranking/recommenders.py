@@ -693,7 +693,7 @@ class PairRecommender(Recommender):
         if task.candidates is not None and task.candidates.dim() == 1:
             self.items, num_asked = task.candidates, task.candidates.numel()
         elif task.candidates is not None:
-            num_asked = int(torch.bincount(task.candidates[0]).max())
+            num_asked = int(torch.bincount(task.candidates[0], minlength=1).max())
         self.items_at_once = num_asked
 
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:

@@ -95,3 +95,12 @@ def test_truth_that_is_no_candidate_is_never_retrieved_and_stays_truth(case, dat
 
 def edges_of(ranked):
     return [tuple(pair) for pair in ranked.edge_label_index.T.tolist()]
+
+
+def test_a_first_stage_that_found_nothing_for_anybody_has_missed_all():
+    truth = torch.tensor([[0, 1], [2, 0]])
+    nothing = torch.empty(2, 0, dtype=torch.long)
+    task = RankingTask(truth, num_users=2, num_items=3, candidates=nothing, missing="count")
+    scores = torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.3]])
+    for recommender in (scores, (scores, torch.eye(3)), lambda users: scores[users]):
+        assert rank(recommender, task, k=2).hits(2).tolist() == [0, 0]
