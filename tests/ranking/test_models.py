@@ -484,11 +484,14 @@ def test_a_module_stays_in_eval_mode_until_the_last_thread_has_finished(training
 def test_the_mode_of_a_model_is_kept_by_calls_that_overlap():
     model = torch.nn.Dropout().train()
     first, second = evaluation_mode(model), evaluation_mode(model)
-    with first:
-        second.__enter__()
-    assert not model.training
-    second.__exit__(None, None, None)
+    # Both change whether gradients are on, and end in an order in which calls of one thread cannot.
+    with torch.enable_grad():
+        with first:
+            second.__enter__()
+        assert not model.training
+        second.__exit__(None, None, None)
     assert model.training
+    assert torch.is_grad_enabled()
     with pytest.raises(KeyError), evaluation_mode(model):
         raise KeyError
     assert model.training
