@@ -139,10 +139,9 @@ class Task:
         return self.missing == "count" or (self.missing is None and self.own is not None)
 
     @property
-    def has_retrievable_truth(self):
-        """Whether any relevant item is a candidate."""
-        pairs = zip(self.relevant, self.candidates, strict=True)
-        return any(not set(own).isdisjoint(items) for own, items in pairs)
+    def has_truth(self):
+        """Whether any user has a relevant item that can be retrieved, or that counts as missed."""
+        return any(self.relevant)
 
     @cached_property
     def weighted_truth(self):

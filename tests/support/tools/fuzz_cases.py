@@ -141,7 +141,7 @@ def draw_task(draw):
     """A task, in which hardly ever no truth is left."""
     while True:
         task = draw_any_task(draw)
-        if task.has_retrievable_truth or draw.chance(0.2):
+        if task.has_truth or draw.chance(0.2):
             return task
 
 
@@ -437,7 +437,7 @@ def draw_case(seed, device="cpu"):
     options["algorithm"] = draw.choice(allowed if draw.chance(0.96) else ALGORITHMS)
     width = min(depth if keep_items is True else keep_items, task.num_items)
     error = given.error
-    if not task.has_retrievable_truth:
+    if not task.has_truth:
         error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
         error = "'algorithm' needs to be 'auto' or 'dense' "
