@@ -65,5 +65,7 @@ def test_any_dagger_is_false_in_one_of_twenty_tables_of_equal_models(num_data_se
 @pytest.mark.parametrize("proposed", [None, "a"])
 def test_they_find_most_of_what_is_there(proposed):
     found = list(daggers(draw_results({"a": 4.5, "b": 0, "c": 0}, 3), proposed=proposed))
-    assert {name for names in found for name in names} == {"a"}
-    assert sum(map(len, found)) / len(found) >= 0.85 * 3
+    # The others are alike, and all pairs are compared where nobody is proposed.
+    is_wrong = [any(name != "a" for name in names) for names in found]
+    assert sum(is_wrong) / len(found) <= 0.05 + 3 * ERROR
+    assert sum(names.count("a") for names in found) / len(found) >= 0.85 * 3
