@@ -107,9 +107,9 @@ def is_sparse_matrix(value: Any) -> bool:
 
 
 def is_edges_like(value: Any) -> bool:
-    """Returns whether `value` has one of the forms of edges, and is no frame and no whole split."""
+    """Returns whether `value` has a form of edges: no frame, no whole split and no names."""
     if _is_sequence(value):
-        return not any(isinstance(part, BaseData) for part in value)
+        return not any(isinstance(part, BaseData | str) for part in value)
     if hasattr(value, "columns"):
         return False
     return hasattr(value, "__array__") or is_sparse_matrix(value)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_boolean, misfit
+from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.messages import warn
@@ -68,11 +68,12 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         name = type(self).__name__
-        if wrong := misfit(type(self), *args, **kwargs):
-            raise TypeError(f"{name}() got other arguments than it takes ({wrong})")
+        try:
+            arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}() got other arguments than it takes ({error})") from None
         if args and isinstance(args[0], int) and not self.definition.has_cut_off:
             raise TypeError(f"{name}() takes no cut-off (got {args[0]}); write {name}()")
-        arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         super().__init__(**arguments.pop("kwargs", {}))
         self._arguments = arguments
         self.weighted = check_boolean(arguments.get("weighted", False), "weighted")

@@ -233,10 +233,8 @@ class CountStored(RankingAlgorithm):
 
     def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
         self.recommender, self.task, self.depth = recommender, request.task, request.depth
-        self.list_width, device = request.list_width, request.task.device
-        is_small = self.task.num_users * self.task.num_items <= _NUM_IN_DOUBLE
-        in_single = not is_small and has_exact_single_precision(device)
-        self.dtype = torch.float32 if in_single else torch.double
+        self.list_width = request.list_width
+        self.dtype = torch.float32 if _is_in_single(self.task) else torch.double
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = self.task.num_items * self.dtype.itemsize
@@ -438,8 +436,7 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     if recommender.items_at_once != task.num_items:  # the table passes through in parts
         return []
     in_double = RankByLargest(recommender, request, torch.double, _NUM_IN_DOUBLE)
-    is_small = task.num_users * task.num_items <= _NUM_IN_DOUBLE
-    if is_small or not has_exact_single_precision(task.device):
+    if not _is_in_single(task):
         return [in_double]
     return [RankByLargest(recommender, request, torch.float32, _NUM_IN_SINGLE), in_double]
 
@@ -496,6 +493,12 @@ def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
     if not has_exact_single_precision(request.task.device):
         return _WHERE_BITS_MAY_BE_LEFT_OUT
     return None
+
+
+def _is_in_single(task: RankingTask) -> bool:
+    """Returns whether products that are stored are in single precision: many, if that is exact."""
+    is_large = task.num_users * task.num_items > _NUM_IN_DOUBLE
+    return is_large and has_exact_single_precision(task.device)
 
 
 def _is_card(device: torch.device) -> bool:

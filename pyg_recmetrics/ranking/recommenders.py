@@ -17,7 +17,7 @@ from pyg_recmetrics.checks import (
     check_shape,
     misfit,
 )
-from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.frozen import Memory, settle
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
@@ -244,11 +244,9 @@ class EmbeddingRecommender(ScoreRecommender):
         largest: float | None = None,
     ) -> None:
         self.user, self.device = user, device
-        self.tables = (user, item, bias)
         self.items = ItemFactors(item, bias, device, largest)
         self.has_bias = bias is not None
-        self._stored: dict[torch.dtype, Tensor] = {}
-        self._known_errors: dict[torch.dtype, Tensor] = {}
+        self._known = Memory()
         self.in_words = "embeddings and item biases" if self.has_bias else "embeddings"
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
@@ -340,17 +338,18 @@ class EmbeddingRecommender(ScoreRecommender):
                 columns = slice(first, first + self.items_at_once)
                 yield columns, read(columns).t()
             return
-        if dtype not in self._stored:
-            # Few rows of users are multiplied faster if those of items lie side by side.
-            self._stored[dtype] = read(slice(None)).t().contiguous()
-        yield slice(None), self._stored[dtype]
+        # Few rows of users are multiplied faster if those of items lie side by side.
+        make = lambda: read(slice(None)).t().contiguous()  # noqa: E731
+        yield slice(None), self._known.once(("columns", dtype), make)
 
     def _errors(self, dtype: torch.dtype) -> Tensor:
         """Returns the norm of each item times the error of a product, of shape `[num_items]`."""
-        if dtype not in self._known_errors:
+
+        def make() -> Tensor:
             norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
-            self._known_errors[dtype] = norm.mul_(relative_error(self.items.dim, dtype))
-        return self._known_errors[dtype]
+            return norm.mul_(relative_error(self.items.dim, dtype))
+
+        return self._known.once(("errors", dtype), make)
 
     def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
         for first in range(0, self.items.num_items, self.items_at_once):

@@ -1010,7 +1010,7 @@ def as_task(
     if isinstance(data, RankingTask | Data | HeteroData):
         options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
         return _of_graph_or_task(data, edge_index, options)
-    if not is_edges_like(data) or _holds_text(data):
+    if not is_edges_like(data):
         raise TypeError(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
             f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
@@ -1034,10 +1034,6 @@ def as_task(
     task._find_truth(edges, weight)
     task._complete()
     return task
-
-
-def _holds_text(data: object) -> bool:
-    return isinstance(data, list | tuple) and any(isinstance(part, str) for part in data)
 
 
 def _of_graph_or_task(
