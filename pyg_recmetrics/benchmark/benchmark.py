@@ -11,9 +11,7 @@ import pandas as pd
 
 from pyg_recmetrics.benchmark.means import (
     Results,
-    best_first,
     by_data_set,
-    notes_of_all,
     on,
     with_best,
 )
@@ -22,8 +20,8 @@ from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results import Comparison, EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
-from pyg_recmetrics.results.comparison import Question, compare_on_each, read_names
-from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_on_limits
+from pyg_recmetrics.results.comparison import Question, best_first, compare_on_each, read_names
+from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_of_all, notes_on_limits
 from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import (
     Name,

@@ -7,9 +7,7 @@ from typing import Any
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult
-from pyg_recmetrics.results.comparison import best_first as best_first
 from pyg_recmetrics.results.comparison import is_higher_better, rounded
-from pyg_recmetrics.results.notes import notes_of_all as notes_of_all
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import by_name
 from pyg_recmetrics.tables import Best

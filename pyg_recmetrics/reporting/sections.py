@@ -10,14 +10,14 @@ import pandas as pd
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark
-from pyg_recmetrics.benchmark.means import notes_of_all, with_best
+from pyg_recmetrics.benchmark.means import with_best
 from pyg_recmetrics.messages import counted
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import span, users
 from pyg_recmetrics.reporting.contents import Contents
 from pyg_recmetrics.reporting.parts import Grid, Page, Part, Remarks, drawing, drawings
 from pyg_recmetrics.results import EvaluationResult, compare
-from pyg_recmetrics.results.notes import claims_on_best
+from pyg_recmetrics.results.notes import claims_on_best, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import notes_on_budgets
 from pyg_recmetrics.results.tie_range import can_tell

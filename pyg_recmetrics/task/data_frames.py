@@ -79,7 +79,7 @@ def read_frames(
     rating: str | None,
     users: Any,
     items: Any,
-    candidates: "IntoDataFrame | None" = None,
+    candidates: IntoDataFrame | None = None,
 ) -> dict[str, Any]:
     """Reads the arguments of a task from data frames.
 

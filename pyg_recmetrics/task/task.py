@@ -467,7 +467,7 @@ class RankingTask(Frozen):
         rating: str | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-        candidates: "IntoDataFrame | None" = None,
+        candidates: IntoDataFrame | None = None,
         missing: Missing | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from pyg_recmetrics.benchmark.means import by_data_set, notes_of_all, with_best
+from pyg_recmetrics.benchmark.means import by_data_set, with_best
+from pyg_recmetrics.results.notes import notes_of_all
 from pyg_recmetrics.tables import Best
 from tests.support.cases.small_benchmark import all_results
 
