@@ -1,5 +1,6 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,7 +28,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_passes,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import ScoreMask
+from pyg_recmetrics.ranking.recommenders import ScoreMask, ask_about_order
 from pyg_recmetrics.ranking.schedule import Schedule, edges_of
 from pyg_recmetrics.task import RankingTask, as_task
 
@@ -241,7 +242,7 @@ class OpenRanking:
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = task.degree.clamp(min=self._request.depth)
-        self._ranks.forget_beyond(depth.index_select(0, task.truth[0]))
+        self._ranks.forget_beyond(depth.index_select(0, task._by_user.user))
         if self._mask is not None:
             self._mask.apply(self._ranks)
 
@@ -249,7 +250,7 @@ class OpenRanking:
         """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
         task, size = self._present, self._batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
-        is_unsettled: Tensor | None = None
+        unsettled: list[tuple[Tensor, Tensor]] = []
         for chunk in Schedule.of(task, users, algorithm.depth, num_rows).chunks(num_rows):
             found = algorithm.rank(chunk)
             self._ranks.update(chunk.truth.index, found.ranks)
@@ -257,15 +258,16 @@ class OpenRanking:
                 lists = found.lists[:, : self._lists.size(1)]
                 self._lists[chunk.users, : lists.size(1)] = lists
             if found.is_unsettled is not None:
-                if is_unsettled is None:
-                    is_unsettled = torch.zeros_like(task.degree, dtype=torch.bool)
-                is_unsettled[chunk.users] = found.is_unsettled
+                unsettled.append((chunk.users, found.is_unsettled))
             bar.update(chunk.users.numel())
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.recommender.check()
-        unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
-        bar.update(-unsettled.numel())
-        return unsettled
+        if not unsettled:
+            return users[:0]
+        chunks = zip(*unsettled, strict=True)
+        asked, is_left = (x[0] if len(x) == 1 else torch.cat(x) for x in chunks)
+        bar.update(-(left := asked[is_left]).numel())
+        return left
 
     @property
     def _mask(self) -> ScoreMask | None:
@@ -336,6 +338,7 @@ class OpenRanking:
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
         self.recommender.warn()
+        self.task._once("order", partial(ask_about_order, self.recommender, self.task.seen))
         if self.recommender.listed is None:
             return
         task, (depth, needs_degree) = self.task, self._looked_at
