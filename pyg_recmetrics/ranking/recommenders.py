@@ -236,9 +236,9 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     told = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
     if len(told) >= _ENOUGH_PAIRS and abs(told.sum()) <= _NUM_ERRORS * len(told) ** 0.5:
         warn(
-            "'recommender' prefers what a user has seen no more often than what others have seen "
-            "instead: is it trained, and are its users and items in the order of the task, which "
-            "'task.user_ids' and 'task.item_ids' say if there are original ids?"
+            "'recommender' prefers what a user has seen over what others have seen no more often "
+            "than by chance: is it trained, and do its rows stand for the users and items of the "
+            "task in their order, that of 'user_ids' and 'item_ids' if these are known?"
         )
     return True
 
@@ -329,9 +329,9 @@ class EmbeddingRecommender(ScoreRecommender):
         # Both come to the host in one copy.
         rows = _as_numbers(torch.cat([self.vectors(user), items]))
         scores: Numbers = np.einsum("und,ind->uin", *rows.reshape(2, 2, -1, table.size(1)))
-        return (
-            scores if bias is None else scores + _as_numbers(bias[item.to(bias.device)].view(2, -1))
-        )
+        if bias is None:
+            return scores
+        return scores + _as_numbers(bias.index_select(0, item.to(bias.device))).reshape(2, -1)
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)

@@ -133,9 +133,9 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
 
     Such a model may number users or items in another order, or give better items lower scores. One
     that is not trained is asked about, too: hence this is a line of a result, which nobody reads in
-    every epoch, and no warning. It looks at the truth: the ranks of it are known, while the scores
-    of what was seen are gone with the recommender, and to look at them would take each evaluation
-    longer. Seen items that are not left out stand before the truth, and then nothing is said.
+    every epoch, and no warning. It looks at the ranks of the truth, also where the scores of what
+    was seen are no longer there to be asked about. Seen items that are not left out stand before
+    the truth, and then nothing is said.
 
     Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
     with chance if they are less than twice as many, and not more by two standard errors. These are
