@@ -114,12 +114,15 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     if ranked.origin.listed is None or not of_lists:
         return None
     listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
-    if not (num_unknown := int(listed.num_unknown.clamp(min=0).sum())):
+    num_unknown, num_known = (
+        int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
+    )
+    if num_unknown == 0:
         return None
     return (
-        f"{list_some(of_lists)} leave out {num_unknown:,} places of lists with items that the task "
-        f"does not have: their values are others with the whole catalogue, as in "
-        f"RankingTask.from_frames(..., items=ids_of_all_items)"
+        f"{list_some(of_lists)} leave out items that the task does not have, {num_unknown:,} of "
+        f"{num_known + num_unknown:,} down to the depth of the ranking: values are others with the "
+        f"whole catalogue, as in RankingTask.from_frames(..., items=ids_of_all_items)"
     )
 
 
