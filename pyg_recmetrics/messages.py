@@ -2,10 +2,44 @@
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 #: Warnings point at the line that called one of these libraries.
 _LIBRARIES = (__name__.partition(".")[0], "torch", "torch_geometric", "torchmetrics")
+
+
+#: Whether messages are for somebody at a command line, who writes no Python.
+_is_shell = ContextVar("is_shell", default=False)
+
+
+@contextmanager
+def for_a_shell() -> Iterator[None]:
+    """Words messages for somebody at a command line."""
+    token = _is_shell.set(True)
+    try:
+        yield
+    finally:
+        _is_shell.reset(token)
+
+
+def written_as(python: str, shell: str) -> str:
+    """Returns what is to be written, in the words of whoever reads it.
+
+    Example:
+        >>> with for_a_shell():
+        ...     written_as("exclude_seen=False", "--include-seen")
+        '--include-seen'
+        >>> written_as("exclude_seen=False", "--include-seen")
+        'exclude_seen=False'
+    """
+    return shell if _is_shell.get() else python
+
+
+def all_items() -> str:
+    """Returns how to say which items there are."""
+    return written_as("RankingTask.from_frames(..., items=ids_of_all_items)", "--item-ids FILE")
 
 
 def warn(message: str) -> None:

@@ -9,6 +9,7 @@ from importlib import import_module
 from pyg_recmetrics.command import notes
 from pyg_recmetrics.command.parser import make_parser
 from pyg_recmetrics.extras import requires_package
+from pyg_recmetrics.messages import for_a_shell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # after help, the version, completion or a mistake
         return int(stop.code or 0)
     notes.start(quiet=options.quiet)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), for_a_shell():
         warnings.simplefilter("ignore")  # of other libraries, about their own future
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = notes.show_warning

@@ -7,7 +7,6 @@ import argparse
 import inspect
 import json
 import math
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,14 +33,6 @@ INTERRUPTED = 130
 #: Whether notes are left out. Warnings and errors never are.
 _is_quiet = False
 
-#: What a person at the command line does in place of what messages tell callers of functions.
-_REMEDIES = {
-    "you write RankingTask.from_frames(..., items=ids_of_all_items)": "--item-ids names all items",
-    "items=catalogue['item']": "--item-ids",
-    "write several as ['recall@5', 'ndcg@20']": "write --metrics recall@5 ndcg@20",
-    "exclude_seen=False": "--include-seen",
-}
-
 #: The files behind the arguments of public functions, which their messages name.
 files: dict[str, object] = {}
 
@@ -57,9 +48,7 @@ def by_files(message: str) -> str:
     """Returns a message about arguments as one about the files that they were read from."""
     for argument, path in files.items():
         message = message.replace(f"'{argument}'", f"'{path}'")
-    for line, option in _REMEDIES.items():
-        message = message.replace(line, option)
-    return re.sub(r"rank\(\.\.\., k=(\d+)\)", r"--metrics of 'evaluate' down to @\1", message)
+    return message
 
 
 def note(text: str) -> None:

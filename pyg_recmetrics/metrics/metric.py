@@ -10,6 +10,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.messages import written_as
 from pyg_recmetrics.metrics.registry import (
     MAX_DIGITS,
     PARSED,
@@ -288,9 +289,10 @@ _MAX_PARSED = 1024
 def _parse(spelling: str) -> Metric:
     match = _SPELLING.fullmatch(_canonical(spelling))
     if match is None:
+        several = written_as("as ['recall@5', 'ndcg@20']", "--metrics recall@5 ndcg@20")
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "
-            f"positive integer k (got {spelling!r}); write several as ['recall@5', 'ndcg@20']"
+            f"positive integer k (got {spelling!r}); write several {several}"
         )
     parameters = definition(match["name"]).parameters
     arguments: list[tuple[str, Value]] = []

@@ -14,7 +14,7 @@ from torch_geometric.nn.pool.knn import KNNIndex
 
 from pyg_recmetrics.checks import check_shape
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.messages import all_items, list_some, warn
 from pyg_recmetrics.task import RankingTask
 
 #: What becomes of users and items that a model does not know.
@@ -333,7 +333,7 @@ def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
         warn(
             f"Items of 'recommender' are no candidates, as the task does not have them: "
             f"{len(others):,} ({_shown(others)}). {consequence}. The candidates are "
-            f"the whole catalogue if you write RankingTask.from_frames(..., items=ids_of_all_items)"
+            f"the whole catalogue with {all_items()}"
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.messages import counted, list_some
+from pyg_recmetrics.messages import all_items, counted, list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
@@ -122,7 +122,7 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     return (
         f"{list_some(of_lists)} leave out items that the task does not have, {num_unknown:,} of "
         f"{num_known + num_unknown:,} down to the depth of the ranking: values are others with the "
-        f"whole catalogue, as in RankingTask.from_frames(..., items=ids_of_all_items)"
+        f"whole catalogue, as with {all_items()}"
     )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import list_some, warn
+from pyg_recmetrics.messages import list_some, warn, written_as
 
 #: Names of columns in lower case without punctuation, by what the columns hold, most usual first.
 _NAMES = {
@@ -114,10 +114,12 @@ def read_frames(
             f"learned about them"
         )
     if train is None and items is None:
+        name = read["item"]["test"].name
+        all_of_them = written_as(f"items=catalogue[{name!r}]", "--item-ids")
         warn(
             f"'test' comes alone, so its {len(item_ids):,} items are all candidates, and who ranks "
             f"fewer finds more. Pass 'train', or the ids of all items, as in "
-            f"items=catalogue[{read['item']['test'].name!r}]"
+            f"{all_of_them}"
         )
     return {
         "truth": edges["test"],
