@@ -238,8 +238,10 @@ def _factorize(column: nw.Series[Any], name: str) -> tuple[Tensor, list[Any]]:
     if column.dtype in (nw.Object, nw.Unknown):  # of which libraries find no different ones
         place, ids = pd.factorize(pd.Series(column.to_list(), dtype=object))
         return torch.from_numpy(place), list(ids)
-    place, _ = pd.factorize(column.to_numpy())  # in the order in which ids come first
-    return torch.from_numpy(place), _to_list(column.unique(maintain_order=True))
+    place, _ = pd.factorize(column.to_numpy())
+    # Ids are numbered in the order in which they come first, so that each raises the largest.
+    is_new = np.diff(np.maximum.accumulate(place), prepend=-1) > 0
+    return torch.from_numpy(place), _to_list(column[np.flatnonzero(is_new)])
 
 
 def _numbers_of(ids: Iterable[Any], number: Mapping[Any, int]) -> Tensor:
