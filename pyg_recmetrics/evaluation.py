@@ -4,7 +4,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.ranking import OpenRanking
+from pyg_recmetrics.ranking.ranking import HowToRank, OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.counts import check_means_of_persons
 from pyg_recmetrics.results.sampling import Sampling
@@ -267,16 +267,9 @@ class Evaluator(Frozen):
             self._leave_out()
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
-        k = self._depth()
-        #: How users are ranked.
-        self._how: dict[str, Any] = {
-            "k": k,
-            "full": k is None,
-            "batch_size": batch_size,
-            "keep_items": self._items_to_keep(keep_items),
-            "progress": progress,
-            "needs_degree": any(metric.k is None for metric in self._resolved),
-        }
+        k, num_kept = self._depth(), self._items_to_keep(keep_items)
+        needs_degree = any(metric.k is None for metric in self._resolved)
+        self._how = HowToRank(k, k is None, num_kept, needs_degree, batch_size, progress)
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = None if self._margin is None else self._make_frame(self._margin)
         self._monitor, self._patience = self._monitored(monitor), patience
@@ -307,15 +300,15 @@ class Evaluator(Frozen):
     def _evaluate(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, and leaves the history as it is."""
         with evaluation_mode(recommender):
-            ranking, sampling = OpenRanking(recommender, self.task, **self._how), None
+            ranking, sampling = OpenRanking(recommender, self.task, self._how), None
             if self._per == "edge":
                 _check_lists_of_edges(ranking)
             if self._frame is None:
                 ranking.rank(self.task.users)
+                ranked = self._with_ties(ranking.to_ranked_edges(self._catalogue))
             else:
                 ranked, sampling = sample(self._frame, ranking, self._with_ties)
-            if sampling is None:
-                ranked = self._with_ties(ranking.to_ranked_edges())
+            ranking.warn()
             return self._measure(ranked, sampling)
 
     @cached_property
@@ -399,7 +392,7 @@ class Evaluator(Frozen):
         else:
             selected, num_left_out = select(ranked)
         return EvaluationResult(
-            selected.with_catalogue(self._catalogue),
+            selected,
             self.metrics,
             task=self.task,
             empty_target_action=self._empty_target_action,

@@ -346,12 +346,6 @@ class _EdgesByUser:
         return ChunkEdges(index, row, item[index])
 
 
-def edges_of(edges: Tensor, users: Tensor, num_users: int) -> Tensor:
-    """Returns where the edges of some users stand among coalesced edges, user by user."""
-    ptr = index2ptr(edges[0], num_users)
-    return spread(ptr[users], ptr.diff()[users])[1]
-
-
 def _column(item: Tensor, first: int, width: int) -> Tensor:
     """Returns the columns of items, and `width` for those that have none."""
     column = item - first
