@@ -253,7 +253,7 @@ class Evaluator(Frozen):
         if per != "edge":
             _check_hits(metrics)
         self._convention = conventions.get(convention)
-        self._catalogue = _read_catalogue(task, catalogue)
+        self._catalogue = task.catalogue if catalogue is None else _read_catalogue(task, catalogue)
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
@@ -272,7 +272,8 @@ class Evaluator(Frozen):
         self._how = HowToRank(k, k is None, num_kept, needs_degree, batch_size, progress)
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = None if self._margin is None else self._make_frame(self._margin)
-        self._monitor, self._patience = self._monitored(monitor), patience
+        self._monitor = self.metrics[0] if monitor is None else self._monitored(monitor)
+        self._patience = patience
         self._freeze()
 
     def _leave_out(self) -> None:
@@ -372,25 +373,22 @@ class Evaluator(Frozen):
         depths = [metric.depth for metric in self._resolved]
         if None in depths:
             return None
-        deepest = max(depth for depth in depths if depth)
-        if self._per != "edge":
-            return deepest
         # So many other relevant items may come before an edge.
-        return deepest + max(self._max_degree, 1) - 1
+        num_before = max(self._max_degree, 1) - 1
+        return num_before + max(depth for depth in depths if depth)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None) -> EvaluationResult:
-        select = self._convention.population.select
         if self._per == "edge":
             eligible = ranked
             if self._is_eligible is not None:
                 eligible = select_users(ranked, self._is_eligible.to(ranked.rank.device))
-            eligible, num_left_out = select(eligible)
+            eligible, num_left_out = self._convention.population.select(eligible)
             selected = select_users(
                 ranked.each_edge(max_degree=self._max_degree),
                 evaluated_mask(eligible)[self.task.truth[0]],
             )
         else:
-            selected, num_left_out = select(ranked)
+            selected, num_left_out = self._convention.population.select(ranked)
         return EvaluationResult(
             selected,
             self.metrics,
@@ -409,9 +407,7 @@ class Evaluator(Frozen):
         needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
         return max(int(keep_items), *needed, 0) or False
 
-    def _monitored(self, monitor: str | Metric | None) -> Metric:
-        if monitor is None:
-            return self.metrics[0]
+    def _monitored(self, monitor: str | Metric) -> Metric:
         if (metric := parse(monitor)) not in self.metrics:
             raise ValueError(f"'monitor' needs to be one of {list(self.metrics)} (got {metric})")
         return metric
@@ -461,10 +457,8 @@ def _check_lists_of_edges(ranking: OpenRanking) -> None:
         )
 
 
-def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue:
-    """Returns what is known about the items of a task."""
-    if catalogue is None:
-        return task.catalogue
+def _read_catalogue(task: RankingTask, catalogue: Catalogue) -> Catalogue:
+    """Returns what is said about the items of a task, with what users of the task have seen."""
     if not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
     if catalogue.num_items != task.num_items:

@@ -347,9 +347,7 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)
     embedding = check_scores(lightgcn.get_embedding(*edges), "recommender.get_embedding()")
-    shape = (wanted, *embedding.shape[1:])
-    check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
-    recommender = _of_tables(*embedding.split([task.num_users, task.num_items]), task=task)
+    recommender = _of_tables(*embedding.tensor_split([task.num_users]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
     return recommender
 

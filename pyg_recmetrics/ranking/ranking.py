@@ -1,6 +1,6 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from pyg_recmetrics.checks import (
     check_boolean,
+    check_choice,
     check_double_precision,
     check_positive_integer,
     written,
@@ -165,6 +166,7 @@ def rank(
         keep_items = check_positive_integer(keep_items, "keep_items")
     if k is not None:
         k = check_positive_integer(k, "k")
+    check_choice(algorithm, "algorithm", get_args(Algorithm))
     if check_boolean(full, "full") and k is not None:
         raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
     with evaluation_mode(recommender):
@@ -268,10 +270,10 @@ class OpenRanking:
             catalogue (Catalogue): What is known about the items.
         """
         task, ranker, mask = self.task, self.recommender, self._mask
-        num_candidates, most = task.num_candidates, task._extremes.max_candidates
+        num_candidates, most, num_masked = task.num_candidates, task._extremes.max_candidates, None
         if mask is not None:
-            num_candidates, most = mask.num_candidates, int(mask.num_candidates.max())
-        num_masked = None if mask is None else mask.num_masked
+            num_candidates, num_masked = mask.num_candidates, mask.num_masked
+            most = int(num_candidates.max())
         return sort_edges(
             task.truth,
             **self._of_edges(),
