@@ -225,9 +225,9 @@ class EmbeddingRecommender(ScoreRecommender):
     Args:
         user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
-        bias (torch.Tensor or None): Item biases of shape `[num_items]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`. (default: `None`)
         device (torch.device): The device to compute on.
-        largest (float, optional): See :class:`ItemFactors`. (default: `None`)
+        largest (float): See :class:`ItemFactors`.
     """
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
@@ -239,9 +239,10 @@ class EmbeddingRecommender(ScoreRecommender):
         self,
         user: Tensor,
         item: Tensor,
-        bias: Tensor | None,
+        bias: Tensor | None = None,
+        *,
         device: torch.device,
-        largest: float | None = None,
+        largest: float,
     ) -> None:
         self.user, self.device = user, device
         self.items = ItemFactors(item, bias, device, largest)
