@@ -393,7 +393,7 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
     of_user, *of_items = check_all_finite(parts, "recommender")
     if biases:
         check_shape(biases[0], "recommender", (task.num_items,), "item biases")
-        check_range(of_user, *of_items, user.size(1))
+        check_range(of_user, of_items[0], of_items[1], user.size(1))
     return EmbeddingRecommender(user, item, *biases, device=task.device, largest=max(of_items))
 
 

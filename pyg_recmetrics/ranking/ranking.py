@@ -286,7 +286,9 @@ class OpenRanking:
             catalogue=catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
-            origin=Origin(ranker.in_words, num_masked, listed=ranker.listed, person=task.person),
+            origin=Origin(
+                ranker.in_words, num_masked=num_masked, listed=ranker.listed, person=task.person
+            ),
         )
 
     def _of_edges(self) -> dict[str, Tensor]:

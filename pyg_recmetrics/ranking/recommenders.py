@@ -227,7 +227,7 @@ class EmbeddingRecommender(ScoreRecommender):
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
         bias (torch.Tensor, optional): Item biases of shape `[num_items]`. (default: `None`)
         device (torch.device): The device to compute on.
-        largest (float): See :class:`ItemFactors`.
+        largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
@@ -242,7 +242,7 @@ class EmbeddingRecommender(ScoreRecommender):
         bias: Tensor | None = None,
         *,
         device: torch.device,
-        largest: float,
+        largest: float | None = None,
     ) -> None:
         self.user, self.device = user, device
         self.items = ItemFactors(item, bias, device, largest)
