@@ -5,7 +5,7 @@ from functools import cache
 from math import isinf
 from typing import Any, cast, get_type_hints
 
-from pyg_recmetrics.metrics import AggregateDefinition, Definition
+from pyg_recmetrics.metrics import Definition
 from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
 from pyg_recmetrics.modules.ranking_metric import (
     MeanOverUsers,
@@ -58,7 +58,7 @@ def base_class(definition: Definition) -> type[RankingMetric] | None:
     """
     if definition.needs_all_ranks or definition.needs_candidates or "seen" in definition.needs:
         return None
-    return OverAllUsers if isinstance(definition, AggregateDefinition) else MeanOverUsers
+    return MeanOverUsers if definition.state is None else OverAllUsers
 
 
 @cache

@@ -12,7 +12,7 @@ from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.messages import warn
-from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
+from pyg_recmetrics.metrics import Definition, Metric
 from pyg_recmetrics.metrics.empty_target_action import (
     EmptyTargetAction,
     check_empty_target_action,
@@ -230,18 +230,21 @@ class OverAllUsers(RankingMetric):
         tensor(0.3000)
     """
 
-    definition: ClassVar[AggregateDefinition]
-
     def parts(self) -> dict[str, Part]:
         """Returns the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
-        nobody = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
-        return {"state": Part("sum", self.definition.state(self.with_catalogue(nobody), self.k))}
+        no_users = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
+        return {"state": Part("sum", self._state_of(self.with_catalogue(no_users)))}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
-        self.merge("state", self.definition.state(ranked, self.k))
+        self.merge("state", self._state_of(ranked))
+
+    def _state_of(self, ranked: RankedEdges) -> Tensor:
+        self.definition.check_holds(ranked, {"k": self.k})
+        state: Tensor = self.definition.state(ranked, self.k)  # type: ignore[misc]
+        return state
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self.get("state")))
+        return self.as_result(self.definition.compute(self.get("state")))  # type: ignore[misc]
