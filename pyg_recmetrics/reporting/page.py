@@ -8,8 +8,7 @@ from jinja2 import Environment, StrictUndefined
 
 from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.files import replacing
-from pyg_recmetrics.plot import style
-from pyg_recmetrics.plot.picture import Recommenders
+from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR, Recommenders
 from pyg_recmetrics.reporting.contents import Split, read_contents
 from pyg_recmetrics.reporting.parts import DARK_COLORS
 from pyg_recmetrics.reporting.sections import page_on, summary
@@ -91,7 +90,9 @@ def report(
         title=title,
         summary=summary(data_sets),
         page=page_on(data_sets, benchmark),
-        style=style,
+        COLORS=COLORS,
+        GREY=GREY,
+        NOTE_COLOR=NOTE_COLOR,
         dark_colors=DARK_COLORS,
         version=__version__,
     )

@@ -11,15 +11,15 @@ from markupsafe import Markup
 
 from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.plot import Picture
-from pyg_recmetrics.plot.style import COLORS, GREY, NOTE_COLOR
+from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR
 from pyg_recmetrics.tables import Table
 
 #: The widths in inches: of what stands beside another picture, or alone on a telephone, and of what
 #: is as wide as a page. The page scales pictures, and text with them, so text is about as large.
 _WIDTH, _WIDE = 4.6, 11.5
 
-#: What takes the place of :data:`~pyg_recmetrics.plot.style.COLORS` on a dark page: about the same
-#: hues, with a contrast of at least 3 : 1 on it.
+#: What takes the place of `COLORS` on a dark page: about the same hues, with a contrast of at least
+#: 3 : 1 on it.
 DARK_COLORS = ("#4B92F0", "#F59A35", "#2DD894", "#DE4F93", "#BFC1FF", "#B07A42", "#FFFFFF")
 
 #: The variables of the page that stand for the colours of pictures. Black needs none: all that is
