@@ -15,7 +15,7 @@ from pyg_recmetrics.checks import check_boolean, check_choice, check_mapping, ch
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
 from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, Value, definition, names, parse
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     count_irrelevant,

@@ -23,7 +23,7 @@ from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Frame, Margin, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike

@@ -18,7 +18,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.frozen import FrozenDict, settle
 from pyg_recmetrics.metrics import Metric, parse
-from pyg_recmetrics.metrics.empty_target_action import (
+from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_num_without_truth,
     num_filled,

@@ -13,13 +13,11 @@ from pyg_recmetrics.frozen import settle
 from pyg_recmetrics.metrics.registry import (
     MAX_DIGITS,
     PARSED,
-    AggregateDefinition,
     Definition,
     Value,
     check_ranked,
     check_spelling,
     definition,
-    is_registered,
     spelled,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
@@ -162,7 +160,7 @@ class Metric:
     @property
     def is_aggregate(self) -> bool:
         """Whether it has one value for all users together, instead of one for each."""
-        return isinstance(self.definition, AggregateDefinition)
+        return self.definition.state is not None
 
     def check_catalogue(self, catalogue: Catalogue | None) -> None:
         """Checks that a catalogue holds what the metric needs.
@@ -270,15 +268,12 @@ def parse(spelling: str | Metric) -> Metric:
     """
     if isinstance(spelling, Metric):
         return spelling
-    known = PARSED.get(check_spelling(spelling))
-    # A metric may have been defined anew since.
-    if known is not None and is_registered(known[1]):
-        metric: Metric = known[0]
-        return metric
-    metric = _parse(spelling)
-    if len(PARSED) >= _MAX_PARSED:
-        PARSED.clear()
-    PARSED[spelling] = metric, metric.definition
+    metric: Metric | None = PARSED.get(check_spelling(spelling))
+    if metric is None:
+        metric = _parse(spelling)
+        if len(PARSED) >= _MAX_PARSED:
+            PARSED.clear()
+        PARSED[spelling] = metric
     return metric
 
 

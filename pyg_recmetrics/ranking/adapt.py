@@ -262,8 +262,8 @@ FORMS = (
     "lists of item ids [num_users, K], integers, best first",
     "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
     "the columns (user_id, item_id, rank) or (user_id, item_id, score)",
-    "a fitted model of implicit, LightFM, Cornac, Surprise, RecBole or a pipeline of LensKit, or a "
-    "pair (user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
+    "a fitted model of implicit or RecBole, a pipeline of LensKit, or a pair "
+    "(user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
 )
 
 #: The line for any other model.

@@ -94,11 +94,11 @@ def rank(
               `(user_id, item_id, score)`, where equal scores rank the lower item first, and items
               that the task does not have last. A rank in a list is the place in that list: items
               that the task does not have keep their places. Users without a list get nothing;
-            - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
-              collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
-              faiss, such as PyG's `MIPSKNNIndex`. Cornac, Surprise and LensKit are asked by the
-              original ids of the task, the others by position. The recipe of a result says what was
-              ranked, and whether a search was approximate.
+            - a fitted model of `implicit` or RecBole, a pipeline or a collection of lists of
+              LensKit, or a pair `(user_embedding, index)` with an index of faiss, such as PyG's
+              `MIPSKNNIndex`. LensKit is asked by the original ids of the task, the others by
+              position. The recipe of a result says what was ranked, and whether a search was
+              approximate.
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
             vectors.

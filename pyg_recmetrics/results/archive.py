@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.files import replacing
-from pyg_recmetrics.metrics.empty_target_action import num_filled
+from pyg_recmetrics.metrics.registry import num_filled
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import torch
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
+from pyg_recmetrics.metrics.registry import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     Listed,

@@ -33,13 +33,13 @@ from pyg_recmetrics.messages import singular, warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.metrics.curves import at_every_k
-from pyg_recmetrics.metrics.empty_target_action import (
+from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
+    check_ranked,
     fill_without_truth,
 )
-from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     RankedEdges,

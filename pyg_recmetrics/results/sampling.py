@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.results.statistics import Interval
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
