@@ -21,7 +21,6 @@ from pyg_recmetrics.frozen import Memory, settle
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
@@ -287,8 +286,7 @@ class EmbeddingRecommender(ScoreRecommender):
                 key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
                 best[:] = item.gather(1, order), key
 
-        ranked = Entries(*chunk.truth.pairs, user.size(0))
-        return count_ranks(tiles(), ranked, own, chunk.scratch), best[0]
+        return count_ranks(tiles(), chunk.truth.pairs, own, chunk.scratch), best[0]
 
     def tiles(
         self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
@@ -328,8 +326,7 @@ class EmbeddingRecommender(ScoreRecommender):
         scores = scratch("products", (user.size(0), self.items.num_items), dtype)
         for columns, item in self._columns(dtype):
             torch.mm(user, item, out=scores[:, columns])
-        # What is added is far more than underflow changes a product by.
-        return scores, (factor.to(dtype), errors.add(errors.amax(), alpha=2.0**-30))
+        return scores, (factor.to(dtype), errors)
 
     def _columns(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
         """Yields all items as columns; if their table is large, some of them after the other."""
@@ -348,7 +345,9 @@ class EmbeddingRecommender(ScoreRecommender):
 
         def make() -> Tensor:
             norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
-            return norm.mul_(relative_error(self.items.dim, dtype))
+            error = norm.mul_(relative_error(self.items.dim, dtype))
+            # What is added is far more than underflow changes a product by.
+            return error.add_(error.amax(), alpha=2.0**-30)
 
         return self._known.once(("errors", dtype), make)
 
@@ -387,8 +386,7 @@ class GivenScoresRecommender(ScoreRecommender):
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
-        ranked = Entries(*pairs, scores.size(0))
-        ranks = count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
+        ranks = count_ranks([(0, scores)], pairs, scores[pairs], chunk.scratch)
         return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
     def fast_scores(self, chunk: Chunk) -> GivenScores:

@@ -123,8 +123,9 @@ class Chunk:
 
     def hide_(self, scores: Tensor) -> None:
         """Overwrites the scores `[num_rows, num_items]` of all but shared candidates by `-inf`."""
-        seen = self.seen.item.add(self.seen.row, alpha=self.num_items)
-        scores.view(-1).index_fill_(0, seen, -torch.inf)
+        seen = self.seen
+        place = self.known.once("seen at", lambda: seen.item.add(seen.row, alpha=self.num_items))
+        scores.view(-1).index_fill_(0, place, -torch.inf)
         if self.is_excluded is not None:
             scores.masked_fill_(self.is_excluded, -torch.inf)
 
