@@ -47,7 +47,7 @@ class Frozen:
 
 
 def settle(value: object, **fields: Any) -> None:
-    """Replaces attributes of an immutable object that is new, so that nobody has seen it yet.
+    """Replaces attributes of an immutable object that is new and not yet used elsewhere.
 
     This may be a frozen dataclass in its `__post_init__`, or the copy of an object.
     """

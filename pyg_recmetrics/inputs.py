@@ -287,6 +287,6 @@ def _from_array(value: Any, name: str) -> Tensor:
     if any(stride < 0 for stride in array.strides):
         array = array.copy()
     with warnings.catch_warnings():
-        # Nobody writes to what comes in, and a copy of a file in memory would be expensive.
+        # What comes in is only read, and a copy of a file in memory would be expensive.
         warnings.filterwarnings("ignore", message=".*not writable")
         return torch.from_numpy(array)

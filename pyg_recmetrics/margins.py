@@ -242,7 +242,7 @@ class SampledMean:
         self._is_counted = frame.counted(metric)
         num_counted = int(self._is_counted.sum())
         if num_counted == 0:
-            raise ValueError(f"a margin needs users for whom '{name}' is defined (got none)")
+            raise ValueError(f"a margin needs users with a value of '{name}' (got none)")
         self._rate = num_counted / frame.num_users
         num_in_mean, margins = frame.num_in_mean(metric), frame.margins
         self._scale, self._shift = weight_of_truth(
@@ -263,8 +263,9 @@ class SampledMean:
         is_odd = values.isnan() == is_counted
         if bool(is_odd.any()):
             raise ValueError(
-                f"a margin needs to know before the ranking for whom '{self.name}' is defined (got "
-                f"scores or lists that decide it for user {int(users[is_odd][0])})"
+                f"a margin needs to know before the ranking which users have a value of "
+                f"'{self.name}' (got scores or lists that decide it for user "
+                f"{int(users[is_odd][0])})"
             )
         try:
             self._sequence.add(values[is_counted])

@@ -97,7 +97,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     is_differentiable: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
-    #: Where torchmetrics is installed, each metric says so by itself.
+    #: Each metric sets it where torchmetrics is installed.
     compute_on_cpu = False
 
     def __init__(self, **kwargs: Any) -> None:

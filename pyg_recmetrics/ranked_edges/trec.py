@@ -23,7 +23,7 @@ from pyg_recmetrics.ranked_edges.sources import RankedTruth
 from pyg_recmetrics.task.data_frames import number_texts
 from pyg_recmetrics.task.edges import coalesce_truth
 
-#: The fields of a line. What stands behind them belongs to nobody.
+#: The fields of a line. Trailing fields are ignored.
 RUN = ("user", "Q0", "item", "rank", "score", "tag")
 QRELS = ("user", "0", "item", "relevance")
 

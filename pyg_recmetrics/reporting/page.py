@@ -196,7 +196,7 @@ def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
 
 
 def _count_cold(result: EvaluationResult) -> int:
-    """Returns how many ground-truth edges lead to items that nobody has seen, as far as known."""
+    """Returns how many ground-truth edges lead to items that no user has seen, as far as known."""
     items = result.ranked.catalogue
     if items is None or items.seen is None:
         return 0

@@ -305,7 +305,7 @@ class EvaluationUsers(ABC):
         if users.numel() == 0:
             raise ValueError(
                 f"'data' needs to hold a user who can be evaluated (got {interactions.num_users} "
-                f"users, none of whom fulfils the conditions of {self})"
+                f"users, of which none fulfils the conditions of {self})"
             )
         return users.sort().values
 
