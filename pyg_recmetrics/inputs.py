@@ -134,10 +134,6 @@ def as_tensor(value: Any, name: str) -> Tensor:
         TypeError: If `value` does not hold numbers.
         ValueError: If it holds something else besides, or is not dense.
     """
-    if isinstance(value, torch.nn.Embedding):
-        rows = torch.arange(value.num_embeddings, device=value.weight.device)
-        # A lookup scales rows that are too long, where they are.
-        value = value.weight if value.max_norm is None else deepcopy(value)(rows)
     if isinstance(value, Tensor):
         if isinstance(value, EdgeIndex | Index):
             plain: Tensor = value.as_tensor()
@@ -146,6 +142,10 @@ def as_tensor(value: Any, name: str) -> Tensor:
             kind = "nested" if value.is_nested else value.layout
             raise ValueError(f"'{name}' needs to be a dense tensor (got {kind})")
         return value.detach() if value.requires_grad else value
+    if isinstance(value, torch.nn.Embedding):
+        rows = torch.arange(value.num_embeddings, device=value.weight.device)
+        # A lookup scales rows that are too long, where they are.
+        return (value.weight if value.max_norm is None else deepcopy(value)(rows)).detach()
     if _is_sequence(value) and len(value) and all(isinstance(part, Tensor) for part in value):
         return _stack(value, name)
     return _from_array(value, name)

@@ -7,6 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
+from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
     check_level,
@@ -23,7 +24,7 @@ from pyg_recmetrics.metrics.registry import (
     num_filled,
     weight_of_truth,
 )
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import RankedEdges, select_users
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.sampling import Sampling, Stopped
 from pyg_recmetrics.results.statistics import Interval
@@ -313,7 +314,7 @@ def sample(
     while num_next > num_ranked:
         users = frame.order.with_truth[num_ranked:num_next].sort().values
         ranking.rank(users)
-        ranked = with_ties(ranking.to_ranked_edges(users)).with_catalogue(frame.catalogue)
+        ranked = with_ties(_ranked_of(users, ranking, frame))
         for mean in means:
             mean.add(ranked, num_ranked, num_next)
         num_ranked = num_next
@@ -346,6 +347,11 @@ def _ranked_of_sample(frame: Frame, ranking: OpenRanking, num_ranked: int) -> Ra
     users = frame.order.sample(num_ranked)
     ranking.rank(users[frame.task.degree[users] == 0])
     if num_ranked == frame.num_users:
-        return ranking.to_ranked_edges()
-    ranking.warn()
-    return ranking.to_ranked_edges(users)
+        return ranking.to_ranked_edges(frame.catalogue)
+    return _ranked_of(users, ranking, frame)
+
+
+def _ranked_of(users: Tensor, ranking: OpenRanking, frame: Frame) -> RankedEdges:
+    """Returns the ranking of some users."""
+    is_one = index_to_mask(users, frame.task.num_users)
+    return select_users(ranking.to_ranked_edges(frame.catalogue), is_one)

@@ -74,10 +74,13 @@ class Metric:
         in_order = ((name, given.get(name)) for name in defined.parameters)
         settle(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
 
-    @property
+    @cached_property
     def definition(self) -> Definition:
         """What is known about the metric, whatever its arguments."""
         return definition(self.name)
+
+    def __reduce__(self) -> tuple[type["Metric"], tuple[Any, ...]]:
+        return type(self), (self.name, self.k, self.arguments)  # without what is known
 
     @cached_property
     def label(self) -> str:
@@ -85,7 +88,7 @@ class Metric:
         arguments = ",".join(f"{name}={value}" for name, value in self.arguments)
         return f"{self.name}({arguments})" if arguments else self.name
 
-    @property
+    @cached_property
     def depth(self) -> int | None:
         """How deep users must be ranked for it; `None` if everything must be ranked.
 
@@ -97,7 +100,7 @@ class Metric:
         others = [int(value) for name, value in self.arguments if name in defined.cut_offs]
         return max([self.k or 1, *others])
 
-    @property
+    @cached_property
     def needs(self) -> tuple[str, ...]:
         """What it needs besides ranks: lists (`"items"`), or what a catalogue holds.
 
@@ -197,7 +200,7 @@ class Metric:
         ]
         return ", ".join(filter(None, said))
 
-    @property
+    @cached_property
     def all_arguments(self) -> dict[str, Value | None]:
         """The values of all parameters, those that were not given included."""
         parameters = self.definition.parameters
@@ -209,10 +212,8 @@ class Metric:
 
         If it has one value for all users together, returns a tensor with one number.
         """
-        arguments = self.all_arguments
-        if self.definition.has_cut_off:
-            arguments["k"] = self.k
-        return self.definition.measure(check_ranked(ranked), arguments)
+        of_k = {"k": self.k} if self.definition.has_cut_off else {}
+        return self.definition.measure(check_ranked(ranked), self.all_arguments | of_k)
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"

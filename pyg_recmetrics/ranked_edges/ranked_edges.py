@@ -814,7 +814,7 @@ def sort_edges(
     """
     grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
-    fields |= _of_edges(fields, grouped.order(rank))
+    fields |= _of_edges(fields, order_of_edges(truth[0], rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)
     settle(ranked, _grouped=grouped)
     return ranked

@@ -225,7 +225,7 @@ class EmbeddingRecommender(ScoreRecommender):
     Args:
         user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
-        bias (torch.Tensor or None): Item biases of shape `[num_items]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`. (default: `None`)
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
@@ -239,7 +239,8 @@ class EmbeddingRecommender(ScoreRecommender):
         self,
         user: Tensor,
         item: Tensor,
-        bias: Tensor | None,
+        bias: Tensor | None = None,
+        *,
         device: torch.device,
         largest: float | None = None,
     ) -> None:

@@ -543,7 +543,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         check_choice(average_over, "average_over", get_args(AverageOver))
         self.average_over = average_over
         self.metrics = parse_all(metrics)
-        self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=ranked.num_tied is not None)
         )
@@ -573,6 +572,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         numbers = on_host(counted)
         self._num_tied = None if self.ranked.num_tied is None else int(numbers.pop()[0])
         self._means = ByMetric(dict(zip(values, map(self._mean, values, numbers), strict=True)))
+
+    @cached_property
+    def max_k(self) -> int | None:
+        """The largest cut-off of a metric; `None` if there is none."""
+        return largest(metric.k for metric in self.metrics)
 
     @cached_property
     def user_counts(self) -> UserCounts:

@@ -47,7 +47,7 @@ class Layout:
     Args:
         relevant (tuple): The rows and the items to rank, sorted by row, of shape `[num_relevant]`.
         masked (tuple): The rows and the items that must not be retrieved, sorted by row.
-        hidden (torch.Tensor or None): The items that nobody can be recommended.
+        is_hidden (torch.Tensor or None): Whether each item cannot be recommended to any user.
         shape (tuple): The number of rows, and that of items.
         rows_at_once (int): How many rows a tile has. The last has the rest.
 
@@ -60,12 +60,12 @@ class Layout:
         self,
         relevant: UserItems,
         masked: UserItems,
-        hidden: Tensor | None,
+        is_hidden: Tensor | None,
         shape: tuple[int, int],
         rows_at_once: int,
     ) -> None:
         (self.row, _), device = relevant, relevant[0].device
-        self.hidden, (num_rows, self.num_items) = hidden, shape
+        self.is_hidden, (num_rows, self.num_items) = is_hidden, shape
         start = torch.arange(0, num_rows + rows_at_once, rows_at_once, device=device)
         rows = SortedRows(self.row, num_rows)
         pairs = (relevant, masked)
@@ -85,7 +85,7 @@ class Layout:
     def mask_(self, scores: Tensor, number: int) -> Tensor:
         """Overwrites the scores of a tile that must not be retrieved."""
         scores.view(-1).index_fill_(0, self.masked[number], -torch.inf)
-        return scores if self.hidden is None else scores.index_fill_(1, self.hidden, -torch.inf)
+        return scores if self.is_hidden is None else scores.masked_fill_(self.is_hidden, -torch.inf)
 
     def num_below(self, ascending: Tensor, values: Tensor, or_same: bool) -> Tensor:
         """Returns how many numbers of its row are below each value, of shape `[num_relevant]`.
