@@ -14,8 +14,6 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_boolean, check_choice, check_mapping, check_positive_integer
-from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import (
@@ -26,6 +24,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, settle, warn
 
 __all__ = ["CONVENTIONS", "Convention", "Population", "get"]
 __dir__ = __all__.copy  # what completion shows

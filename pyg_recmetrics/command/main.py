@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from pyg_recmetrics.extras import requires_package
+from pyg_recmetrics.utils import requires_package
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:

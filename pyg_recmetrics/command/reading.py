@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.command.main import note
-from pyg_recmetrics.files import reading
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.task.data_frames import find_column
+from pyg_recmetrics.utils import reading
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13

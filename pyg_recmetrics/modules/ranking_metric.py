@@ -15,7 +15,6 @@ from torch_geometric.metrics import link_pred
 from pyg_recmetrics.checks import check_boolean, holds_double_precision
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Definition, Metric
 from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
@@ -25,6 +24,7 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges, lists_of
 from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.utils import warn
 
 
 class Part(NamedTuple):
