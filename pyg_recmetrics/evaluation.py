@@ -19,7 +19,6 @@ from pyg_recmetrics.checks import (
     written,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Frame, Margin, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
@@ -34,6 +33,7 @@ from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.counts import check_means_of_persons
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.utils import Frozen, settle
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from pyg_recmetrics.extras import requires_package
+from pyg_recmetrics.utils import requires_package
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status = run(options)
             sys.stdout.flush()
             return status
-        except BrokenPipeError:  # whoever reads the result has seen enough
+        except BrokenPipeError:  # stdout was closed by its reader
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         except OSError as error:

@@ -9,7 +9,6 @@ from typing import Any
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.frozen import settle
 from pyg_recmetrics.metrics.registry import (
     MAX_DIGITS,
     PARSED,
@@ -23,6 +22,7 @@ from pyg_recmetrics.metrics.registry import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import settle
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from torch_geometric.metrics import link_pred
 from pyg_recmetrics.checks import check_boolean, holds_double_precision
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Definition, Metric
 from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
@@ -25,6 +24,7 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges, lists_of
 from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.utils import warn
 
 
 class Part(NamedTuple):
@@ -97,7 +97,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     is_differentiable: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
-    #: Where torchmetrics is installed, each metric says so by itself.
+    #: Each metric sets it where torchmetrics is installed.
     compute_on_cpu = False
 
     def __init__(self, **kwargs: Any) -> None:

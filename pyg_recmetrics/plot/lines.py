@@ -311,8 +311,8 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     users have an item in their top `k`, as the mean over the items of the group, and over runs if
     there are several. The grey line shows how many users have seen an item, as the same mean.
 
-    If a `margin` drew some users who stand for all, their counts are scaled up to all users, and
-    the note says so.
+    If a `margin` drew some users who stand for all, their counts are scaled up to all users, as
+    the note mentions.
 
     Args:
         results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.extras import requires_package
-from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import Runnable
+from pyg_recmetrics.utils import requires_package, singular
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,7 +164,7 @@ def label(name: str) -> str:
 
 
 def label_of(metric: str | Metric) -> str:
-    """Returns the name of a metric, which says so if lower is better."""
+    """Returns the name of a metric, with a note if lower is better."""
     return f"{metric}" if is_higher_better(str(metric)) else f"{metric} (lower is better)"
 
 

@@ -27,7 +27,6 @@ from pyg_recmetrics.inputs import (
     is_sparse_matrix,
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
 from pyg_recmetrics.ranking.asking import ModelRecommender
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
@@ -61,6 +60,7 @@ from pyg_recmetrics.task.data_frames import (
     look_up_ids,
     read_column,
 )
+from pyg_recmetrics.utils import list_some, warn
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22

@@ -14,8 +14,8 @@ from torch_geometric.nn.pool.knn import KNNIndex
 
 from pyg_recmetrics.checks import check_shape
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import list_some, warn
 
 #: What a fitted model ranks by: embeddings, a function of users, or a function
 #: `recommend(users, k)`; and, in words, what that is, and what is not exact about it.

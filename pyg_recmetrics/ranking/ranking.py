@@ -17,7 +17,6 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
@@ -31,6 +30,7 @@ from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.recommenders import ScoreMask, ask_about_order
 from pyg_recmetrics.ranking.schedule import Schedule
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.utils import warn
 
 
 @written("rank(model, data, k=20)")

@@ -18,7 +18,6 @@ from pyg_recmetrics.checks import (
     check_shape,
     misfit,
 )
-from pyg_recmetrics.frozen import Memory, settle
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
@@ -40,12 +39,12 @@ from pyg_recmetrics.kernels.exact.scores import (
 )
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Listed, Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.utils import Memory, list_some, settle, warn
 
 
 class ScoreMask:

@@ -10,12 +10,12 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
-from pyg_recmetrics.frozen import Memory
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.kernels.fast.stored_scores import Layout
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import Memory
 
 #: Which users a chunk has, and how deep the deepest of them is ranked.
 Span: TypeAlias = tuple[slice, int]

@@ -17,7 +17,6 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.benchmark.means import by_data_set
-from pyg_recmetrics.extras import requires_package
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import Picture
 from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR, all_runs
@@ -30,6 +29,7 @@ from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
+from pyg_recmetrics.utils import requires_package
 
 #: The training, validation and test data, or what `check_split` says of them.
 Split: TypeAlias = Sequence[Data | HeteroData] | SplitReport

@@ -14,8 +14,6 @@ from jinja2 import Environment, StrictUndefined
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.benchmark.means import with_best
-from pyg_recmetrics.files import replacing
-from pyg_recmetrics.messages import counted
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR, Recommenders, span, users
 from pyg_recmetrics.reporting.contents import (
@@ -36,6 +34,7 @@ from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import notes_on_budgets
 from pyg_recmetrics.results.tie_range import can_tell
 from pyg_recmetrics.tables import Table
+from pyg_recmetrics.utils import counted, replacing
 from pyg_recmetrics.version import __version__
 
 #: The share of a mean by which the order of ties may move it without a warning, and of users or
@@ -196,7 +195,7 @@ def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
 
 
 def _count_cold(result: EvaluationResult) -> int:
-    """Returns how many ground-truth edges lead to items that nobody has seen, as far as known."""
+    """Returns how many ground-truth edges lead to items that no user has seen, as far as known."""
     items = result.ranked.catalogue
     if items is None or items.seen is None:
         return 0

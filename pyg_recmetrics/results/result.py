@@ -27,9 +27,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.frozen import Frozen, FrozenDict, settle
-from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import singular, warn
+from pyg_recmetrics.inputs import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.metrics.curves import at_every_k
@@ -97,10 +95,19 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
 )
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
-from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import (
+    Frozen,
+    FrozenDict,
+    Numbers,
+    exact_mean,
+    on_host,
+    settle,
+    singular,
+    warn,
+)
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")

@@ -24,9 +24,8 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_weighted_edges,
 )
-from pyg_recmetrics.frozen import Memory
 from pyg_recmetrics.inputs import EdgesLike, is_sparse_matrix, shape_of
-from pyg_recmetrics.messages import warn
+from pyg_recmetrics.utils import Memory, warn
 
 #: How many bits a rank takes beside the user of an edge. All larger ranks are alike.
 _BITS_OF_RANK = 32

@@ -24,16 +24,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
     written,
 )
-from pyg_recmetrics.frozen import (
-    Frozen,
-    Memory,
-    arguments_of,
-    names_of_arguments,
-    of_attributes,
-    settle,
-)
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
@@ -67,6 +58,15 @@ from pyg_recmetrics.task.queries import (
     TriplesLike,
     read_events,
     read_triples,
+)
+from pyg_recmetrics.utils import (
+    Frozen,
+    Memory,
+    arguments_of,
+    names_of_arguments,
+    of_attributes,
+    settle,
+    warn,
 )
 
 T = TypeVar("T")

@@ -24,7 +24,6 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_matrix, as_number
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.transforms.interactions import (
     EdgeGroup,
     Graph,
@@ -33,6 +32,7 @@ from pyg_recmetrics.transforms.interactions import (
     read_interactions,
     users_first,
 )
+from pyg_recmetrics.utils import warn
 
 #: A float is a fraction of all, and an integer an absolute number.
 Amount: TypeAlias = int | float
@@ -305,7 +305,7 @@ class EvaluationUsers(ABC):
         if users.numel() == 0:
             raise ValueError(
                 f"'data' needs to hold a user who can be evaluated (got {interactions.num_users} "
-                f"users, none of whom fulfils the conditions of {self})"
+                f"users, of which none fulfils the conditions of {self})"
             )
         return users.sort().values
 
