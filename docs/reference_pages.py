@@ -124,7 +124,7 @@ PARTS = {
         "Curves, the definition of each metric, and metrics of your own.",
         "pyg_recmetrics.metrics",
         names=_CURVES,
-        last=("Metric", "Definition", "AggregateDefinition"),
+        last=("Metric", "Definition"),
     ),
     "modules": Part(
         "Metric classes",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeVar, overload
 
-from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.utils import settle
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pyg_recmetrics.metrics import accuracy, full_ranking
-from pyg_recmetrics.modules.streaming_metric import StreamingMetric
+from pyg_recmetrics.modules.ranking_metric import StreamingMetric
 from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, sources
 from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result

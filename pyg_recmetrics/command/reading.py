@@ -18,10 +18,10 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
-from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.files import reading
+from pyg_recmetrics.command.main import note
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.task.data_frames import find_column
+from pyg_recmetrics.utils import reading
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
@@ -94,7 +94,7 @@ class TableFile:
         """Returns ids as texts, as one format writes as a number what another writes as a text."""
         column = self._column(name)
         texts = pa.nulls(len(column), pa.large_string())
-        if pa.types.is_floating(column.type):  # what becomes of integers with gaps
+        if pa.types.is_floating(column.type):  # integers with gaps become floats
             whole = pc.equal(column, pc.round(column))
             is_integer = pc.and_(whole, pc.less(pc.abs(column), _MAX_INTEGER))
             column = pc.if_else(is_integer, column, None).cast(pa.int64())

@@ -42,7 +42,6 @@ from pyg_recmetrics.metrics.full_ranking import roc_auc as roc_auc
 from pyg_recmetrics.metrics.metric import Metric as Metric
 from pyg_recmetrics.metrics.metric import parse as parse
 from pyg_recmetrics.metrics.metric import parse_all as parse_all
-from pyg_recmetrics.metrics.registry import AggregateDefinition as AggregateDefinition
 from pyg_recmetrics.metrics.registry import Definition as Definition
 from pyg_recmetrics.metrics.registry import Value as Value
 from pyg_recmetrics.metrics.registry import aliases as aliases

@@ -9,23 +9,20 @@ from typing import Any
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.frozen import settle
-from pyg_recmetrics.messages import written_as
 from pyg_recmetrics.metrics.registry import (
     MAX_DIGITS,
     PARSED,
-    AggregateDefinition,
     Definition,
     Value,
     check_ranked,
     check_spelling,
     definition,
-    is_registered,
     spelled,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import settle, written_as
 
 
 @dataclass(frozen=True)
@@ -77,10 +74,13 @@ class Metric:
         in_order = ((name, given.get(name)) for name in defined.parameters)
         settle(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
 
-    @property
+    @cached_property
     def definition(self) -> Definition:
         """What is known about the metric, whatever its arguments."""
         return definition(self.name)
+
+    def __reduce__(self) -> tuple[type["Metric"], tuple[Any, ...]]:
+        return type(self), (self.name, self.k, self.arguments)  # without what is known
 
     @cached_property
     def label(self) -> str:
@@ -88,7 +88,7 @@ class Metric:
         arguments = ",".join(f"{name}={value}" for name, value in self.arguments)
         return f"{self.name}({arguments})" if arguments else self.name
 
-    @property
+    @cached_property
     def depth(self) -> int | None:
         """How deep users must be ranked for it; `None` if everything must be ranked.
 
@@ -100,7 +100,7 @@ class Metric:
         others = [int(value) for name, value in self.arguments if name in defined.cut_offs]
         return max([self.k or 1, *others])
 
-    @property
+    @cached_property
     def needs(self) -> tuple[str, ...]:
         """What it needs besides ranks: lists (`"items"`), or what a catalogue holds.
 
@@ -160,7 +160,7 @@ class Metric:
     @property
     def is_aggregate(self) -> bool:
         """Whether it has one value for all users together, instead of one for each."""
-        return isinstance(self.definition, AggregateDefinition)
+        return self.definition.state is not None
 
     def check_catalogue(self, catalogue: Catalogue | None) -> None:
         """Checks that a catalogue holds what the metric needs.
@@ -200,7 +200,7 @@ class Metric:
         ]
         return ", ".join(filter(None, said))
 
-    @property
+    @cached_property
     def all_arguments(self) -> dict[str, Value | None]:
         """The values of all parameters, those that were not given included."""
         parameters = self.definition.parameters
@@ -212,10 +212,8 @@ class Metric:
 
         If it has one value for all users together, returns a tensor with one number.
         """
-        arguments = self.all_arguments
-        if self.definition.has_cut_off:
-            arguments["k"] = self.k
-        return self.definition.measure(check_ranked(ranked), arguments)
+        of_k = {"k": self.k} if self.definition.has_cut_off else {}
+        return self.definition.measure(check_ranked(ranked), self.all_arguments | of_k)
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
@@ -270,15 +268,12 @@ def parse(spelling: str | Metric) -> Metric:
     """
     if isinstance(spelling, Metric):
         return spelling
-    known = PARSED.get(check_spelling(spelling))
-    # A metric may have been defined anew since.
-    if known is not None and is_registered(known[1]):
-        metric: Metric = known[0]
-        return metric
-    metric = _parse(spelling)
-    if len(PARSED) >= _MAX_PARSED:
-        PARSED.clear()
-    PARSED[spelling] = metric, metric.definition
+    metric: Metric | None = PARSED.get(check_spelling(spelling))
+    if metric is None:
+        metric = _parse(spelling)
+        if len(PARSED) >= _MAX_PARSED:
+            PARSED.clear()
+        PARSED[spelling] = metric
     return metric
 
 

@@ -1,4 +1,4 @@
-"""The registry of metrics, and what is known about each of them.
+"""The registry of metrics, what is known about each of them, and what users without truth count as.
 
 A metric is a function of :class:`~pyg_recmetrics.RankedEdges` that :func:`register` registers under
 its own name. Its signature and its docstring are its whole definition: the spelling
@@ -12,7 +12,7 @@ function that computes the metric from it.
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial, wraps
 from types import NoneType
@@ -39,8 +39,6 @@ from pyg_recmetrics.checks import (
     check_ids,
     check_positive_integer,
 )
-from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.messages import written_as
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
@@ -49,6 +47,72 @@ from pyg_recmetrics.ranked_edges import (
     num_with_other_places,
 )
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import written_as
+
+#: What a user without truth counts as in a mean, in torchmetrics' words.
+EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
+
+_VALUE_WITHOUT_TRUTH = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
+
+
+def check_empty_target_action(action: str) -> None:
+    """Raises if there is no such action."""
+    check_choice(action, "empty_target_action", get_args(EmptyTargetAction))
+
+
+def check_num_without_truth(num_without_truth: int) -> None:
+    """Raises if there are users without truth, as the action `"error"` does."""
+    if num_without_truth:
+        raise ValueError(
+            f"'empty_target_action' needs every user to have ground truth if it is 'error' "
+            f"(got {num_without_truth} without)"
+        )
+
+
+def counts_in_mean(degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns whether each user counts in a mean, of shape `[num_users]`.
+
+    Args:
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+        action (str): What users without truth count as.
+    """
+    return (degree > 0) | (action in ("neg", "pos"))
+
+
+def num_filled(num_without_truth: int, action: EmptyTargetAction) -> int:
+    """Returns how many users without truth count in a mean."""
+    return num_without_truth if action in ("neg", "pos") else 0
+
+
+def weight_of_truth(
+    num_counted: int, num_without_truth: int, action: EmptyTargetAction
+) -> tuple[float, float]:
+    """Returns the share of users with truth in a mean over all users, and what the others add.
+
+    Args:
+        num_counted (int): How many users count in the mean.
+        num_without_truth (int): How many users have no truth.
+        action (str): What these count as.
+    """
+    num_others = num_filled(num_without_truth, action)
+    if num_others == 0:
+        return 1.0, 0.0
+    share = (num_counted - num_others) / num_counted
+    return share, 1 - share if action == "pos" else 0.0
+
+
+def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns what every user counts as in a mean; `NaN` for users who are left out.
+
+    Args:
+        value (torch.Tensor): The value of every user, of shape `[num_users]` or
+            `[num_users, num_cut_offs]`.
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+        action (str): What users without truth count as.
+    """
+    has_no_truth = (degree == 0).view(-1, *(1 for _ in value.shape[1:]))
+    return value.masked_fill(has_no_truth, _VALUE_WITHOUT_TRUTH[action])
+
 
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
 Value: TypeAlias = str | int | float | bool
@@ -78,19 +142,22 @@ class Parameter:
         kind (type): What its values are: `str`, `bool`, `int` or `float`.
         words (mapping): What each value says in a sentence, the first choice first; empty for
             numbers.
-        sentence (str): What a number says in a sentence, with `{}` for the number.
+        sentence (str): What a number says in a sentence, with `{}` for the number. A further
+            cut-off has none.
         allowed (range): The integers that it takes. Other numbers are between 0 and 1.
-        is_cut_off (bool): Whether it says how deep to look.
     """
 
     name: str
     default: Value | None
     kind: type
-    _: KW_ONLY
-    words: FrozenDict[Value, str] = field(default_factory=FrozenDict)
+    words: Mapping[Any, str] = field(default_factory=dict)
     sentence: str = ""
     allowed: range = range(1, 2**53)
-    is_cut_off: bool = False
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it says how deep to look."""
+        return not (self.words or self.sentence)
 
     def check(self, value: object) -> Value | None:
         """Returns `value` as it is printed and passed on.
@@ -126,7 +193,9 @@ class Parameter:
 
     def describe(self, value: Value) -> str:
         """Says in words what a value means; empty if there is nothing to say."""
-        return self.words[value] if self.words else self.sentence.format(value)
+        if self.words:
+            return self.words[value]
+        return self.sentence.format(value) if self.sentence else f"{self.name} {value}"
 
 
 def folded(name: str) -> str:
@@ -142,54 +211,8 @@ def spelled(text: str, known: Collection[V]) -> V | str:
     return next((each for each in known if folded(str(each)) == name), text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Description:
-    """Properties that the author of a metric states, see :func:`register` and :class:`Definition`.
-
-    Raises:
-        ValueError: If an alias is not a name in lower case, or the range is not in ascending
-            order.
-        TypeError: If an attribute has a wrong type.
-    """
-
-    range: tuple[float, float]
-    needs_all_ranks: bool = False
-    higher_is_better: bool
-    needs_truth: bool
-    needs: tuple[str, ...]
-    depends_on_order: bool
-    depends_on_weight: bool = False
-    needs_candidates: bool = False
-    pools_edges: bool = False
-    aliases: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        # A decorator without brackets is given the function as its first argument.
-        is_pair = isinstance(self.range, tuple) and len(self.range) == 2
-        if not is_pair or not all(isinstance(end, int | float) for end in self.range):
-            raise TypeError(
-                f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
-                f"(got {self.range!r})"
-            )
-        if not self.range[0] <= self.range[1]:
-            raise ValueError(f"'range' needs to be in ascending order (got {self.range!r})")
-        for each in fields(Description):
-            value = getattr(self, each.name)
-            if each.type is bool:
-                check_boolean(value, each.name)
-            if each.name in ("needs", "aliases") and not (
-                isinstance(value, tuple) and all(isinstance(part, str) for part in value)
-            ):
-                raise TypeError(f"'{each.name}' needs to be a tuple of strings (got {value!r})")
-        for alias in self.aliases:
-            if not alias.isidentifier() or alias != folded(alias):
-                raise ValueError(
-                    f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
-                )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Definition(Description):
+@dataclass(frozen=True, eq=False)
+class Definition:
     """Definition of a metric: its function, its parameters and its properties.
 
     Attributes:
@@ -214,6 +237,10 @@ class Definition(Description):
         pools_edges (bool): Whether it is one number of all edges together where each row is an
             edge, as a median is no mean.
         aliases (tuple): Other names under which it is known, in lower case.
+        state (callable): `state(ranked, k)`, a tensor that adds up over users, of a metric that has
+            one value for all users together. The sum of the states of some users and of all others
+            is the state of all. Other metrics have `None`.
+        compute (callable): `compute(state)`, a tensor with that one value.
 
     Example:
         >>> from pyg_recmetrics import metrics
@@ -227,7 +254,19 @@ class Definition(Description):
     formula: Callable[..., Tensor]
     has_cut_off: bool
     needs_cut_off: bool
-    parameters: FrozenDict[str, Parameter]
+    parameters: Mapping[str, Parameter]
+    range: tuple[float, float]
+    needs_all_ranks: bool
+    higher_is_better: bool
+    needs_truth: bool
+    needs: tuple[str, ...]
+    depends_on_order: bool
+    depends_on_weight: bool
+    needs_candidates: bool
+    pools_edges: bool
+    aliases: tuple[str, ...]
+    state: Callable[[RankedEdges, int], Tensor] | None = None
+    compute: Callable[[Tensor], Tensor] | None = None
 
     @property
     def about(self) -> str:
@@ -318,31 +357,6 @@ class Definition(Description):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class AggregateDefinition(Definition):
-    """Definition of a metric that has one value for all users together.
-
-    Attributes:
-        state (callable): `state(ranked, k)` with all checks: a tensor that adds up over users. The
-            sum of the states of some users and of all others is the state of all.
-        compute (callable): `compute(state)`, a tensor with one number.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
-        >>> coverage = metrics.definition("coverage")
-        >>> coverage.needs_cut_off, coverage.needs_truth
-        (True, False)
-    """
-
-    state: Callable[[RankedEdges, int], Tensor]
-    compute: Callable[[Tensor], Tensor]
-
-    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
-        """Returns the one value of the metric, in a tensor."""
-        return self.compute(self.state(ranked, arguments["k"]))
-
-
 def check_ranked(ranked: object) -> RankedEdges:
     """Returns `ranked` if it is `RankedEdges`."""
     if not isinstance(ranked, RankedEdges):
@@ -379,8 +393,8 @@ class AggregateMetric(Protocol):
 
 _DEFINITIONS: dict[str, Definition] = {}
 
-#: The metrics that spellings were read as, and what they were then.
-PARSED: dict[str, tuple[Any, Definition]] = {}
+#: The metrics that spellings were read as, until another metric is registered.
+PARSED: dict[str, Any] = {}
 
 
 def register(
@@ -453,10 +467,11 @@ def register(
         ...     '''Whether all relevant items are in the top `k`.'''
         ...     return (ranked.hits(k) == ranked.degree).double()
     """
-    description = Description(**locals())  # all arguments, by name
+    properties = dict(locals())
+    _check_properties(properties)
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        unchecked = _define(function, description)
+        unchecked = _define(function, properties)
         signature = inspect.signature(function)
 
         @wraps(function)
@@ -509,7 +524,7 @@ def register_aggregate(
         ...     '''The share of all recommendations that goes to a single item.'''
         ...     return num_lists.max() / num_lists.sum()
     """
-    description = Description(
+    decorate = register(
         range=range,
         higher_is_better=higher_is_better,
         needs_truth=False,
@@ -518,21 +533,19 @@ def register_aggregate(
         aliases=aliases,
     )
 
-    def decorate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
-        def checked_state(ranked: RankedEdges, k: int) -> Tensor:
-            return state(ranked, defined.check(ranked, {"k": k})["k"])
-
+    def decorate_aggregate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
         # The docstring stands where the metric is computed, but describes how it is called.
         @wraps(compute, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
         def function(ranked: RankedEdges, k: int) -> Tensor:
-            return compute(checked_state(ranked, k))
+            return compute(state(ranked, k))
 
         del function.__wrapped__
-        defined = _define(function, description)
-        _add(AggregateDefinition(**vars(defined), state=checked_state, compute=compute))
-        return function
+        checked = decorate(function)
+        defined = _DEFINITIONS[compute.__name__]
+        _DEFINITIONS[defined.name] = replace(defined, state=state, compute=compute)
+        return checked
 
-    return decorate
+    return decorate_aggregate
 
 
 def names() -> list[str]:
@@ -587,11 +600,6 @@ def definition(name: str) -> Definition:
     return _DEFINITIONS[known]
 
 
-def is_registered(defined: Definition) -> bool:
-    """Returns whether a metric is still defined like this."""
-    return _DEFINITIONS.get(defined.name) is defined
-
-
 def check_spelling(value: object) -> str:
     """Returns `value` if it is a string, as all spellings of metrics are."""
     if not isinstance(value, str):
@@ -630,7 +638,32 @@ def _is_same(first: Definition, second: Definition) -> bool:
     return len({*places}) == 1
 
 
-def _define(function: Callable[..., Tensor], description: Description) -> Definition:
+def _check_properties(properties: Mapping[str, Any]) -> None:
+    """Checks what an author says about a metric, see :func:`register`."""
+    range_, aliases = properties["range"], properties["aliases"]
+    # A decorator without brackets is given the function as its first argument.
+    is_pair = isinstance(range_, tuple) and len(range_) == 2
+    if not is_pair or not all(isinstance(end, int | float) for end in range_):
+        raise TypeError(
+            f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
+            f"(got {range_!r})"
+        )
+    if not range_[0] <= range_[1]:
+        raise ValueError(f"'range' needs to be in ascending order (got {range_!r})")
+    for name, value in properties.items():
+        if name in ("needs", "aliases"):
+            if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
+                raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
+        elif name != "range":
+            check_boolean(value, name)
+    for alias in aliases:
+        if not alias.isidentifier() or alias != folded(alias):
+            raise ValueError(
+                f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
+            )
+
+
+def _define(function: Callable[..., Tensor], properties: Mapping[str, Any]) -> Definition:
     """Reads what the signature of a metric says, besides what its author says."""
     signature = inspect.signature(function)
     first, *others = signature.parameters or [""]
@@ -644,13 +677,13 @@ def _define(function: Callable[..., Tensor], description: Description) -> Defini
         if name != "k"
     }
     return Definition(
-        **vars(description),
+        **properties,
         name=function.__name__,
         function=function,
         formula=function,
         has_cut_off=k is not None,
         needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
-        parameters=FrozenDict(parameters),
+        parameters=parameters,
     )
 
 
@@ -663,11 +696,11 @@ def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parame
     choices, make = get_args(kind), partial(Parameter, name, default)
     match meaning:
         case [] if kind is int:
-            return make(int, sentence=f"{name} {{}}", is_cut_off=True)
+            return make(int)
         case [dict() as words] if choices and words.keys() >= set(choices):
-            return make(str, words=FrozenDict({choice: words[choice] for choice in choices}))
+            return make(str, {choice: words[choice] for choice in choices})
         case [str() as sentence] if kind is bool:
-            return make(bool, words=FrozenDict({False: "", True: sentence}))
+            return make(bool, {False: "", True: sentence})
         case [str() as sentence] if kind in (int, float):
             return make(kind, sentence=sentence)
         case [str() as sentence, range() as allowed] if kind is int:

@@ -16,8 +16,8 @@ from pyg_recmetrics.metrics.curves import (
     check_min_precision,
     largest_recall,
 )
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.modules.streaming_metric import (
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.modules.ranking_metric import (
     Part,
     StreamingMetric,
     check_torchmetrics,

@@ -13,7 +13,6 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask, lexsort, segment
 
 from pyg_recmetrics.checks import check_double_precision
-from pyg_recmetrics.frozen import arguments_of, made_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
@@ -24,6 +23,7 @@ from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_
 from pyg_recmetrics.task import Catalogue, TruthByUser
 from pyg_recmetrics.task.edges import order_of_edges
 from pyg_recmetrics.task.preparation import read_person
+from pyg_recmetrics.utils import arguments_of, made_of, settle
 
 
 def without_other_truth(ranked: "RankedEdges") -> Ranks:
@@ -814,7 +814,7 @@ def sort_edges(
     """
     grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
-    fields |= _of_edges(fields, grouped.order(rank))
+    fields |= _of_edges(fields, order_of_edges(truth[0], rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)
     settle(ranked, _grouped=grouped)
     return ranked

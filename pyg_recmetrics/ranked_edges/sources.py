@@ -28,9 +28,9 @@ from pyg_recmetrics.kernels.exact.ranks import (
     ranks_within_rows,
     without_repeats,
 )
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.task.edges import coalesce_truth
+from pyg_recmetrics.utils import warn
 
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100

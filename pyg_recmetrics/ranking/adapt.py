@@ -27,7 +27,6 @@ from pyg_recmetrics.inputs import (
     is_sparse_matrix,
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
 from pyg_recmetrics.ranking.asking import ModelRecommender
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
@@ -61,6 +60,7 @@ from pyg_recmetrics.task.data_frames import (
     look_up_ids,
     read_column,
 )
+from pyg_recmetrics.utils import list_some, warn
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
@@ -262,8 +262,8 @@ FORMS = (
     "lists of item ids [num_users, K], integers, best first",
     "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
     "the columns (user_id, item_id, rank) or (user_id, item_id, score)",
-    "a fitted model of implicit, LightFM, Cornac, Surprise, RecBole or a pipeline of LensKit, or a "
-    "pair (user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
+    "a fitted model of implicit or RecBole, a pipeline of LensKit, or a pair "
+    "(user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
 )
 
 #: The line for any other model.
@@ -347,9 +347,7 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)
     embedding = check_scores(lightgcn.get_embedding(*edges), "recommender.get_embedding()")
-    shape = (wanted, *embedding.shape[1:])
-    check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
-    recommender = _of_tables(*embedding.split([task.num_users, task.num_items]), task=task)
+    recommender = _of_tables(*embedding.tensor_split([task.num_users]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
     return recommender
 
@@ -392,12 +390,11 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
     for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
-    of_user, of_item, *of_biases = check_all_finite(parts, "recommender")
-    for of_items, largest in zip(biases, of_biases, strict=True):
-        check_shape(of_items, "recommender", (task.num_items,), "item biases")
-        check_range(of_user, of_item, largest, user.size(1))
-    bias = biases[0] if biases else None
-    return EmbeddingRecommender(user, item, bias, task.device, max(of_item, *of_biases, 0))
+    of_user, *of_items = check_all_finite(parts, "recommender")
+    if biases:
+        check_shape(biases[0], "recommender", (task.num_items,), "item biases")
+        check_range(of_user, of_items[0], of_items[1], user.size(1))
+    return EmbeddingRecommender(user, item, *biases, device=task.device, largest=max(of_items))
 
 
 def _are_embeddings(value: object) -> bool:
@@ -411,10 +408,10 @@ def _is_row(part: object) -> bool:
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
-    num_users, num_items = task.num_users, task.num_items
     dim = user.size(-1) if user.dim() else 0
-    if dim > 0 and (user.shape, item.shape) == ((num_users, dim), (num_items, dim)):
+    if dim > 0 and (user.shape, item.shape) == ((task.num_users, dim), (task.num_items, dim)):
         return
+    num_users, num_items = task.num_users, task.num_items
     num_rows = [part.size(0) if part.dim() == 2 else None for part in (user, item)]
     if num_users != num_items and num_rows == [num_items, num_users]:
         raise ValueError(

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.models import Recommend
 from pyg_recmetrics.ranking.recommenders import (
     ListRecommender,
@@ -24,6 +23,7 @@ from pyg_recmetrics.ranking.recommenders import (
 )
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import warn
 
 
 class ModelRecommender(ListRecommender):

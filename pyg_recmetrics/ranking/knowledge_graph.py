@@ -81,7 +81,7 @@ class InnerProductRecommender(EmbeddingRecommender):
 
     def __init__(self, products: InnerProducts, query: Tensor, num_relations: int) -> None:
         entities, bias, self.vectors_of = products
-        super().__init__(query, entities, bias, query.device)
+        super().__init__(query, entities, bias, device=query.device)
         self.num_relations = num_relations
 
     def vectors(self, users: Tensor) -> Tensor:

@@ -18,11 +18,9 @@ from pyg_recmetrics.checks import (
     check_shape,
     misfit,
 )
-from pyg_recmetrics.frozen import Memory, settle
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
@@ -41,12 +39,12 @@ from pyg_recmetrics.kernels.exact.scores import (
 )
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Listed, Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.utils import Memory, list_some, settle, warn
 
 
 class ScoreMask:
@@ -279,7 +277,7 @@ class EmbeddingRecommender(ScoreRecommender):
     Args:
         user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
-        bias (torch.Tensor or None): Item biases of shape `[num_items]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`. (default: `None`)
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
@@ -293,7 +291,8 @@ class EmbeddingRecommender(ScoreRecommender):
         self,
         user: Tensor,
         item: Tensor,
-        bias: Tensor | None,
+        bias: Tensor | None = None,
+        *,
         device: torch.device,
         largest: float | None = None,
     ) -> None:
@@ -350,8 +349,7 @@ class EmbeddingRecommender(ScoreRecommender):
                 key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
                 best[:] = item.gather(1, order), key
 
-        ranked = Entries(*chunk.truth.pairs, user.size(0))
-        return count_ranks(tiles(), ranked, own, chunk.scratch), best[0]
+        return count_ranks(tiles(), chunk.truth.pairs, own, chunk.scratch), best[0]
 
     def tiles(
         self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
@@ -391,8 +389,7 @@ class EmbeddingRecommender(ScoreRecommender):
         scores = scratch("products", (user.size(0), self.items.num_items), dtype)
         for columns, item in self._columns(dtype):
             torch.mm(user, item, out=scores[:, columns])
-        # What is added is far more than underflow changes a product by.
-        return scores, (factor.to(dtype), errors.add(errors.amax(), alpha=2.0**-30))
+        return scores, (factor.to(dtype), errors)
 
     def _columns(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
         """Yields all items as columns; if their table is large, some of them after the other."""
@@ -411,7 +408,9 @@ class EmbeddingRecommender(ScoreRecommender):
 
         def make() -> Tensor:
             norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
-            return norm.mul_(relative_error(self.items.dim, dtype))
+            error = norm.mul_(relative_error(self.items.dim, dtype))
+            # What is added is far more than underflow changes a product by.
+            return error.add_(error.amax(), alpha=2.0**-30)
 
         return self._known.once(("errors", dtype), make)
 
@@ -455,8 +454,7 @@ class GivenScoresRecommender(ScoreRecommender):
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
-        ranked = Entries(*pairs, scores.size(0))
-        ranks = count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
+        ranks = count_ranks([(0, scores)], pairs, scores[pairs], chunk.scratch)
         return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
     def fast_scores(self, chunk: Chunk) -> GivenScores:

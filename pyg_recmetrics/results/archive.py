@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.files import replacing
-from pyg_recmetrics.metrics.empty_target_action import num_filled
+from pyg_recmetrics.metrics.registry import num_filled
+from pyg_recmetrics.utils import replacing
 
 T = TypeVar("T")
 

@@ -12,12 +12,12 @@ import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import Nouns
 from pyg_recmetrics.results.notes import caution, note_on_intervals
 from pyg_recmetrics.results.statistics import Array, Basis, Mean, mean_of_users, mean_with, sums_by
 from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level
+from pyg_recmetrics.utils import FrozenDict
 
 #: Two groups, the second of which is taken from the first.
 Pair: TypeAlias = tuple[Hashable, Hashable]

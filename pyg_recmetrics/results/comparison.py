@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 
 from pyg_recmetrics.checks import check_level
-from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results.notes import (
     caution,
@@ -50,6 +48,7 @@ from pyg_recmetrics.results.statistics import (
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
+from pyg_recmetrics.utils import FrozenDict, warn
 
 #: A metric, and the names of two recommenders that are compared in it.
 Question: TypeAlias = tuple[Metric, tuple[str, str]]

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
+from pyg_recmetrics.utils import singular
 
 
 class Nouns(NamedTuple):

@@ -19,13 +19,13 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.checks import check_boolean
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.same_task import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.task import PartOf
+from pyg_recmetrics.utils import warn
 
 #: What parts of one task have in common, and tasks of other users need not have.
 _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")

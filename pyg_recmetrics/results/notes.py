@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.messages import all_items, counted, list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
+from pyg_recmetrics.metrics.registry import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     Listed,
@@ -28,6 +27,7 @@ from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.utils import all_items, counted, list_some
 from pyg_recmetrics.version import __version__
 
 #: What is said where a recommender has two runs.

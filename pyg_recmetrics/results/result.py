@@ -27,19 +27,17 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.frozen import Frozen, FrozenDict, settle
-from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import singular, warn
+from pyg_recmetrics.inputs import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.metrics.curves import at_every_k
-from pyg_recmetrics.metrics.empty_target_action import (
+from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
+    check_ranked,
     fill_without_truth,
 )
-from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     RankedEdges,
@@ -97,10 +95,19 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
 )
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
-from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import (
+    Frozen,
+    FrozenDict,
+    Numbers,
+    exact_mean,
+    on_host,
+    settle,
+    singular,
+    warn,
+)
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
@@ -543,7 +550,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         check_choice(average_over, "average_over", get_args(AverageOver))
         self.average_over = average_over
         self.metrics = parse_all(metrics)
-        self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=ranked.num_tied is not None)
         )
@@ -573,6 +579,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         numbers = on_host(counted)
         self._num_tied = None if self.ranked.num_tied is None else int(numbers.pop()[0])
         self._means = ByMetric(dict(zip(values, map(self._mean, values, numbers), strict=True)))
+
+    @cached_property
+    def max_k(self) -> int | None:
+        """The largest cut-off of a metric; `None` if there is none."""
+        return largest(metric.k for metric in self.metrics)
 
     @cached_property
     def user_counts(self) -> UserCounts:

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
-from pyg_recmetrics.messages import counted, list_some, warn
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import archive
@@ -31,6 +30,7 @@ from pyg_recmetrics.results.same_task import check_same_task, differences_of_tas
 from pyg_recmetrics.results.statistics import FEW_RUNS, Basis, Mean
 from pyg_recmetrics.results.tie_range import TieRange
 from pyg_recmetrics.tables import Rows, Table, format_error, format_interval
+from pyg_recmetrics.utils import counted, list_some, warn
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.results.statistics import Interval
+from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, settle
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.

@@ -16,13 +16,13 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     contains,
     count_zero_ratings,
     to_bipartite,
 )
+from pyg_recmetrics.utils import warn
 
 #: What is missing in data that has not been split.
 _NEEDS_TRUTH = (

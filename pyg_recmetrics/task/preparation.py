@@ -19,10 +19,9 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_weight,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
-from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import warn
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, read_labels
 from pyg_recmetrics.task.edges import Missing, coalesce_edges, count_zero_ratings
+from pyg_recmetrics.utils import warn
 
 
 def read_person(

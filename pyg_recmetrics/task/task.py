@@ -24,16 +24,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
     written,
 )
-from pyg_recmetrics.frozen import (
-    Frozen,
-    Memory,
-    arguments_of,
-    names_of_arguments,
-    of_attributes,
-    settle,
-)
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
@@ -67,6 +58,15 @@ from pyg_recmetrics.task.queries import (
     TriplesLike,
     read_events,
     read_triples,
+)
+from pyg_recmetrics.utils import (
+    Frozen,
+    Memory,
+    arguments_of,
+    names_of_arguments,
+    of_attributes,
+    settle,
+    warn,
 )
 
 T = TypeVar("T")
@@ -782,16 +782,16 @@ class RankingTask(Frozen):
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    @property
+    def with_truth(self, users: Tensor) -> Tensor:
+        """Returns those of some users who have truth."""
+        return self.users_with_truth if users is self.users else users[self.degree[users] > 0]
+
+    @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-
-        def make() -> TruthByUser:
-            grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
-            grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
-            return grouped
-
-        return self._once("truth by user", make)
+        grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+        grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
+        return grouped
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
@@ -809,7 +809,8 @@ class RankingTask(Frozen):
         return Memory(_MAX_KNOWN)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_known"}
+        found_out = ("_known", "_by_user")
+        return {name: value for name, value in vars(self).items() if name not in found_out}
 
     @property
     def is_candidate(self) -> Tensor | None:

@@ -94,7 +94,7 @@ class StageReport:
     num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
     num_timed: int = field(metadata={"label": "edges with times"})
     num_later: int | None = field(metadata={"label": "message passing later than own truth"})
-    num_before_others: int | None = field(metadata={"label": "truth before anybody's last one"})
+    num_before_others: int | None = field(metadata={"label": "truth before some message passing"})
     num_users_without_truth: int = field(metadata={"label": "users without truth"})
     num_empty_users: int = field(metadata={"label": "users without any edge"})
     num_empty_items: int = field(metadata={"label": "items without any edge"})
@@ -244,7 +244,7 @@ def check_split(
         earlier truth that is a candidate                     -                 0                 0
         edges with times                                    300               200               250
         message passing later than own truth                  -                 0                 0
-        truth before anybody's last one                       -                45                44
+        truth before some message passing                     -                45                44
         users without truth                                   0                 0                 0
         users without any edge                                0                 0                 0
         items without any edge                                1                 0                 0

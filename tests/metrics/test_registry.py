@@ -20,14 +20,6 @@ from pyg_recmetrics import (
 from pyg_recmetrics.metrics import registry
 
 
-@pytest.fixture
-def definitions(monkeypatch):
-    """The registry as a copy, so that what a test registers is forgotten."""
-    copied = dict(registry._DEFINITIONS)
-    monkeypatch.setattr(registry, "_DEFINITIONS", copied)
-    return copied
-
-
 def test_names_are_those_of_public_functions():
     for name in metrics.names():
         assert getattr(metrics, name).__name__ == name

@@ -591,7 +591,7 @@ class Call:
         if self.way == "margin" and not found:
             values = [world.values(metric, "score") for metric in metrics]
             is_empty = any(not any(x is not None for x in own) for own in values)
-            found += ["a margin needs users for whom .* is defined"] * is_empty
+            found += ["a margin needs users with a value of "] * is_empty
         return found
 
     def run(self):

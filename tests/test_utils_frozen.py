@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.frozen import Frozen, FrozenDict, arguments_of, settle
+from pyg_recmetrics.utils import Frozen, FrozenDict, arguments_of, settle
 
 dictionaries = st.dictionaries(st.text(max_size=2), st.integers(0, 2), max_size=3)
 
