@@ -263,8 +263,8 @@ class Schedule:
 
     def _users_of(self, rows: slice) -> tuple[Tensor, Tensor]:
         """Returns the users of a chunk, and how deep each is ranked."""
-        if not self.is_sorted:
-            return self.users[rows], self.depth[rows]
+        if not self.is_sorted:  # all of them are one chunk
+            return self.users, self.depth
         # A chunk of all users has them in the order of a matrix of scores.
         users, order = self.users[rows].sort()
         return users, self.depth[rows][order]
