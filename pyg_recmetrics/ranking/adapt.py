@@ -370,11 +370,12 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
-    if len(given) not in (2, 3) or any(map(_is_row, given[:2])):
+    if len(given) not in (2, 3) or any(map(_is_row, given[:2])) or hasattr(given, "indices"):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
-            f"scores or positions of items; {IDS_ARE_IN_DICTS}"
+            f"scores or positions of items, and scores.topk(20).indices for what topk returns; "
+            f"{IDS_ARE_IN_DICTS}"
         )
     labels = ((task.user_ids, "user"), (task.item_ids, "item"), (task.item_ids, "item"))
     given = tuple(_by_id(part, *label) for part, label in zip(given, labels, strict=False))

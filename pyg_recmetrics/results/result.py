@@ -1045,9 +1045,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         # Without this, pandas would make a column of the names.
         raise TypeError(
-            "a result makes no array or data frame by itself: use 'result.to_pandas()' or "
-            "'result.to_dict()'"
+            "a result makes no number, array or data frame by itself: use result['recall@20'], "
+            "'result.to_pandas()' or 'result.to_dict()'"
         )
+
+    __float__ = __array__
 
     if not TYPE_CHECKING:  # which would take any name for right
 
