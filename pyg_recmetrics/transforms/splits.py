@@ -758,4 +758,4 @@ for _split, _example in (
     (LeaveLastOut, "LeaveLastOut(num_test=1)"),
     (TemporalSplit, "TemporalSplit(num_val=0.1, num_test=0.2)"),
 ):
-    _split.__init__ = written(_example)(_split.__init__)  # type: ignore[method-assign, misc]
+    _split.__init__ = written(_example)(_split.__init__)  # type: ignore[method-assign]
