@@ -22,7 +22,7 @@ from pyg_recmetrics.metrics.registry import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.utils import settle
+from pyg_recmetrics.utils import settle, written_as
 
 
 @dataclass(frozen=True)
@@ -284,9 +284,10 @@ _MAX_PARSED = 1024
 def _parse(spelling: str) -> Metric:
     match = _SPELLING.fullmatch(_canonical(spelling))
     if match is None:
+        several = written_as("as ['recall@5', 'ndcg@20']", "--metrics recall@5 ndcg@20")
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "
-            f"positive integer k (got {spelling!r}); write several as ['recall@5', 'ndcg@20']"
+            f"positive integer k (got {spelling!r}); write several {several}"
         )
     parameters = definition(match["name"]).parameters
     arguments: list[tuple[str, Value]] = []

@@ -47,6 +47,7 @@ from pyg_recmetrics.ranked_edges import (
     num_with_other_places,
 )
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.
 EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
@@ -316,7 +317,7 @@ class Definition:
         if self.needs_candidates:
             candidates_of(ranked)
         if self.has_cut_off and ranked.depth is not None:
-            self._check_depth(ranked.depth, arguments)
+            self._check_depth(ranked, ranked.depth, arguments)
         for need in self.needs_with(arguments):
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
@@ -337,18 +338,23 @@ class Definition:
             return value
         return value.masked_fill(truth.has_none, torch.nan)
 
-    def _check_depth(self, depth: int, arguments: Mapping[str, Any]) -> None:
+    def _check_depth(self, ranked: RankedEdges, depth: int, arguments: Mapping[str, Any]) -> None:
         if arguments["k"] is None:
             raise ValueError(
                 f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
                 f"'rank(..., full=True)' (got a ranking down to {depth})"
             )
-        for name in self.cut_offs:
-            if arguments[name] is not None and arguments[name] > depth:
-                raise ValueError(
-                    f"'{name}' needs to be at most {depth}, the depth down to which was ranked "
-                    f"(got {arguments[name]}); write rank(..., k={arguments[name]})"
-                )
+        deepest, name = max((arguments[name] or 0, name) for name in self.cut_offs)
+        if deepest <= depth:
+            return
+        # So many other relevant items of its user may come before an edge.
+        user = ranked.origin.user_of_row
+        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
+        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
+        raise ValueError(
+            f"'{name}' needs to be at most {depth}, the depth down to which was ranked (got "
+            f"{deepest}); write {again}"
+        )
 
 
 def check_ranked(ranked: object) -> RankedEdges:
