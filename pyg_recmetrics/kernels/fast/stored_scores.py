@@ -107,7 +107,7 @@ class Largest(NamedTuple):
         item: Their items, best first, of the same shape, if lists are wanted.
         own: The scores of the relevant items, of shape `[num_relevant]`.
         span: How far all scores of each row are apart, masked ones, too: finite if all of them are,
-            and small; `None` if nobody asked. Of shape `[num_rows]`.
+            and small; `None` if it is not needed. Of shape `[num_rows]`.
     """
 
     value: Tensor
@@ -171,7 +171,7 @@ def ranks_among(
             products, of shape `[num_rows]`. (default: `None`, they are exact)
 
     Returns:
-        The ranks down to the depth, and which items this does not settle, of shape
+        The ranks down to the depth, and which items this does not set_attributes, of shape
         `[num_relevant]`.
     """
     if found.own.numel() == 0:
