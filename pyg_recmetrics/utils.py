@@ -1,8 +1,8 @@
 """What all rooms use: frozen objects, exact sums, warnings, optional packages, and files.
 
 There are two ways to make an object that cannot be changed. A value whose fields are its whole
-definition is a `@dataclass(frozen=True)`, whose `__post_init__` may :func:`set_attributes` them. An object
-that computes its attributes from other arguments is a :class:`Frozen`.
+definition is a `@dataclass(frozen=True)`, whose `__post_init__` may :func:`set_attributes`. An
+object that computes its attributes from other arguments is a :class:`Frozen`.
 
 Sums over users depend neither on their order nor on how they were cut into parts. A floating-point
 sum is rounded at every step. :func:`math.fsum` adds up without rounding, and rounds once.
