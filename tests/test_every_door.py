@@ -37,6 +37,10 @@ DEFECTS = {
         *("score_triples", task, "contains"),
         lambda contains: lambda *given: torch.ones_like(contains(*given)),
     ),
+    "edges of other relations hold no truth": (
+        *("score_relations", task, "find_leaks"),
+        lambda _: lambda *given: {},
+    ),
     "candidates of queries are those of all": (
         *("score_queries", queries.Queries, "candidates"),
         lambda candidates: lambda self, given: None,

@@ -607,7 +607,7 @@ class RankedEdges:
         if k is None:
             return self.rank < NOT_RETRIEVED
         if isinstance(k, Tensor):
-            k = k.index_select(0, self.edge_label_index[0])
+            k = k.index_select(0, self._grouped.user)
         return self.rank <= k
 
     def hits(self, k: int | Tensor | None) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.fast.bounded_counting import bounded_ranks, rows_to_count
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
 from pyg_recmetrics.kernels.fast.stored_scores import (
@@ -120,7 +120,7 @@ class Findings(NamedTuple):
 
     Attributes:
         ranks: The ranks of truth edges, of shape `[num_found]`.
-        is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
+        is_unsettled: Which users it could not set_attributes, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
     """
@@ -322,17 +322,17 @@ class CountByBound(RankingAlgorithm):
         self.recommender, self.candidates = recommender, request.task.candidates
 
     def num_rows(self, depth: int) -> int:
-        return self._kernel.num_rows(depth)
+        return rows_to_count(depth)
 
     def rank(self, chunk: Chunk) -> Findings:
         user, relevant = self.recommender.users(chunk.users), chunk.truth.pairs
         score = self.recommender.items.exact_scores(user, *relevant)
-        edges = relevant, score, chunk.seen.pairs
-        return Findings(*self._kernel.ranks(user, chunk.depth, *edges, chunk.scratch))
+        edges = chunk.depth, relevant, score, chunk.seen.pairs
+        return Findings(*bounded_ranks(user, self._items, *edges, chunk.scratch))
 
     @cached_property
-    def _kernel(self) -> BoundedCount:
-        return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
+    def _items(self) -> RoundedItems:
+        return RoundedItems(self.recommender.items, self.candidates, torch.float32)
 
 
 def find_passes(

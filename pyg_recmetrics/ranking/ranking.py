@@ -1,5 +1,6 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import torch
@@ -26,7 +27,7 @@ from pyg_recmetrics.ranking.algorithms import (
     find_passes,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import ScoreMask
+from pyg_recmetrics.ranking.recommenders import ScoreMask, ask_about_order
 from pyg_recmetrics.ranking.schedule import Schedule
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 from pyg_recmetrics.utils import warn
@@ -231,7 +232,7 @@ class OpenRanking:
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = task.degree.clamp(min=self._request.depth)
-        self._ranks.forget_beyond(depth.index_select(0, task.truth[0]))
+        self._ranks.forget_beyond(depth.index_select(0, task._by_user.user))
         if self._mask is not None:
             self._mask.apply(self._ranks)
 
@@ -305,6 +306,7 @@ class OpenRanking:
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
         self.recommender.warn()
+        self.task._once("order", partial(ask_about_order, self.recommender, self.task.seen))
         if self.recommender.listed is None:
             return
         task, how, listed = self.task, self._how, self.recommender.listed

@@ -123,8 +123,9 @@ class Chunk:
 
     def hide_(self, scores: Tensor) -> None:
         """Overwrites the scores `[num_rows, num_items]` of all but shared candidates by `-inf`."""
-        seen = self.seen.item.add(self.seen.row, alpha=self.num_items)
-        scores.view(-1).index_fill_(0, seen, -torch.inf)
+        seen = self.seen
+        place = self.known.once("seen at", lambda: seen.item.add(seen.row, alpha=self.num_items))
+        scores.view(-1).index_fill_(0, place, -torch.inf)
         if self.is_excluded is not None:
             scores.masked_fill_(self.is_excluded, -torch.inf)
 
@@ -262,8 +263,8 @@ class Schedule:
 
     def _users_of(self, rows: slice) -> tuple[Tensor, Tensor]:
         """Returns the users of a chunk, and how deep each is ranked."""
-        if not self.is_sorted:
-            return self.users[rows], self.depth[rows]
+        if not self.is_sorted:  # all of them are one chunk
+            return self.users, self.depth
         # A chunk of all users has them in the order of a matrix of scores.
         users, order = self.users[rows].sort()
         return users, self.depth[rows][order]

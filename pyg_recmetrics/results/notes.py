@@ -114,12 +114,15 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     if ranked.origin.listed is None or not of_lists:
         return None
     listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
-    if not (num_unknown := int(listed.num_unknown.clamp(min=0).sum())):
+    num_unknown, num_known = (
+        int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
+    )
+    if num_unknown == 0:
         return None
     return (
-        f"{list_some(of_lists)} leave out {num_unknown:,} places of lists with items that the task "
-        f"does not have: their values are others with the whole catalogue, as in "
-        f"RankingTask.from_frames(..., items=ids_of_all_items)"
+        f"{list_some(of_lists)} leave out items that the task does not have, {num_unknown:,} of "
+        f"{num_known + num_unknown:,} down to the depth of the ranking: values are others with the "
+        f"whole catalogue, as in RankingTask.from_frames(..., items=ids_of_all_items)"
     )
 
 
@@ -133,9 +136,9 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
 
     Such a model may number users or items in another order, or give better items lower scores. One
     that is not trained is asked about, too: hence this is a line of a result, and no warning in
-    every epoch. It looks at the truth: the ranks of it are known, while the scores
-    of what was seen are gone with the recommender, and to look at them would take each evaluation
-    longer. Seen items that are not left out stand before the truth, and then nothing is said.
+    every epoch. It looks at the ranks of the truth, also where the scores of what
+    was seen are no longer there to be asked about. Seen items that are not left out stand before
+    the truth, and then nothing is said.
 
     Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
     with chance if they are less than twice as many, and not more by two standard errors. These are

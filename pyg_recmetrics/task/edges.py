@@ -114,10 +114,10 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
 
 def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     """Edges between users and items, in local ids and from users to items."""
-    if num_wrong := int((~_are_between(edges, num_users)).sum()):
+    if not bool((is_between := _are_between(edges, num_users)).all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
-            f"from there on (got {num_wrong} edges within one side)"
+            f"from there on (got {int((~is_between).sum())} edges within one side)"
         )
     # Either direction says the same: the user comes first from here on.
     bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])

@@ -772,7 +772,7 @@ class RankingTask(Frozen):
     @cached_property
     def _extremes(self) -> "Extremes":
         """What is most and least among its users."""
-        ends = self.degree.max(), (self.degree > 0).sum(), self.num_candidates.max()
+        ends = self.degree.max(), self.degree.count_nonzero(), self.num_candidates.max()
         return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
