@@ -120,7 +120,7 @@ class Findings(NamedTuple):
 
     Attributes:
         ranks: The ranks of truth edges, of shape `[num_found]`.
-        is_unsettled: Which users it could not set_attributes, of shape `[num_rows]`, whose ranks are not
+        is_unsettled: Which users it could not settle, of shape `[num_rows]`, whose ranks are not
             valid; `None` if it settled all of them.
         lists: The recommended items, of shape `[num_rows, ?]`; `None` if it makes no lists.
     """

@@ -171,7 +171,7 @@ def ranks_among(
             products, of shape `[num_rows]`. (default: `None`, they are exact)
 
     Returns:
-        The ranks down to the depth, and which items this does not set_attributes, of shape
+        The ranks down to the depth, and which items this does not settle, of shape
         `[num_relevant]`.
     """
     low = high = found.own
