@@ -93,7 +93,7 @@ class Chunk:
 
     @property
     def is_excluded(self) -> Tensor | None:
-        """The items that nobody may be recommended, `[num_items]`, if all share candidates."""
+        """The items that no user may be recommended, `[num_items]`, if all share candidates."""
         return self.schedule.is_excluded
 
     @property
@@ -184,7 +184,7 @@ class Schedule:
     """The order in which users are ranked: the deepest first, if they are more than one chunk.
 
     A single deep user therefore makes only the first chunk deep. Of equally deep users, those with
-    the most excluded items come first, for whom models need longer lists. What a chunk needs to
+    the most excluded items come first, as models need longer lists for them. What a chunk needs to
     know on the host, such as where its edges start, is fetched from the device once, so that no
     chunk has to wait for it.
 
@@ -279,7 +279,7 @@ class Schedule:
 
     @cached_property
     def is_excluded(self) -> Tensor | None:
-        """The items that nobody may be recommended, if all users share candidates."""
+        """The items that no user may be recommended, if all users share candidates."""
         if self._candidates is None or self._candidates.dim() == 2:
             return None
         is_candidate: Tensor = index_to_mask(self._candidates, self.num_items)
