@@ -7,6 +7,7 @@ users without ground truth count as, and who is evaluated at all. It does not re
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -24,12 +25,12 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.ranked_edges.ties import Ties
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, settle, warn
+from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, warn
 
 __all__ = ["CONVENTIONS", "Convention", "Population", "get"]
 __dir__ = __all__.copy  # what completion shows
 
-#: What becomes of metrics at a `k` that is not smaller than the number of candidates.
+#: How to treat metrics at a `k` that is not smaller than the number of candidates.
 FewCandidates: TypeAlias = Literal["count", "undefined"]
 
 #: Stands for the largest cut-off of all metrics that are evaluated together.
@@ -79,7 +80,7 @@ class Population:
 
     def __post_init__(self) -> None:
         for name in ("min_pos_test", "min_items_pool"):
-            settle(self, **{name: check_positive_integer(getattr(self, name), name)})
+            set_attributes(self, **{name: check_positive_integer(getattr(self, name), name)})
         check_boolean(self.consider_cold_start, "consider_cold_start")
         check_boolean(self.constant_scores, "constant_scores")
         check_choice(self.few_candidates, "few_candidates", get_args(FewCandidates))
@@ -93,7 +94,7 @@ class Population:
 
         Raises:
             ValueError: If no user with ground truth is left; the error names the option. Of some
-                users, such as those of a part, nobody may be left, which is warned of.
+                users, such as those of a part, none may be left, which gives a warning.
         """
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
         for option, is_met in self._requirements(task):
@@ -109,7 +110,7 @@ class Population:
             warn(left_out)
         return eligible
 
-    @property
+    @cached_property
     def _leaves_out(self) -> bool:
         """Whether some users of a task may not be eligible."""
         are_few_enough = self.min_items_pool == 1 and self.min_pos_test == 1
@@ -177,7 +178,7 @@ class Convention:
             (default: `()`)
         empty_target_action (str, optional): What users without ground truth count as.
             (default: `"skip"`)
-        population (Population, optional): Who is evaluated. (default: everybody)
+        population (Population, optional): Who is evaluated. (default: all users)
         ties (str, optional): How equal scores are ranked, where scores are known, see
             :meth:`RankedEdges.with_ties`. (default: `"index"`, the lower item id first)
         note (str, optional): What to know about the convention. (default: `""`)
@@ -210,20 +211,20 @@ class Convention:
             raise TypeError(
                 f"'population' needs to be a 'Population' (got {type(self.population).__name__})"
             )
-        # A convention is a value: nobody changes it for all others by accident.
+        # A convention is a value, which no caller can change for all others by accident.
         if self.metrics is not None:
             given = check_mapping(self.metrics, "metrics")
             metrics = {definition(name).name: arguments for name, arguments in given.items()}
             if len(metrics) < len(given):
                 raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
             checked = {name: _checked(name, arguments) for name, arguments in metrics.items()}
-            settle(self, metrics=FrozenDict(checked))
+            set_attributes(self, metrics=FrozenDict(checked))
         if not isinstance(self.without_cut_off, list | tuple):
             raise TypeError(
                 f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
             )
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
-        settle(self, without_cut_off=without_cut_off)
+        set_attributes(self, without_cut_off=without_cut_off)
 
     def with_population(self, population: Population) -> "Convention":
         """Returns the same definitions for other users.

@@ -20,7 +20,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Frame, Margin, read_margin, sample
+from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
@@ -33,7 +33,7 @@ from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.counts import check_means_of_persons
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
-from pyg_recmetrics.utils import Frozen, settle
+from pyg_recmetrics.utils import Frozen, set_attributes
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
@@ -70,7 +70,7 @@ def evaluate(
     their user's ranking. A metric is undefined for users without ground truth.
 
     A warning is given if the order of equal scores can move a mean by more than its confidence
-    interval, or if all items have the same score for everybody. The result says how far
+    interval, or if all items have the same score for all users. The result says how far
     (:meth:`EvaluationResult.tie_range`).
 
     Args:
@@ -96,13 +96,13 @@ def evaluate(
             `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, and `"error"`
             raises an error. (default: `None`, as the convention says; the standard convention
             says `"skip"`)
-        per (str, optional): What a row of the result is, or whom its means are over. With
+        per (str, optional): What a row of the result is, or what its means are over. With
             `"edge"`, every ground-truth edge is ranked without the other truth of its user, as in
             the filtered setting of knowledge graphs, see :meth:`RankedEdges.each_edge`. Row `r` is
-            then edge `r` of the `truth` of the task, whoever is left out, and `hits@k` is another
-            name of `hit_rate@k`. With `"person"`, means are over persons, of the mean over the rows
-            of each; a task says which `person` a row belongs to. Intervals draw persons wherever
-            they are known. (default: `None`, which is `"edge"` for a task of
+            then edge `r` of the `truth` of the task, also if some are left out, and `hits@k` is
+            another name of `hit_rate@k`. With `"person"`, means are over persons, of the mean over
+            the rows of each; a task says which `person` a row belongs to. Intervals draw persons
+            wherever they are known. (default: `None`, which is `"edge"` for a task of
             :meth:`RankingTask.from_triples`, and `"user"` for all others)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
             first, or behind edges. (default: `None`, the `num_users` of the data)
@@ -277,7 +277,7 @@ class Evaluator(Frozen):
         self._freeze()
 
     def _leave_out(self) -> None:
-        """Leaves out the users whom the convention does not evaluate."""
+        """Leaves out the users that the convention does not evaluate."""
         is_eligible = self._convention.population.is_eligible(self.task)
         eligible = self.task.users[is_eligible[self.task.users]]
         self._is_eligible = is_eligible
@@ -338,19 +338,19 @@ class Evaluator(Frozen):
             device(type='cpu')
         """
         moved = copy.copy(self)
-        settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
-        settle(moved, history=self.history)
+        set_attributes(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
+        set_attributes(moved, history=self.history)
         if self._margin is not None:
-            settle(moved, _frame=moved._make_frame(self._margin))
+            set_attributes(moved, _frame=moved._make_frame(self._margin))
         return moved
 
-    def _make_frame(self, margin: Margin) -> Frame:
+    def _make_frame(self, margin: Margin) -> UserSample:
         """Returns the users in random order, as means are to be known to a margin."""
         if self._per == "edge":
             raise ValueError(
                 "a margin needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
-        return Frame(
+        return UserSample(
             self.task,
             self.metrics,
             margin,

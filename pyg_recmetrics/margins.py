@@ -30,7 +30,7 @@ from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.sampling import Sampling, Stopped
 from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.task import Catalogue, RankingTask
-from pyg_recmetrics.utils import FrozenDict, exact_mean, settle
+from pyg_recmetrics.utils import FrozenDict, exact_mean, set_attributes
 
 #: How many users are ranked before anything can be said.
 FIRST_BATCH = 512
@@ -355,9 +355,9 @@ class Margin:
         else:
             size = _size(self.size)
         if self.max_users is not None:
-            settle(self, max_users=check_positive_integer(self.max_users, "max_users"))
+            set_attributes(self, max_users=check_positive_integer(self.max_users, "max_users"))
         level, seed = check_level(self.level), check_natural_number(self.seed, "seed")
-        settle(self, size=size, level=level, seed=seed)
+        set_attributes(self, size=size, level=level, seed=seed)
 
     @property
     def sizes(self) -> Mapping[str, float]:
@@ -431,7 +431,7 @@ def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
     return next((reason for reason, is_so in reasons.items() if is_so), None)
 
 
-class Frame:
+class UserSample:
     """The users of a task in random order, and who of them counts in the mean of each metric.
 
     This does not depend on the recommender, and is made once for all epochs.
@@ -510,10 +510,10 @@ class SampledMean:
     Args:
         name (str): The name of the metric.
         metric (Metric): What is computed under this name.
-        frame (Frame): The users.
+        frame (UserSample): The users.
     """
 
-    def __init__(self, name: str, metric: Metric, frame: Frame) -> None:
+    def __init__(self, name: str, metric: Metric, frame: UserSample) -> None:
         self.name, self._metric, self._frame = name, metric, frame
         self._is_counted = frame.counted(metric)
         num_counted = int(self._is_counted.sum())
@@ -566,14 +566,14 @@ class SampledMean:
 
 
 def sample(
-    frame: Frame,
+    frame: UserSample,
     ranking: OpenRanking,
     with_ties: Callable[[RankedEdges], RankedEdges],
 ) -> tuple[RankedEdges, Sampling]:
     """Ranks users until the means are known to their margins.
 
     Args:
-        frame (Frame): The users.
+        frame (UserSample): The users.
         ranking (OpenRanking): A recommender that is prepared to rank.
         with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
 
@@ -609,7 +609,7 @@ def sample(
     return with_ties(_ranked_of_sample(frame, ranking, num_ranked)), sampling
 
 
-def _num_next(means: list[SampledMean], num_ranked: int, frame: Frame) -> int:
+def _num_next(means: list[SampledMean], num_ranked: int, frame: UserSample) -> int:
     """Returns how many users are to be ranked after the next batch; as many if it is enough."""
     if all(mean.is_known for mean in means):
         return num_ranked
@@ -617,7 +617,7 @@ def _num_next(means: list[SampledMean], num_ranked: int, frame: Frame) -> int:
     return min(num_to_rank(num_ranked, needed, frame.num_users), frame.most)
 
 
-def _ranked_of_sample(frame: Frame, ranking: OpenRanking, num_ranked: int) -> RankedEdges:
+def _ranked_of_sample(frame: UserSample, ranking: OpenRanking, num_ranked: int) -> RankedEdges:
     """Returns the ranking of a sample, also of those without truth, whose lists may be kept."""
     users = frame.order.sample(num_ranked)
     ranking.rank(users[frame.task.degree[users] == 0])
@@ -626,7 +626,7 @@ def _ranked_of_sample(frame: Frame, ranking: OpenRanking, num_ranked: int) -> Ra
     return _ranked_of(users, ranking, frame)
 
 
-def _ranked_of(users: Tensor, ranking: OpenRanking, frame: Frame) -> RankedEdges:
+def _ranked_of(users: Tensor, ranking: OpenRanking, frame: UserSample) -> RankedEdges:
     """Returns the ranking of some users."""
     is_one = index_to_mask(users, frame.task.num_users)
     return select_users(ranking.to_ranked_edges(frame.catalogue), is_one)

@@ -1,8 +1,8 @@
 """What all rooms use: frozen objects, exact sums, warnings, optional packages, and files.
 
 There are two ways to make an object that cannot be changed. A value whose fields are its whole
-definition is a `@dataclass(frozen=True)`, whose `__post_init__` may :func:`settle` them. An object
-that computes its attributes from other arguments is a :class:`Frozen`.
+definition is a `@dataclass(frozen=True)`, whose `__post_init__` may :func:`set_attributes`. An
+object that computes its attributes from other arguments is a :class:`Frozen`.
 
 Sums over users depend neither on their order nor on how they were cut into parts. A floating-point
 sum is rounded at every step. :func:`math.fsum` adds up without rounding, and rounds once.
@@ -64,7 +64,7 @@ class Frozen:
         raise AttributeError(f"'{type(self).__name__}.{name}' cannot be deleted")
 
 
-def settle(value: object, **fields: Any) -> None:
+def set_attributes(value: object, **fields: Any) -> None:
     """Replaces attributes of an immutable object that is new and not yet used elsewhere.
 
     This may be a frozen dataclass in its `__post_init__`, or the copy of an object.
@@ -84,7 +84,7 @@ def of_attributes(kind: type[V], **attributes: Any) -> V:
         2
     """
     value = kind.__new__(kind)
-    settle(value, **attributes, _is_frozen=True)
+    set_attributes(value, **attributes, _is_frozen=True)
     return value
 
 

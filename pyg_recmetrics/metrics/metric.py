@@ -22,7 +22,7 @@ from pyg_recmetrics.metrics.registry import (
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.utils import settle, written_as
+from pyg_recmetrics.utils import set_attributes, written_as
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class Metric:
 
     def __post_init__(self) -> None:
         defined = self.definition
-        settle(self, name=defined.name)
+        set_attributes(self, name=defined.name)
         if defined.needs_cut_off and self.k is None:
             raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
         if not defined.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         if self.k is not None:
-            settle(self, k=check_positive_integer(self.k, "k"))
+            set_attributes(self, k=check_positive_integer(self.k, "k"))
         given: dict[str, Value | None] = {}
         for name, value in _pairs(self.arguments):
             if name not in defined.parameters:
@@ -72,7 +72,7 @@ class Metric:
             given[name] = defined.parameters[name].check(value)
         # `None` stands for a number that is not given.
         in_order = ((name, given.get(name)) for name in defined.parameters)
-        settle(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
+        set_attributes(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
 
     @cached_property
     def definition(self) -> Definition:

@@ -27,7 +27,7 @@ from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.utils import warn
 
 
-class Part(NamedTuple):
+class StateTensor(NamedTuple):
     """A tensor of a state: how those of several processes become one, and what it starts as.
 
     `"sum"` adds them up, and `"cat"` puts one after the other.
@@ -119,7 +119,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Returns the arguments to print, by name."""
 
     @abstractmethod
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, StateTensor]:
         """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
@@ -388,10 +388,10 @@ class MeanOverUsers(RankingMetric):
                 "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
             )
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, StateTensor]:
         """Returns a sum over users and their number, of no users."""
         zero = torch.zeros((), dtype=torch.float64, device="cpu")
-        return {"sum": Part("sum", zero), "count": Part("sum", zero.long())}
+        return {"sum": StateTensor("sum", zero), "count": StateTensor("sum", zero.long())}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
@@ -428,11 +428,11 @@ class OverAllUsers(RankingMetric):
         tensor(0.3000)
     """
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, StateTensor]:
         """Returns the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
         no_users = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
-        return {"state": Part("sum", self._state_of(self.with_catalogue(no_users)))}
+        return {"state": StateTensor("sum", self._state_of(self.with_catalogue(no_users)))}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""

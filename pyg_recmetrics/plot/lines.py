@@ -91,7 +91,7 @@ def metric_at_k(
         axes.fill_between(cut_offs, low, high, color=look["color"], alpha=0.15, linewidth=0)
         num_users += counts
     axes.set_ylim(bottom=0)
-    _count(axes)
+    _use_whole_ticks(axes)
     who = users(num_users, noun_of(by_name.values()))
     note = f"mean over {who}, {format_level(level)} confidence band"
     return finish(axes, "k", f"{parse(f'{metric}@{cut_offs[-1]}').label}@k", note)
@@ -205,14 +205,14 @@ def history(
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
-    _count(axes)
+    _use_whole_ticks(axes)
     note = (
         f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in trainings.values()}))}"
     )
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
 
 
-def _count(axes: "Axes") -> None:
+def _use_whole_ticks(axes: "Axes") -> None:
     """Lets the ticks of the x-axis be whole numbers."""
     from matplotlib.ticker import MaxNLocator
 

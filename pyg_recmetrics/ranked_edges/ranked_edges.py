@@ -23,7 +23,7 @@ from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_
 from pyg_recmetrics.task import Catalogue, TruthByUser
 from pyg_recmetrics.task.edges import order_of_edges
 from pyg_recmetrics.task.preparation import read_person
-from pyg_recmetrics.utils import arguments_of, made_of, settle
+from pyg_recmetrics.utils import arguments_of, made_of, set_attributes
 
 
 def without_other_truth(ranked: "RankedEdges") -> Ranks:
@@ -458,7 +458,7 @@ class RankedEdges:
                 f"(got num_items={catalogue.num_items})"
             )
         ranked = dataclasses.replace(self, catalogue=catalogue)
-        settle(ranked, _grouped=self._grouped)
+        set_attributes(ranked, _grouped=self._grouped)
         return ranked
 
     def each_edge(self, *, max_degree: int | None = None) -> "RankedEdges":
@@ -531,7 +531,7 @@ class RankedEdges:
         )
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankedEdges":
-        """Returns a copy that knows the person to whom each row of users belongs.
+        """Returns a copy that knows the person that each row of users belongs to.
 
         Intervals and tests then draw persons, not rows. A ranking of a task knows those of the
         task.
@@ -734,7 +734,7 @@ def lists_of(ranked: RankedEdges, k: int = 0) -> Lists:
             "'ranked' needs to hold the lists of recommended items: rank with 'keep_items=True'"
         )
     # Lists that were given are all there is, but a ranking could have kept more, unless it is one
-    # of nobody.
+    # of no users.
     if k <= lists.width or ranked.num_candidates is None or lists.width == 0:
         return lists
     if lists.width < min(k, int(ranked.num_candidates.max())):
@@ -816,7 +816,7 @@ def sort_edges(
     fields |= {"edge_label_index": truth, "rank": rank}
     fields |= _of_edges(fields, order_of_edges(truth[0], rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)
-    settle(ranked, _grouped=grouped)
+    set_attributes(ranked, _grouped=grouped)
     return ranked
 
 

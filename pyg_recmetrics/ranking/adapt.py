@@ -90,7 +90,7 @@ _NEEDS_IDS = (
 )
 
 
-#: What becomes of items in lists that the task does not have.
+#: How items in lists are treated that the task does not have.
 _OF_STRANGERS = "They keep their places in lists, and metrics of lists leave them out"
 
 
@@ -258,7 +258,7 @@ FORMS = (
     "floating-point scores [num_users, num_items]",
     "a function of user ids that returns their scores [len(users), num_items]",
     "PairScorer(function), which scores pairs of a user and an item",
-    "floating-point scores of items [num_items], the same for everybody",
+    "floating-point scores of items [num_items], the same for all users",
     "lists of item ids [num_users, K], integers, best first",
     "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
     "the columns (user_id, item_id, rank) or (user_id, item_id, score)",

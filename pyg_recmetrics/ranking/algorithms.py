@@ -361,7 +361,7 @@ def find_passes(
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
     """Returns the algorithms that rank what is requested.
 
-    Each of them ranks the users whom the one before could not settle. The last settles all users.
+    Each of them ranks the users that the one before could not settle. The last settles all users.
 
     Args:
         wanted (str): The algorithm that is asked for, or `"auto"`.
@@ -418,7 +418,7 @@ def _by_pairs(request: Request) -> Request:
 def _stored(request: Request) -> list[RankingAlgorithm]:
     """Returns the ways to rank by stored scores, and what finds ties of given ones, if few items.
 
-    A function may take long, and would be asked again for whoever is left unsettled.
+    A function may take long, and would be asked again for users that are left unsettled.
     """
     recommender, task = request.recommender, request.task
     most = _MAX_ITEMS_STORED if request.list_width else _MAX_ITEMS_STORED * 3 // 2

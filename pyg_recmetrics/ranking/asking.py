@@ -57,7 +57,7 @@ class ModelRecommender(ListRecommender):
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         num_not_asked = self.num_items - self.dst_index.numel()
         items = self._ask(chunk.users, chunk.num_needed - num_not_asked)
-        # A user has the places that are needed for it alone, whoever else is asked about.
+        # A user has the places that are needed for it alone, whatever other users are asked about.
         num_own = chunk.depth + self.num_items - self.num_candidates[chunk.users] - num_not_asked
         place = torch.arange(1, items.size(1) + 1, device=items.device)
         is_own = place <= num_own.unsqueeze(1)

@@ -88,7 +88,7 @@ def rank(
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
             - a :class:`PairScorer`, which scores pairs of a user and an item;
-            - one floating-point score per item, `[num_items]`, the same for everybody;
+            - one floating-point score per item, `[num_items]`, the same for all users;
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
@@ -237,7 +237,7 @@ class OpenRanking:
             self._mask.apply(self._ranks)
 
     def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: "tqdm[Any]") -> Tensor:
-        """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
+        """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""
         task, size = self._present, self._how.batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
         unsettled: list[tuple[Tensor, Tensor]] = []

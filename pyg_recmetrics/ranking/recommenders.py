@@ -43,7 +43,7 @@ from pyg_recmetrics.ranked_edges import Listed, Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, Numbers, list_some, settle, warn
+from pyg_recmetrics.utils import Memory, Numbers, list_some, set_attributes, warn
 
 
 class ScoreMask:
@@ -56,7 +56,7 @@ class ScoreMask:
 
     Attributes:
         allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
-            whom a fitted model does not know.
+            that a fitted model does not know.
     """
 
     def __init__(self, task: RankingTask) -> None:
@@ -67,7 +67,7 @@ class ScoreMask:
     def num_candidates(self) -> Tensor:
         """How many items each user can be recommended, of shape `[num_users]`.
 
-        Nobody looks at the scores of users without truth, unless lists are kept.
+        Scores of users without truth are not used, unless lists are kept.
         """
         return self.task.num_candidates.clone()
 
@@ -213,7 +213,7 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     Two users who have seen an item each may disagree on which of the two is better. They then
     prefer their own more often than not, whatever is popular. If rows of users or items are in
     another order, this is as likely as the opposite. It is unlikely where scores of seen items are
-    lowered. Scores that are the same for everybody tell nothing.
+    lowered. Scores that are the same for all users tell nothing.
 
     Args:
         recommender (Recommender): What has scores; nothing is said of what has no table of them.
@@ -629,7 +629,7 @@ class ListRecommender(Recommender):
         follows &= is_short.unsqueeze(1)
         goes_on = (follows[rows] & (without_repeats(items[rows]) >= 0)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
-        # Nobody can fill more places than there are candidates.
+        # No user can fill more places than there are candidates.
         num_places = place_left[:, -1].minimum(self.num_candidates[chunk.users])
         is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
         # What comes after the last place that counts depends on how many others are asked for.
@@ -674,7 +674,7 @@ class FixedListRecommender(ListRecommender):
 
 @contextmanager
 def name_users_in_errors(users: Tensor) -> Iterator[None]:
-    """Adds to an error the users for whom it was raised, and leaves its type as it is."""
+    """Adds to an error the users that it is about, and leaves its type as it is."""
     try:
         yield
     except Exception as error:
@@ -731,7 +731,7 @@ class PairScorer:
                 f"'function' needs to take user ids and item ids ({wrong}); write "
                 f"PairScorer(lambda user, item: model.decode(user, item))"
             )
-        settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
+        set_attributes(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 
 
 class PairRecommender(Recommender):

@@ -288,7 +288,7 @@ class Drawing(NamedTuple):
     fold: str = ""
 
 
-Part: TypeAlias = Remarks | Grid | Drawing
+PagePart: TypeAlias = Remarks | Grid | Drawing
 
 
 class Page:
@@ -300,14 +300,14 @@ class Page:
     """
 
     def __init__(self) -> None:
-        self.sections: list[tuple[str, list[Part], bool]] = []
+        self.sections: list[tuple[str, list[PagePart], bool]] = []
         self.missing: dict[str, list[str]] = {}
 
     def add(
-        self, heading: str, makers: Iterable[Iterable[Part]], *, is_folded: bool = False
+        self, heading: str, makers: Iterable[Iterable[PagePart]], *, is_folded: bool = False
     ) -> None:
         """Adds a section. What raises an error is left out, and the error says what it needs."""
-        parts: list[Part] = []
+        parts: list[PagePart] = []
         for maker in makers:
             try:
                 parts.extend(maker)

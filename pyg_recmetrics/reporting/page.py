@@ -21,7 +21,7 @@ from pyg_recmetrics.reporting.contents import (
     Contents,
     Grid,
     Page,
-    Part,
+    PagePart,
     Remarks,
     Split,
     drawing,
@@ -42,7 +42,7 @@ from pyg_recmetrics.version import __version__
 _MUCH = 0.01
 
 #: Returns some parts of a section. Its errors say what they need.
-Maker: TypeAlias = Callable[[Contents], Iterator[Part]]
+Maker: TypeAlias = Callable[[Contents], Iterator[PagePart]]
 
 
 def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
@@ -118,7 +118,7 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
         yield _as_sentence(f"{on}{trained}{claim}", contents.names)
 
 
-def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[Part]:
+def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:
     """The means of all recommenders, how many runs they are of, and what they cost."""
     if benchmark is None:
         for contents in data_sets.values():
@@ -137,13 +137,13 @@ def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> It
     yield Grid(caption, table)
 
 
-def _tables(contents: Contents, *, is_folded: bool) -> Iterator[Part]:
+def _tables(contents: Contents, *, is_folded: bool) -> Iterator[PagePart]:
     for name, result in contents.recommenders.items():
         caption = f"The mean of every metric{f' of {name}' if name else ''}."
         yield Grid(caption, result.table(), name if is_folded else "")
 
 
-def _forest(data_set: str, contents: Contents) -> Iterator[Part]:
+def _forest(data_set: str, contents: Contents) -> Iterator[PagePart]:
     found, on = contents.best, f"On {data_set}: " if data_set else ""
     if found is not None and any(row.low <= row.high for row in found):
         caption = (
@@ -155,7 +155,7 @@ def _forest(data_set: str, contents: Contents) -> Iterator[Part]:
         yield from _drawing_of_means(contents)
 
 
-def _drawing_of_means(contents: Contents) -> Iterator[Part]:
+def _drawing_of_means(contents: Contents) -> Iterator[PagePart]:
     caption = "The mean of every metric, with its confidence interval."
     yield from drawings(caption, partial(plot.means, contents.recommenders))
 
@@ -203,14 +203,14 @@ def _count_cold(result: EvaluationResult) -> int:
     return int(is_cold[result.ranked.edge_label_index[1].to(is_cold.device)].sum())
 
 
-def _means(contents: Contents) -> Iterator[Part]:
+def _means(contents: Contents) -> Iterator[PagePart]:
     """The mean of every metric for every recommender, and how much runs vary."""
     if len(contents.recommenders) > 1:
         yield from _drawing_of_means(contents)
         yield from _tables(contents, is_folded=True)
 
 
-def _by_popularity(data_set: str, contents: Contents) -> Iterator[Part]:
+def _by_popularity(data_set: str, contents: Contents) -> Iterator[PagePart]:
     """How many of the test edges of unpopular, other and popular items are found."""
     common_popularity(contents.every, "report")
     metric, results = f"recall@{contents.k}", contents.recommenders
@@ -234,7 +234,7 @@ def _by_popularity(data_set: str, contents: Contents) -> Iterator[Part]:
     yield Grid(caption, Table(head, list(zip(*columns, strict=True))))
 
 
-def _differences(contents: Contents) -> Iterator[Part]:
+def _differences(contents: Contents) -> Iterator[PagePart]:
     """All differences."""
     if len(contents.recommenders) < 2:
         raise ValueError("two recommenders or more are needed")
@@ -243,7 +243,7 @@ def _differences(contents: Contents) -> Iterator[Part]:
     yield Grid(caption, comparison.table())
 
 
-def _curves(contents: Contents) -> Iterator[Part]:
+def _curves(contents: Contents) -> Iterator[PagePart]:
     """Metrics at every cut-off."""
     labels = dict.fromkeys(metric.label for metric in contents.metrics if metric.k)
     if not labels:
@@ -256,7 +256,7 @@ def _curves(contents: Contents) -> Iterator[Part]:
     yield drawing(caption, partial(plot.precision_recall_curve, results))
 
 
-def _by_degree(contents: Contents) -> Iterator[Part]:
+def _by_degree(contents: Contents) -> Iterator[PagePart]:
     """How a metric depends on the number of training edges."""
     common_popularity(contents.every, "by_degree")
     metric = contents.main_metric
@@ -268,19 +268,19 @@ def _by_degree(contents: Contents) -> Iterator[Part]:
     yield drawing(caption, draw)
 
 
-def _long_tail(contents: Contents) -> Iterator[Part]:
+def _long_tail(contents: Contents) -> Iterator[PagePart]:
     """How often popular and other items are recommended."""
     caption = f"In how many top {contents.k} lists an item is, as the mean over groups of items."
     yield drawing(caption, partial(plot.long_tail, contents.recommenders, k=contents.k))
 
 
-def _recipe(contents: Contents) -> Iterator[Part]:
+def _recipe(contents: Contents) -> Iterator[PagePart]:
     """How exactly it was measured, which may differ where recommenders treat ties differently."""
     recipes = {name: [x.runs[0].recipe()] for name, x in contents.recommenders.items()}
     yield Remarks([" ".join(text.split()) for text in notes_of_all(recipes)])
 
 
-def _split(contents: Contents) -> Iterator[Part]:
+def _split(contents: Contents) -> Iterator[PagePart]:
     """The checks of the split."""
     if contents.split is None:
         raise ValueError("pass 'split=(train, val, test)'")

@@ -135,8 +135,8 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     """Returns a question about scores that rank no better than chance; `None` if they do.
 
     Such a model may number users or items in another order, or give better items lower scores. One
-    that is not trained is asked about, too: hence this is a line of a result, which nobody reads in
-    every epoch, and no warning. It looks at the ranks of the truth, also where the scores of what
+    that is not trained is asked about, too: hence this is a line of a result, and no warning in
+    every epoch. It looks at the ranks of the truth, also where the scores of what
     was seen are no longer there to be asked about. Seen items that are not left out stand before
     the truth, and then nothing is said.
 
@@ -314,13 +314,13 @@ def _population(
     else:
         text = f"{'the' if users.num_evaluated == 1 else 'all'} {evaluated}"
     if users.num_without_truth:
-        what_becomes_of_them = {
+        treatment = {
             "skip": "are left out",
             "neg": "count as zero",
             "pos": "count as one",
         }.get(action, "")
         without = f"{users.num_without_truth:,} without"
-        text += f" ({without} {what_becomes_of_them})"
+        text += f" ({without} {treatment})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
     if required:
@@ -388,11 +388,11 @@ def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
 
 
 def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns whom the means with bounds are over."""
+    """Returns which users the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
     if len(numbers) == 1:
         return f"all {numbers.pop():,} {nouns.users}"
-    return f"all {nouns.users} for whom it is defined"
+    return f"all {nouns.users} with a value"
 
 
 def _wanted(sampling: Sampling) -> str:
@@ -406,12 +406,12 @@ def _wanted(sampling: Sampling) -> str:
 def describe_samples(
     samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
 ) -> str | None:
-    """Returns whose users stand for all of the task; `None` if nobody's do.
+    """Returns whose users stand for all of the task; `None` if none do.
 
     Args:
         samples (mapping): How users were drawn, by the name of the result; `None` if all were.
         nouns (Nouns): What users are called.
-        purpose (str, optional): What becomes of the users whom all results have ranked.
+        purpose (str, optional): What the users are needed for that all results have ranked.
     """
     drawn = {name: sample for name, sample in samples.items() if sample is not None}
     if not drawn:

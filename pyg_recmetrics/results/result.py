@@ -104,7 +104,7 @@ from pyg_recmetrics.utils import (
     Numbers,
     exact_mean,
     on_host,
-    settle,
+    set_attributes,
     singular,
     warn,
 )
@@ -233,7 +233,7 @@ class Measured(Tabular):
 
     @property
     def person(self) -> Array | None:
-        """The person to whom each row belongs; `None` if each is one of its own."""
+        """The person that each row belongs to; `None` if each is one of its own."""
         person = self.runs[0]._person
         return None if person is None else person.cpu().numpy()
 
@@ -351,7 +351,7 @@ class Measured(Tabular):
 
     @abstractmethod
     def _note_on_sample(self) -> str | None:
-        """Returns whose users stand for all of the task; `None` if nobody's do."""
+        """Returns whose users stand for all of the task; `None` if none do."""
 
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
@@ -814,7 +814,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
 
         Its columns are `item`, with its original id where that is known; `degree`, the number of
-        users for whom it is relevant; `hits`, how many of them find it; and under the name of the
+        users that it is relevant to; `hits`, how many of them find it; and under the name of the
         metric the share of hits, `hits / degree`. If seen edges are known, `popularity` is the
         number of users who have seen the item. The users are those who count in the mean of the
         metric, and the items are those that are relevant to any of them.
@@ -984,9 +984,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
         """Returns this result, of a recommender whose tuning and training had some budget.
 
-        Tables and the recipe say so. Those of several recommenders say whom unequal budgets favour,
-        and which trainable ones say nothing while others do. Every recommender counts as trainable
-        but those with zero trials.
+        Tables and the recipe tell it. Those of several recommenders say which of them unequal
+        budgets favour, and which trainable ones have no known budget. Every recommender counts as
+        trainable but those with zero trials.
 
         Args:
             trials (int): How many settings of hyperparameters were tried. Zero says that there is
@@ -1013,7 +1013,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     def _with(self, **changes: Any) -> "EvaluationResult":
         changed = copy.copy(self)
-        settle(changed, **changes)
+        set_attributes(changed, **changes)
         return changed
 
     def recipe(self) -> str:
@@ -1098,7 +1098,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     @property
     def _person(self) -> Tensor | None:
-        """The person to whom each value of :meth:`values_of` belongs.
+        """The person that each value of :meth:`values_of` belongs to.
 
         `None` says that each value is of another person, as in a mean over persons.
         """
@@ -1138,7 +1138,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _is_counted(self) -> Tensor:
         """Which users count if a metric needs truth, a mask of shape `[num_users]`.
 
-        Of a sample, these are also those for whom it stands, so that their groups are the same.
+        Of a sample, these are also those that it stands for, so that their groups are the same.
         """
         if self.sampling is not None and self.task is not None:
             is_evaluated: Tensor = index_to_mask(self.task.users, self.task.num_users)

@@ -33,7 +33,7 @@ _BITS_OF_RANK = 32
 #: How many results are kept of what metrics found out.
 _MAX_KNOWN = 16
 
-#: What becomes of truth that is not among the candidates.
+#: How to treat truth that is not among the candidates.
 Missing: TypeAlias = Literal["count", "drop"]
 
 

@@ -289,8 +289,8 @@ def _report(
     for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
         degree, num_truth = (torch.bincount(e[row], minlength=size) for e in (seen, truth))
         of_sides |= {
-            f"num_empty_{side}s": _count((num_truth == 0) & (degree == 0)),
-            f"num_cold_{side}s": _count((num_truth > 0) & (degree == 0)),
+            f"num_empty_{side}s": _num_true((num_truth == 0) & (degree == 0)),
+            f"num_cold_{side}s": _num_true((num_truth > 0) & (degree == 0)),
             f"{side}_degree": _distribution(degree),
             f"{side}_truth": _distribution(num_truth),
         }
@@ -299,14 +299,14 @@ def _report(
     num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
     num_later = num_before_others = None
     if earlier:
-        num_leaks = _count(contains(seen, truth, edges.num_items))
-        num_reverse_leaks = _count(sum(find_leaks(edges, truth).values(), truth[0] < 0))
+        num_leaks = _num_true(contains(seen, truth, edges.num_items))
+        num_reverse_leaks = _num_true(sum(find_leaks(edges, truth).values(), truth[0] < 0))
         before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
-        num_earlier = _count(contains(before, truth, edges.num_items))
+        num_earlier = _num_true(contains(before, truth, edges.num_items))
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))
         was_truth = _coalesce(edges, torch.cat([of_stage for _, of_stage in earlier], dim=1))
         is_asked = of_users[was_truth[0]] > 0
-        num_unmasked = _count(is_asked & ~contains(known, was_truth, edges.num_items))
+        num_unmasked = _num_true(is_asked & ~contains(known, was_truth, edges.num_items))
         num_later, num_before_others = _count_later(store, edges, of_users > 0)
     return StageReport(
         num_edges=seen.size(1),
@@ -318,7 +318,7 @@ def _report(
         num_timed=sum(rows.size(1) for time, rows in _times(store, edges) if time is not None),
         num_later=num_later,
         num_before_others=num_before_others,
-        num_users_without_truth=_count(evaluated == 0),
+        num_users_without_truth=_num_true(evaluated == 0),
         **of_sides,
     )
 
@@ -342,14 +342,14 @@ def _count_later(
         return None, None
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
     is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
-    return _count(has_truth[user] & (of_seen > first[user])), _count(is_before)
+    return _num_true(has_truth[user] & (of_seen > first[user])), _num_true(is_before)
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:
     return coalesce_edges(rows, edges.num_items)
 
 
-def _count(mask: Tensor) -> int:
+def _num_true(mask: Tensor) -> int:
     return int(mask.sum())
 
 

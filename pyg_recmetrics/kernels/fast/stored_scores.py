@@ -107,7 +107,7 @@ class Largest(NamedTuple):
         item: Their items, best first, of the same shape, if lists are wanted.
         own: The scores of the relevant items, of shape `[num_relevant]`.
         span: How far all scores of each row are apart, masked ones, too: finite if all of them are,
-            and small; `None` if nobody asked. Of shape `[num_rows]`.
+            and small; `None` if it is not needed. Of shape `[num_rows]`.
     """
 
     value: Tensor
