@@ -136,7 +136,7 @@ class SplitReport(Tabular):
         """
         names = [row.name for row in fields(StageReport)]
         rows = map(self._of_stages, names)
-        return pd.DataFrame(rows, columns=["train", "val", "test"], index=names)
+        return pd.DataFrame(rows, columns=["train", "val", "test"], index=names, dtype=object)
 
     def table(self) -> Table:
         """Returns the printed table."""
