@@ -7,6 +7,7 @@ users without ground truth count as, and who is evaluated at all. It does not re
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -109,7 +110,7 @@ class Population:
             warn(left_out)
         return eligible
 
-    @property
+    @cached_property
     def _leaves_out(self) -> bool:
         """Whether some users of a task may not be eligible."""
         are_few_enough = self.min_items_pool == 1 and self.min_pos_test == 1

@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 
@@ -207,6 +208,38 @@ def exact_mean(values: Tensor | Numbers) -> float:
 
 #: Warnings point at the line that called one of these libraries.
 _LIBRARIES = (__name__.partition(".")[0], "torch", "torch_geometric", "torchmetrics")
+
+
+#: Whether messages are for a reader at a command line, who writes no Python.
+_is_shell = ContextVar("is_shell", default=False)
+
+
+@contextmanager
+def for_a_shell() -> Iterator[None]:
+    """Words messages for a reader at a command line."""
+    token = _is_shell.set(True)
+    try:
+        yield
+    finally:
+        _is_shell.reset(token)
+
+
+def written_as(python: str, shell: str) -> str:
+    """Returns what is to be written, in the words of its reader.
+
+    Example:
+        >>> with for_a_shell():
+        ...     written_as("exclude_seen=False", "--include-seen")
+        '--include-seen'
+        >>> written_as("exclude_seen=False", "--include-seen")
+        'exclude_seen=False'
+    """
+    return shell if _is_shell.get() else python
+
+
+def all_items() -> str:
+    """Returns how to say which items there are."""
+    return written_as("RankingTask.from_frames(..., items=ids_of_all_items)", "--item-ids FILE")
 
 
 def warn(message: str) -> None:

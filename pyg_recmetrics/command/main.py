@@ -9,7 +9,6 @@ import inspect
 import json
 import math
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from pyg_recmetrics.utils import requires_package
+from pyg_recmetrics.utils import for_a_shell, requires_package
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -42,14 +41,6 @@ INTERRUPTED = 130
 #: Whether notes are left out. Warnings and errors never are.
 _is_quiet = False
 
-#: What a person at the command line does in place of what messages tell callers of functions.
-_REMEDIES = {
-    "you write RankingTask.from_frames(..., items=ids_of_all_items)": "--item-ids names all items",
-    "items=catalogue['item']": "--item-ids",
-    "write several as ['recall@5', 'ndcg@20']": "write --metrics recall@5 ndcg@20",
-    "exclude_seen=False": "--include-seen",
-}
-
 #: The files behind the arguments of public functions, which their messages name.
 FILES: dict[str, object] = {}
 
@@ -65,9 +56,7 @@ def by_files(message: str) -> str:
     """Returns a message about arguments as one about the files that they were read from."""
     for argument, path in FILES.items():
         message = message.replace(f"'{argument}'", f"'{path}'")
-    for line, option in _REMEDIES.items():
-        message = message.replace(line, option)
-    return re.sub(r"rank\(\.\.\., k=(\d+)\)", r"--metrics of 'evaluate' down to @\1", message)
+    return message
 
 
 def note(text: str) -> None:
@@ -297,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # after help, the version, completion or a mistake
         return int(stop.code or 0)
     start(quiet=options.quiet)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), for_a_shell():
         warnings.simplefilter("ignore")  # of other libraries, about their own future
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show_warning

@@ -50,7 +50,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.utils import set_attributes
+from pyg_recmetrics.utils import set_attributes, written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.
 EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
@@ -320,7 +320,7 @@ class Definition:
         if self.needs_candidates:
             candidates_of(ranked)
         if self.has_cut_off and ranked.depth is not None:
-            self._check_depth(ranked.depth, arguments)
+            self._check_depth(ranked, ranked.depth, arguments)
         for need in self.needs_with(arguments):
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
@@ -341,18 +341,23 @@ class Definition:
             return value
         return value.masked_fill(truth.has_none, torch.nan)
 
-    def _check_depth(self, depth: int, arguments: Mapping[str, Any]) -> None:
+    def _check_depth(self, ranked: RankedEdges, depth: int, arguments: Mapping[str, Any]) -> None:
         if arguments["k"] is None:
             raise ValueError(
                 f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
                 f"'rank(..., full=True)' (got a ranking down to {depth})"
             )
-        for name in self.cut_offs:
-            if arguments[name] is not None and arguments[name] > depth:
-                raise ValueError(
-                    f"'{name}' needs to be at most {depth}, the depth down to which was ranked "
-                    f"(got {arguments[name]}); write rank(..., k={arguments[name]})"
-                )
+        deepest, name = max((arguments[name] or 0, name) for name in self.cut_offs)
+        if deepest <= depth:
+            return
+        # So many other relevant items of its user may come before an edge.
+        user = ranked.origin.user_of_row
+        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
+        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
+        raise ValueError(
+            f"'{name}' needs to be at most {depth}, the depth down to which was ranked (got "
+            f"{deepest}); write {again}"
+        )
 
 
 def check_ranked(ranked: object) -> RankedEdges:
@@ -968,9 +973,10 @@ _MAX_PARSED = 1024
 def _parse(spelling: str) -> Metric:
     match = _SPELLING.fullmatch(_canonical(spelling))
     if match is None:
+        several = written_as("as ['recall@5', 'ndcg@20']", "--metrics recall@5 ndcg@20")
         raise ValueError(
             f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "
-            f"positive integer k (got {spelling!r}); write several as ['recall@5', 'ndcg@20']"
+            f"positive integer k (got {spelling!r}); write several {several}"
         )
     parameters = definition(match["name"]).parameters
     arguments: list[tuple[str, Value]] = []

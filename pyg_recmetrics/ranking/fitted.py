@@ -15,7 +15,7 @@ from torch_geometric.nn.pool.knn import KNNIndex
 from pyg_recmetrics.checks import check_shape
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.utils import list_some, warn
+from pyg_recmetrics.utils import all_items, list_some, warn
 
 #: What a fitted model ranks by: embeddings, a function of users, or a function
 #: `recommend(users, k)`; and, in words, what that is, and what is not exact about it.
@@ -199,8 +199,8 @@ def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
         shown = list_some([repr(id_) for id_ in others])
         warn(
             f"Items of 'recommender' are no candidates, as the task does not have them: "
-            f"{len(others):,} ({shown}). {consequence}. The candidates are the whole catalogue if "
-            f"you write RankingTask.from_frames(..., items=ids_of_all_items)"
+            f"{len(others):,} ({shown}). {consequence}. The candidates are the whole catalogue "
+            f"with {all_items()}"
         )
 
 

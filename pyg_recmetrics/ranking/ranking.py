@@ -240,7 +240,7 @@ class OpenRanking:
         """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""
         task, size = self._present, self._how.batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
-        is_unsettled: Tensor | None = None
+        unsettled: list[tuple[Tensor, Tensor]] = []
         for chunk in Schedule.of(task, users, algorithm.depth, num_rows).chunks(num_rows):
             found = algorithm.rank(chunk)
             self._ranks.update(chunk.truth.index, found.ranks)
@@ -248,15 +248,15 @@ class OpenRanking:
                 lists = found.lists[:, : self._lists.size(1)]
                 self._lists[chunk.users, : lists.size(1)] = lists
             if found.is_unsettled is not None:
-                if is_unsettled is None:
-                    is_unsettled = torch.zeros_like(task.degree, dtype=torch.bool)
-                is_unsettled[chunk.users] = found.is_unsettled
+                unsettled.append((chunk.users, found.is_unsettled))
             bar.update(chunk.users.numel())
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.recommender.check()
-        unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
-        bar.update(-unsettled.numel())
-        return unsettled
+        if not unsettled:
+            return users[:0]
+        ranked, is_unsettled = map(torch.cat, zip(*unsettled, strict=True))
+        bar.update(-(left := ranked[is_unsettled]).numel())
+        return left
 
     @property
     def _mask(self) -> ScoreMask | None:

@@ -203,14 +203,12 @@ class Schedule:
         # It does not hold the task, which may hold it.
         self.is_sorted, self.device, self.num_items = is_sorted, task.device, task.num_items
         self._num_candidates, self._candidates = task.num_candidates, task.candidates
-        is_own = users is task.users or users is task.users_with_truth
-        # These users have their own numbers for rows.
-        is_whole = is_own and not is_sorted and users.numel() == task.num_users
+        # All users have their own numbers for rows.
+        is_whole = not is_sorted and users.numel() == task.num_users
         degree = task.degree if is_whole else task.degree[users]
         self.users, self.depth = users, degree.clamp(min=depth)
-        deepest = max(depth, task._extremes.max_degree) if is_own else int(self.depth.max())
-        #: How deep users are ranked, the deepest first.
-        self.depths = [deepest]
+        #: How deep users are ranked at most, the deepest first.
+        self.depths = [max(depth, task._extremes.max_degree)]
         if is_sorted:
             key = self.depth * (task.num_items + 1) - task.num_candidates[users]
             order = key.argsort(descending=True, stable=True)
@@ -235,16 +233,11 @@ class Schedule:
             depth (int): How deep users are ranked at least.
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
-
-        def schedule(is_sorted: bool) -> Schedule:
-            make = partial(cls, task, users, depth, is_sorted)
-            if users is not task.users and users is not task.users_with_truth:
-                return make()
-            return task._once(("schedule", users is task.users, depth, is_sorted), make)
-
-        as_they_are = schedule(is_sorted=False)
-        is_one_chunk = users.numel() <= num_rows(as_they_are.depths[0])
-        return as_they_are if is_one_chunk else schedule(is_sorted=True)
+        is_sorted = users.numel() > num_rows(max(depth, task._extremes.max_degree))
+        make = partial(cls, task, users, depth, is_sorted)
+        if users is not task.users and users is not task.users_with_truth:
+            return make()
+        return task._once(("schedule", users is task.users, depth, is_sorted), make)
 
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers.

@@ -27,7 +27,7 @@ from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import counted, list_some
+from pyg_recmetrics.utils import all_items, counted, list_some
 from pyg_recmetrics.version import __version__
 
 #: What is said where a recommender has two runs.
@@ -122,7 +122,7 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     return (
         f"{list_some(of_lists)} leave out items that the task does not have, {num_unknown:,} of "
         f"{num_known + num_unknown:,} down to the depth of the ranking: values are others with the "
-        f"whole catalogue, as in RankingTask.from_frames(..., items=ids_of_all_items)"
+        f"whole catalogue, as with {all_items()}"
     )
 
 

@@ -25,7 +25,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.inputs import EdgesLike, is_sparse_matrix, shape_of
-from pyg_recmetrics.utils import Memory, warn
+from pyg_recmetrics.utils import Memory, warn, written_as
 
 #: How many bits a rank takes beside the user of an edge. All larger ranks are alike.
 _BITS_OF_RANK = 32
@@ -222,7 +222,7 @@ def _find_retrievable(in_seen: Tensor, is_candidate: Tensor, missing: Missing) -
     """Returns a mask of the truth that is kept, and warns of all other."""
     remedy = (
         "truth that a model learns from is a leak, unless this is the training part of a split, "
-        "which takes 'exclude_seen=False'"
+        f"which takes '{written_as('exclude_seen=False', '--include-seen')}'"
     )
     is_missing = ~is_candidate
     losses = [
