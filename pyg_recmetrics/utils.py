@@ -13,7 +13,7 @@ import inspect
 import math
 import os
 import secrets
-import stat
+import shutil
 import warnings
 import zipfile
 import zlib
@@ -210,13 +210,13 @@ def exact_mean(values: Tensor | Numbers) -> float:
 _LIBRARIES = (__name__.partition(".")[0], "torch", "torch_geometric", "torchmetrics")
 
 
-#: Whether messages are for somebody at a command line, who writes no Python.
+#: Whether messages are for a reader at a command line, who writes no Python.
 _is_shell = ContextVar("is_shell", default=False)
 
 
 @contextmanager
 def for_a_shell() -> Iterator[None]:
-    """Words messages for somebody at a command line."""
+    """Words messages for a reader at a command line."""
     token = _is_shell.set(True)
     try:
         yield
@@ -225,7 +225,7 @@ def for_a_shell() -> Iterator[None]:
 
 
 def written_as(python: str, shell: str) -> str:
-    """Returns what is to be written, in the words of whoever reads it.
+    """Returns what is to be written, in the words of its reader.
 
     Example:
         >>> with for_a_shell():
@@ -326,27 +326,21 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         OSError: If the file cannot be written. The error names `path`.
     """
     path = Path(path)
+    target = Path(os.path.realpath(path))  # a link stays, and leads to the new file
+    temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
+    # What is there and no file is a folder, which raises, or a device or a pipe.
+    is_file = path.is_file() or not path.exists()
     try:
-        if path.exists() and not path.is_file():  # a folder, which raises, or a device or a pipe
-            with path.open("wb") as other:
-                yield other
-            return
-        target = Path(os.path.realpath(path))  # a link stays, and leads to the new file
-        mode = None
-        if target.exists():
-            with target.open("r+b"):  # raises if the file must not be written
-                mode = stat.S_IMODE(target.stat().st_mode)
-        temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
-        try:
-            with temporary.open("xb") as file:
-                if mode is not None:
-                    temporary.chmod(mode)
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
+        if path.is_file():
+            path.open("r+b").close()  # raises if the file must not be written
+        with (temporary if is_file else path).open("wb") as file:
+            yield file
+        if path.is_file():
+            shutil.copymode(target, temporary)
+        if is_file:
             temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         # By the name that the caller knows.
         raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        temporary.unlink(missing_ok=True)

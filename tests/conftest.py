@@ -98,7 +98,7 @@ def definitions(monkeypatch):
     copied = dict(registry._DEFINITIONS)
     monkeypatch.setattr(registry, "_DEFINITIONS", copied)
     yield copied
-    registry.PARSED.clear()
+    registry._PARSED.clear()
 
 
 def pytest_addoption(parser):
