@@ -5,11 +5,11 @@ and fast scores tell so. The search finds the few that may matter, and looks clo
 
 **What is within reach.** The fast scores of a user are cut into blocks. If the largest scores of as
 many blocks as the user's depth are at least :math:`t`, then as many items have an exact score of at
-least :math:`t - \alpha`, where :math:`\alpha` is the bound. This is the *reach* of the user: an item with
-a lower exact score is beyond the depth. All others are found in blocks whose largest score is at
-least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
-within reach; and a user without any is not looked at further. The lowest exact score that matters
-is the *threshold*.
+least :math:`t - \alpha`, where :math:`\alpha` is the bound. This is the *reach* of the user: an
+item with a lower exact score is beyond the depth. All others are found in blocks whose largest
+score is at least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest
+relevant item within reach; and a user without any is not looked at further. The lowest exact score
+that matters is the *threshold*.
 
 **The sieve.** A first pass looks at a sixteenth of the items in the same way, or at an eighth if
 there are many positions: those of the largest norms, which are likely to have high scores. It
