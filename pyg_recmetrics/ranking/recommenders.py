@@ -41,9 +41,10 @@ from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.ranked_edges import Listed, Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
+from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, Numbers, list_some, set_attributes, warn
+from pyg_recmetrics.utils import Memory, list_some, set_attributes, warn
 
 
 class ScoreMask:

@@ -95,19 +95,11 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
 )
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
+from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.utils import (
-    Frozen,
-    FrozenDict,
-    Numbers,
-    exact_mean,
-    on_host,
-    set_attributes,
-    singular,
-    warn,
-)
+from pyg_recmetrics.utils import Frozen, FrozenDict, set_attributes, singular, warn
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
