@@ -40,6 +40,7 @@ from pyg_recmetrics.checks import (
     check_fraction,
     check_ids,
     check_positive_integer,
+    written,
 )
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
@@ -477,6 +478,7 @@ def register(
         unchecked = _define(function, properties)
         signature = inspect.signature(function)
 
+        @written("metrics.recall(rank(recommender, task), k=20)")
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
             bound = signature.bind(*args, **kwargs)
@@ -598,7 +600,8 @@ def definition(name: str) -> Definition:
         similar = _similar_names(name) or names()
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"metrics.names() lists all, and a cut-off follows behind '@', as in 'recall@20'"
+            f"metrics.names() lists all, which are of rankings and not of ratings or classes. A "
+            f"cut-off follows behind '@', as in 'recall@20'"
         )
     return _DEFINITIONS[known]
 

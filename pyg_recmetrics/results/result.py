@@ -58,7 +58,7 @@ from pyg_recmetrics.results.cohorts import (
 )
 from pyg_recmetrics.results.counts import (
     AverageOver,
-    Nouns,
+    RowNouns,
     UserCounts,
     check_has_rows,
     check_means_of_persons,
@@ -185,7 +185,7 @@ class Measured(Tabular):
         """The runs. Those whose rankings are equal are one."""
 
     @property
-    def nouns(self) -> Nouns:
+    def nouns(self) -> RowNouns:
         """What its rows are called, such as `"queries"`."""
         return self.runs[0].user_counts.nouns
 
@@ -1037,9 +1037,11 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         # Without this, pandas would make a column of the names.
         raise TypeError(
-            "a result makes no array or data frame by itself: use 'result.to_pandas()' or "
-            "'result.to_dict()'"
+            "a result makes no number, array or data frame by itself: use result['recall@20'], "
+            "'result.to_pandas()' or 'result.to_dict()'"
         )
+
+    __float__ = __array__
 
     if not TYPE_CHECKING:  # which would take any name for right
 
@@ -1094,13 +1096,13 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         return self.ranked.origin.person if self.average_over == "user" else None
 
-    def _nouns(self) -> Nouns:
+    def _nouns(self) -> RowNouns:
         """Returns what its rows are called, such as `"queries"`."""
         users = "users" if self.task is None or self.task.query is None else "queries"
         person, row = self.ranked.origin.person, self.ranked.origin.user_of_row
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
-        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
+        return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     def _note_on_sample(self) -> str | None:
         return None if self._sampled is None else note_on_sampling(self._sampled, self.nouns)

@@ -1016,7 +1016,8 @@ def as_task(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
             f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
             f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
-            f"a data frame"
+            f"a data frame, such as pd.Series(items_of_users).explode().rename_axis('user')"
+            f".reset_index(name='item')"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)
