@@ -19,7 +19,7 @@ from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results import Comparison, EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
-from pyg_recmetrics.results.comparison import Question, best_first, compare_on_each, read_names
+from pyg_recmetrics.results.comparison import Hypothesis, best_first, compare_on_each, read_names
 from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_of_all, notes_on_limits
 from pyg_recmetrics.results.result import Measured, mean_of
 from pyg_recmetrics.results.runs import (
@@ -244,7 +244,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         shown = filter(None, [", ".join(filter(None, self)), ", ".join(self.recommenders)])
         return f"{type(self).__name__}({'; '.join(shown)})"
 
-    def _questions(self, of_one: Results) -> Iterator[Question]:
+    def _questions(self, of_one: Results) -> Iterator[Hypothesis]:
         for metric in self.metrics:
             order = best_first(of_one, metric)
             pairs = list(combinations(order, 2))

@@ -40,11 +40,12 @@ from pyg_recmetrics.kernels.exact.scores import (
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.rounded_items import matrix_product
 from pyg_recmetrics.kernels.fast.searching import GivenScores
-from pyg_recmetrics.ranked_edges import Listed, Lists
+from pyg_recmetrics.ranked_edges import Lists, ListStatistics
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
+from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, Numbers, list_some, set_attributes, warn
+from pyg_recmetrics.utils import Memory, list_some, set_attributes, warn
 
 
 class ScoreMask:
@@ -172,7 +173,7 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
+    #: What the list of each user holds, see :class:`ListStatistics`; `None` if it gives scores.
     listed: Tensor | None = None
 
     def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
@@ -547,7 +548,8 @@ class ListRecommender(Recommender):
 
     Attributes:
         noted (torch.Tensor): First, whether an item came more than once.
-        listed (torch.Tensor): What the list of each user holds, the columns of :class:`Listed`.
+        listed (torch.Tensor): What the list of each user holds, the columns of
+            :class:`ListStatistics`.
     """
 
     noted: Tensor
@@ -557,7 +559,7 @@ class ListRecommender(Recommender):
         self.num_items, self.num_candidates = task.num_items, task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.noted = torch.zeros(1, dtype=torch.int8, device=task.device)
-        shape = (task.num_users, len(Listed._fields))
+        shape = (task.num_users, len(ListStatistics._fields))
         self.listed = torch.full(shape, -1, device=task.device)
 
     @abstractmethod

@@ -13,14 +13,14 @@ from scipy.sparse.csgraph import connected_components
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.counts import Nouns
+from pyg_recmetrics.results.counts import RowNouns
 from pyg_recmetrics.results.notes import caution, note_on_intervals
 from pyg_recmetrics.results.statistics import Array, Basis, Mean, mean_of_users, mean_with, sums_by
 from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level
 from pyg_recmetrics.utils import FrozenDict
 
 #: Two groups, the second of which is taken from the first.
-Pair: TypeAlias = tuple[Hashable, Hashable]
+GroupPair: TypeAlias = tuple[Hashable, Hashable]
 
 #: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
 _NUM_ESTIMATES = 128
@@ -159,7 +159,7 @@ class Groups:
         name (str): What the labels say about a group.
         person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         level (float): The level of the intervals.
-        nouns (Nouns): What the rows are called.
+        nouns (RowNouns): What the rows are called.
         remarks (tuple of str): What groups differ in, and which users stand for all, if some do.
         degree (np.ndarray or None): The number of relevant items of each user, of shape
             `[num_users]`, if only users who have as many are compared.
@@ -170,7 +170,7 @@ class Groups:
     name: str
     person: Array | None
     level: float
-    nouns: Nouns
+    nouns: RowNouns
     remarks: tuple[str, ...] = ()
     degree: Array | None = None
 
@@ -340,7 +340,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         found = (self._gaps(metric, pairs) for metric in self._values)
         return Gaps(chain.from_iterable(found), self.level, self.remarks)
 
-    def _gaps(self, metric: str, pairs: Iterable[Pair]) -> Iterator[Gap]:
+    def _gaps(self, metric: str, pairs: Iterable[GroupPair]) -> Iterator[Gap]:
         """Yields how far groups are apart in a metric."""
 
         @lru_cache(maxsize=_NUM_ESTIMATES)
@@ -430,7 +430,7 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
 
 
 def note_on_degrees(
-    group: Array, degree: Array, metrics: Iterable[Metric], nouns: Nouns
+    group: Array, degree: Array, metrics: Iterable[Metric], nouns: RowNouns
 ) -> str | None:
     """Says how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)

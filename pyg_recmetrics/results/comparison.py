@@ -51,11 +51,11 @@ from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 from pyg_recmetrics.utils import FrozenDict, warn
 
 #: A metric, and the names of two recommenders that are compared in it.
-Question: TypeAlias = tuple[Metric, tuple[str, str]]
+Hypothesis: TypeAlias = tuple[Metric, tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class RecommenderPair:
     """The values of two recommenders in a metric, for the users where both are defined.
 
     Attributes:
@@ -217,7 +217,7 @@ def _lift(metric: Metric, least: float, mean_b: float, difference: float) -> flo
 
 def _pairs(
     metric: Metric, pairs: Iterable[tuple[str, str]], recommenders: Mapping[str, Measured]
-) -> Iterator[Pair]:
+) -> Iterator[RecommenderPair]:
     """Yields the values of each pair of recommenders in a metric that every user has."""
     values = {name: each.array_of(metric) for name, each in recommenders.items()}
     person = next(iter(recommenders.values())).person
@@ -226,7 +226,7 @@ def _pairs(
     for names in pairs:
         both = [values[name] for name in names]
         is_paired = ~np.isnan(np.concatenate(both, axis=1)).any(axis=1)
-        yield Pair(
+        yield RecommenderPair(
             metric,
             names,
             [x[is_paired] for x in both],
@@ -624,7 +624,7 @@ def compare(
 
 def compare_on_each(
     results: Mapping[str, Mapping[str, Measured]],
-    asked: Mapping[str, Sequence[Question]],
+    asked: Mapping[str, Sequence[Hypothesis]],
     *,
     deterministic: Iterable[Name] = (),
     level: float = 0.95,
@@ -705,10 +705,10 @@ Tested: TypeAlias = tuple[PairedDifference, float, Basis | None]
 
 
 def _tests(
-    questions: Sequence[Question], recommenders: Mapping[str, Measured], protocol: Protocol
+    questions: Sequence[Hypothesis], recommenders: Mapping[str, Measured], protocol: Protocol
 ) -> list[Tested]:
     """Returns the answers to questions in their order, without corrections."""
-    found: dict[Question, Tested] = {}
+    found: dict[Hypothesis, Tested] = {}
     for metric in dict.fromkeys(metric for metric, _ in questions):
         asked = [names for of, names in questions if of == metric]
         known = {name: each for name, each in recommenders.items() if has_rows(each, metric)}
@@ -722,7 +722,7 @@ def _tests(
     return [found[question] for question in questions]
 
 
-def _tested(pair: Pair, protocol: Protocol) -> Tested:
+def _tested(pair: RecommenderPair, protocol: Protocol) -> Tested:
     row, equivalence = pair.row(protocol.alpha), protocol.equivalence
     if not pair.difference.mean.has_interval:
         return row, math.nan, None
@@ -731,7 +731,7 @@ def _tested(pair: Pair, protocol: Protocol) -> Tested:
 
 
 def _judge(
-    asked: Sequence[tuple[Mapping[str, Measured], Protocol, Sequence[Question]]],
+    asked: Sequence[tuple[Mapping[str, Measured], Protocol, Sequence[Hypothesis]]],
 ) -> list[Comparison]:
     """Tests recommenders on each of several data sets, and corrects all p-values together."""
     tested = [

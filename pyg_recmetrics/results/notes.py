@@ -12,7 +12,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.registry import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
-    Listed,
+    ListStatistics,
     RankedEdges,
     candidates_of,
     count_irrelevant,
@@ -20,7 +20,7 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
 )
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
-from pyg_recmetrics.results.counts import AverageOver, Nouns, UserCounts
+from pyg_recmetrics.results.counts import AverageOver, RowNouns, UserCounts
 from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
@@ -113,7 +113,7 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     of_lists = [str(metric) for metric in metrics if "items" in metric.needs]
     if ranked.origin.listed is None or not of_lists:
         return None
-    listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
+    listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
     num_unknown, num_known = (
         int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
     )
@@ -165,7 +165,7 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
 
 
 def notes_on_protocol(
-    task: RankingTask | None, ranked: RankedEdges, means: Mapping[Metric, float], nouns: Nouns
+    task: RankingTask | None, ranked: RankedEdges, means: Mapping[Metric, float], nouns: RowNouns
 ) -> Iterator[str]:
     """Says what is unusual about how users were evaluated, so that numbers do not compare.
 
@@ -173,7 +173,7 @@ def notes_on_protocol(
         task (RankingTask or None): The task.
         ranked (RankedEdges): The ranking.
         means (mapping): The means of metrics.
-        nouns (Nouns): What rows are.
+        nouns (RowNouns): What rows are.
     """
     has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
     good = [str(metric) for metric in means if _is_too_good(metric, means[metric])]
@@ -219,7 +219,7 @@ def _is_too_good(metric: Metric, mean: float) -> bool:
     return is_share and is_of_top and mean > _TOO_GOOD
 
 
-def note_on_calls(num_calls: int, nouns: Nouns) -> str | None:
+def note_on_calls(num_calls: int, nouns: RowNouns) -> str | None:
     """Returns what is said of the best of several calls: its mean is too good to be expected."""
     if num_calls == 1:
         return None
@@ -253,7 +253,9 @@ def note_on_near_copies(name: str, share: float) -> str:
     )
 
 
-def note_on_intervals(level: float, person: Array | None, nouns: Nouns, num_runs: int = 1) -> str:
+def note_on_intervals(
+    level: float, person: Array | None, nouns: RowNouns, num_runs: int = 1
+) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {format_level(level)} confidence interval of the mean"
     if num_runs > 1:
@@ -353,7 +355,7 @@ def _items(ranked: RankedEdges, task: RankingTask | None, user: str) -> str:
     return items if ranked_by is None else f"{items}, by {ranked_by}"
 
 
-def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
+def note_on_bounds(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns the line below a table that says what its bounds are."""
     together = " for all metrics together" if len(sampling.bounds) > 1 else ""
     return (
@@ -362,7 +364,7 @@ def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
     )
 
 
-def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
+def note_on_sampling(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns the line below a table that says why no more users were ranked."""
     if sampling.is_complete:
         return f"all {nouns.users} were ranked"
@@ -373,7 +375,7 @@ def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
     )
 
 
-def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
+def describe_sampling(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns which users were ranked, in words for a recipe."""
     if sampling.is_complete:
         return f"all {sampling.num_users:,} {nouns.users} with ground truth"
@@ -387,7 +389,7 @@ def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
     )
 
 
-def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
+def _who_counts(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns which users the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
     if len(numbers) == 1:
@@ -404,13 +406,13 @@ def _wanted(sampling: Sampling) -> str:
 
 
 def describe_samples(
-    samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
+    samples: Mapping[str, Sampling | None], nouns: RowNouns, purpose: str = "are compared"
 ) -> str | None:
     """Returns whose users stand for all of the task; `None` if none do.
 
     Args:
         samples (mapping): How users were drawn, by the name of the result; `None` if all were.
-        nouns (Nouns): What users are called.
+        nouns (RowNouns): What users are called.
         purpose (str, optional): What the users are needed for that all results have ranked.
     """
     drawn = {name: sample for name, sample in samples.items() if sample is not None}

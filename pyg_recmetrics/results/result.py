@@ -58,7 +58,7 @@ from pyg_recmetrics.results.cohorts import (
 )
 from pyg_recmetrics.results.counts import (
     AverageOver,
-    Nouns,
+    RowNouns,
     UserCounts,
     check_has_rows,
     check_means_of_persons,
@@ -95,19 +95,11 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
 )
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
+from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.utils import (
-    Frozen,
-    FrozenDict,
-    Numbers,
-    exact_mean,
-    on_host,
-    set_attributes,
-    singular,
-    warn,
-)
+from pyg_recmetrics.utils import Frozen, FrozenDict, set_attributes, singular, warn
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
@@ -193,7 +185,7 @@ class Measured(Tabular):
         """The runs. Those whose rankings are equal are one."""
 
     @property
-    def nouns(self) -> Nouns:
+    def nouns(self) -> RowNouns:
         """What its rows are called, such as `"queries"`."""
         return self.runs[0].user_counts.nouns
 
@@ -1104,13 +1096,13 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         return self.ranked.origin.person if self.average_over == "user" else None
 
-    def _nouns(self) -> Nouns:
+    def _nouns(self) -> RowNouns:
         """Returns what its rows are called, such as `"queries"`."""
         users = "users" if self.task is None or self.task.query is None else "queries"
         person, row = self.ranked.origin.person, self.ranked.origin.user_of_row
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
-        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
+        return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     def _note_on_sample(self) -> str | None:
         return None if self._sampled is None else note_on_sampling(self._sampled, self.nouns)
