@@ -16,7 +16,6 @@ from pyg_recmetrics.benchmark.means import (
     with_best,
 )
 from pyg_recmetrics.checks import check_level
-from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results import Comparison, EvaluationResult, archive
 from pyg_recmetrics.results.archive import numbered
@@ -37,6 +36,7 @@ from pyg_recmetrics.results.runs import (
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.verdicts import PairedDifference
 from pyg_recmetrics.tables import Table, Tabular, format_error
+from pyg_recmetrics.utils import Frozen, FrozenDict
 
 #: The columns of a data frame of means.
 _COLUMNS = [

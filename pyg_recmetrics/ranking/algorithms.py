@@ -4,12 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import bounded_ranks, rows_to_count
@@ -208,8 +207,8 @@ class RankByLargest(RankingAlgorithm):
         self.num_items = request.task.num_items
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = depth * BYTES_PER_POSITION
-        return max(1, min(_BYTES_OF_LARGEST // bytes_per_row, _NUM_STORED // self.num_items))
+        of_largest = _BYTES_OF_LARGEST // (depth * BYTES_PER_POSITION)
+        return max(1, min(of_largest, _NUM_STORED // self.num_items))
 
     def find(
         self, chunk: Chunk, scores: Tensor, error: Tensor | None, products: Products | None
@@ -414,16 +413,15 @@ def find_passes(
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
     """Returns the algorithms that rank what is requested.
 
-    Each of them ranks the users whom the one before could not settle. The last settles all users.
+    Each of them ranks the users that the one before could not settle. The last settles all users.
 
     Args:
         wanted (str): The algorithm that is asked for, or `"auto"`.
         request (Request): What is to be found out.
 
     Raises:
-        ValueError: If there is no such algorithm, or it does not apply.
+        ValueError: If it does not apply.
     """
-    check_choice(wanted, "algorithm", get_args(Algorithm))
     if wanted == "auto":
         return _fastest(request)
     if wanted in ("dense", "recommend"):
@@ -472,7 +470,7 @@ def _by_pairs(request: Request) -> Request:
 def _stored(request: Request) -> list[RankingAlgorithm]:
     """Returns the ways to rank by stored scores, and what finds ties of given ones, if few items.
 
-    A function may take long, and would be asked again for whoever is left unsettled.
+    A function may take long, and would be asked again for users that are left unsettled.
     """
     recommender, task = request.recommender, request.task
     most = _MAX_ITEMS_STORED if request.list_width else _MAX_ITEMS_STORED * 3 // 2

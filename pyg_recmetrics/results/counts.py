@@ -1,4 +1,4 @@
-"""Whom a result is about: what its rows are called, and how many count."""
+"""The users that a result is about: what its rows are called, and how many count."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
+from pyg_recmetrics.utils import singular
 
 
 class Nouns(NamedTuple):
@@ -46,7 +46,7 @@ class UserCounts:
     Attributes:
         num_evaluated (int): Users who have truth that can be retrieved.
         num_without_truth (int): Users who were to be evaluated but have none.
-        num_left_out (int): Users whom the convention does not evaluate.
+        num_left_out (int): Users that the convention does not evaluate.
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
@@ -131,7 +131,7 @@ def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
     Args:
         values (torch.Tensor): A value for every row, of shape `[num_users]`; `NaN` for those that
             do not count.
-        person (torch.Tensor): The person to whom each row belongs, of shape `[num_users]`.
+        person (torch.Tensor): The person that each row belongs to, of shape `[num_users]`.
     """
     is_counted = (~values.isnan()).to(values.dtype)
     sums, counts = (sums_of_persons(x, person) for x in (values.nan_to_num(0.0), is_counted))

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
+from pyg_recmetrics.metrics.registry import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     Listed,
@@ -28,6 +27,7 @@ from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.utils import all_items, counted, list_some
 from pyg_recmetrics.version import __version__
 
 #: What is said where a recommender has two runs.
@@ -114,12 +114,15 @@ def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | N
     if ranked.origin.listed is None or not of_lists:
         return None
     listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
-    if not (num_unknown := int(listed.num_unknown.clamp(min=0).sum())):
+    num_unknown, num_known = (
+        int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
+    )
+    if num_unknown == 0:
         return None
     return (
-        f"{list_some(of_lists)} leave out {num_unknown:,} places of lists with items that the task "
-        f"does not have: their values are others with the whole catalogue, as in "
-        f"RankingTask.from_frames(..., items=ids_of_all_items)"
+        f"{list_some(of_lists)} leave out items that the task does not have, {num_unknown:,} of "
+        f"{num_known + num_unknown:,} down to the depth of the ranking: values are others with the "
+        f"whole catalogue, as with {all_items()}"
     )
 
 
@@ -132,10 +135,10 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     """Returns a question about scores that rank no better than chance; `None` if they do.
 
     Such a model may number users or items in another order, or give better items lower scores. One
-    that is not trained is asked about, too: hence this is a line of a result, which nobody reads in
-    every epoch, and no warning. It looks at the truth: the ranks of it are known, while the scores
-    of what was seen are gone with the recommender, and to look at them would take each evaluation
-    longer. Seen items that are not left out stand before the truth, and then nothing is said.
+    that is not trained is asked about, too: hence this is a line of a result, and no warning in
+    every epoch. It looks at the ranks of the truth, also where the scores of what
+    was seen are no longer there to be asked about. Seen items that are not left out stand before
+    the truth, and then nothing is said.
 
     Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
     with chance if they are less than twice as many, and not more by two standard errors. These are
@@ -311,13 +314,13 @@ def _population(
     else:
         text = f"{'the' if users.num_evaluated == 1 else 'all'} {evaluated}"
     if users.num_without_truth:
-        what_becomes_of_them = {
+        treatment = {
             "skip": "are left out",
             "neg": "count as zero",
             "pos": "count as one",
         }.get(action, "")
         without = f"{users.num_without_truth:,} without"
-        text += f" ({without} {what_becomes_of_them})"
+        text += f" ({without} {treatment})"
     if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
         text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
     if required:
@@ -385,11 +388,11 @@ def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
 
 
 def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns whom the means with bounds are over."""
+    """Returns which users the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
     if len(numbers) == 1:
         return f"all {numbers.pop():,} {nouns.users}"
-    return f"all {nouns.users} for whom it is defined"
+    return f"all {nouns.users} with a value"
 
 
 def _wanted(sampling: Sampling) -> str:
@@ -403,12 +406,12 @@ def _wanted(sampling: Sampling) -> str:
 def describe_samples(
     samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
 ) -> str | None:
-    """Returns whose users stand for all of the task; `None` if nobody's do.
+    """Returns whose users stand for all of the task; `None` if none do.
 
     Args:
         samples (mapping): How users were drawn, by the name of the result; `None` if all were.
         nouns (Nouns): What users are called.
-        purpose (str, optional): What becomes of the users whom all results have ranked.
+        purpose (str, optional): What the users are needed for that all results have ranked.
     """
     drawn = {name: sample for name, sample in samples.items() if sample is not None}
     if not drawn:

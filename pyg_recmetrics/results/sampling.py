@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.results.statistics import Interval
+from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as
 #: many as there may be.
@@ -53,7 +53,7 @@ class Sampling:
     stopped: Stopped
 
     def __post_init__(self) -> None:
-        settle(
+        set_attributes(
             self,
             num_counted=FrozenDict(self.num_counted),
             margins=FrozenDict(self.margins),
@@ -66,7 +66,7 @@ class Sampling:
         return self.num_ranked == self.num_users
 
     def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
-        """Returns a mean over all users, of whom those without ground truth are counted exactly.
+        """Returns a mean over all users, where those without ground truth are counted exactly.
 
         Args:
             name (str): The name of the metric.

@@ -148,7 +148,7 @@ class FastScores(ABC):
     Attributes:
         item (torch.Tensor): The item of each column, of shape `[num_columns]`.
         column (torch.Tensor): The column of each item, of shape `[num_items]`; `-1` for items that
-            nobody may be recommended.
+            no user may be recommended.
         num_in_sieve (int): So many of the first columns are likely to have the highest scores, the
             first of them more than others. Zero if there are no such columns.
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
