@@ -72,6 +72,9 @@ _NUM_IN_DOUBLE = 2**18
 #: not. For more, a search takes less time.
 _MAX_ITEMS_STORED = 2**12
 
+#: To sort more of the stored products of each user takes longer than to count.
+_MAX_SORTED = 2**10
+
 #: How many bytes a user and an item take in the boolean adjacency of a chunk.
 _BYTES_OF_ADJACENCY = 1
 
@@ -204,8 +207,8 @@ class RankByLargest(RankingAlgorithm):
         self.num_items = request.task.num_items
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = depth * BYTES_PER_POSITION
-        return max(1, min(_BYTES_OF_LARGEST // bytes_per_row, _NUM_STORED // self.num_items))
+        of_largest = _BYTES_OF_LARGEST // (depth * BYTES_PER_POSITION)
+        return max(1, min(of_largest, _NUM_STORED // self.num_items))
 
     def find(
         self, chunk: Chunk, scores: Tensor, error: Tensor | None, products: Products | None
@@ -472,6 +475,8 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     recommender, task = request.recommender, request.task
     most = _MAX_ITEMS_STORED if request.list_width else _MAX_ITEMS_STORED * 3 // 2
     if task.num_items > most:
+        return []
+    if request.depth > _MAX_SORTED and _obstacle_to("count", request) is None:
         return []
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
