@@ -125,7 +125,7 @@ class Chunk:
         return self.hide_shared_(scores, -torch.inf)
 
     def hide_shared_(self, scores: Tensor, value: float) -> Tensor:
-        """Overwrites the scores `[?, num_items]` of items that nobody may be recommended."""
+        """Overwrites the scores `[?, num_items]` of items that no user may be recommended."""
         excluded = self.is_excluded
         return scores if excluded is None else scores.masked_fill_(excluded, value)
 

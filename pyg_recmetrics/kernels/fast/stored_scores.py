@@ -166,7 +166,7 @@ def settle_(
         layout (Layout): Where the relevant items stand.
         masked (tuple): The rows and the items that must not be retrieved.
         products (callable): Returns products of some rows with all items, `-inf` for those that
-            nobody can be recommended; and how far those of each row can be off.
+            no user can be recommended; and how far those of each row can be off.
     """
     edge = np.flatnonzero(is_open.numpy())
     if not 0 < edge.size * layout.num_items <= _NUM_SETTLED:
