@@ -293,7 +293,7 @@ def test_what_is_wrong_is_named(make, options, message):
     ("transform", "message"),
     [
         (SampledCandidates(), "'edge_label_index'"),
-        (PerUserSplit(users=SeparatedUsers(min_pos_test=50)), "60 users, none .*min_pos_test=50"),
+        (PerUserSplit(users=SeparatedUsers(min_pos_test=50)), "of which none .*min_pos_test=50"),
     ],
 )
 def test_what_data_lacks_is_named(transform, message):
