@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, combinations, product
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,8 +17,7 @@ from pyg_recmetrics.benchmark.means import (
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.results import Comparison, EvaluationResult, archive
-from pyg_recmetrics.results.archive import numbered
+from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results.comparison import Question, best_first, compare_on_each, read_names
 from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_of_all, notes_on_limits
 from pyg_recmetrics.results.result import Measured, mean_of
@@ -28,11 +26,8 @@ from pyg_recmetrics.results.runs import (
     budgets_of,
     common_metrics,
     every_run,
-    fields_of_runs,
     recommenders_by_name,
     remarks_on,
-    results_of,
-    runs_from_fields,
 )
 from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.verdicts import PairedDifference
@@ -84,7 +79,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             unknown.
 
     Example:
-        >>> import tempfile
         >>> import torch
         >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
         >>> def run(num_users):
@@ -101,9 +95,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         users: 101 on small, 200 on large
         no best mean differs significantly from the next in a column (paired t-test, ...
         2 data sets were looked at: decide by what was chosen before
-        >>> path = tempfile.mkdtemp() + "/benchmark.npz"
-        >>> benchmark.save(path)
-        >>> Benchmark.load(path).to_pandas().shape
+        >>> benchmark.to_pandas().shape
         (4, 12)
     """
 
@@ -193,52 +185,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for metric in self.metrics
         ]
         return pd.DataFrame(rows, columns=_COLUMNS)
-
-    def save(self, path: str | Path) -> None:
-        """Saves all results and options in one file, see :meth:`EvaluationResult.save`.
-
-        Args:
-            path (str or Path): The file. Its usual suffix is `.npz`.
-        """
-        data_sets = [
-            {
-                "name": data_set,
-                "recommenders": numbered(
-                    {"name": name, "runs": fields_of_runs(results_of(result))}
-                    for name, result in of_one.items()
-                ),
-            }
-            for data_set, of_one in self.items()
-        ]
-        options = {
-            "metrics": list(map(str, self.metrics)),
-            "proposed": None if self.proposed is None else list(self.proposed),
-            "deterministic": list(self.deterministic),
-            "level": self.level,
-        }
-        archive.write(path, {"data_sets": numbered(data_sets), "options": options})
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Benchmark":
-        """Loads the results that were saved, see :meth:`EvaluationResult.load`.
-
-        Args:
-            path (str or Path): The file.
-        """
-        return archive.read(path, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
-        return cls(
-            {
-                data_set["name"]: {
-                    recommender["name"]: runs_from_fields(recommender["runs"])
-                    for recommender in data_set["recommenders"].values()
-                }
-                for data_set in fields["data_sets"].values()
-            },
-            **fields.get("options", {}),  # which files of 0.3.0 do not have
-        )
 
     def __repr__(self) -> str:
         shown = filter(None, [", ".join(filter(None, self)), ", ".join(self.recommenders)])

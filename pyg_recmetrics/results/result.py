@@ -908,9 +908,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "version": __version__,
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
-            "task": self.task
-            and self.task.to_dict()
-            | {"part_of": self.task.part_of, "knows_seen": self.task.knows_seen},
+            "task": self.task and self.task.to_dict(),
             "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
             "num_left_out": self._num_left_out,
@@ -925,14 +923,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         r"""Loads a saved result: the same numbers, and the same ranking to measure more from.
 
         Loading never runs code from the file, so it is safe to read the files of others. A checksum
-        tells whether the file is as it was saved. Those of 0.2.0 and 0.3.0 have none.
+        tells whether the file is as it was saved.
 
         Args:
             path (str or Path): The file.
 
         Raises:
             OSError: If the file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If `path` is not a saved result, is damaged, or has an unsupported format.
+            ValueError: If `path` is not a saved result, is damaged, or is of another format, such
+                as that of 0.4.0.
 
         Example:
             >>> import tempfile
@@ -955,8 +954,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Raises:
             KeyError: If a field is missing.
         """
-        # Files of 0.4.0 have trials without seconds.
-        budget = fields.get("budget", {"num_trials": fields.get("num_trials")})
         result = cls(
             from_fields(fields["ranked"]),
             fields["metrics"],
@@ -966,9 +963,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             num_left_out=fields["num_left_out"],
             average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
-            num_calls=fields.get("num_calls", 1),
+            num_calls=fields["num_calls"],
         )
-        return result._with(**{name: x for name, x in budget.items() if x is not None})
+        return result._with(**fields["budget"])
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
         """Returns this result, of a recommender whose tuning and training had some budget.

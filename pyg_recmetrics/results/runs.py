@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -15,7 +14,6 @@ from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.messages import counted, list_some, warn
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results import archive
 from pyg_recmetrics.results.notes import (
     ON_TWO_RUNS,
     caution,
@@ -227,62 +225,6 @@ class Runs(Measured, Rows[EvaluationResult]):
         """
         return Runs(result.with_trials(trials, seconds) for result in self)
 
-    def save(self, path: str | Path) -> None:
-        """Saves all results in one file, for :meth:`load`. Edges of the task are stored once.
-
-        Args:
-            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
-
-        Raises:
-            OSError: If the file cannot be written, such as `PermissionError`.
-
-        Example:
-            >>> import tempfile
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
-            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
-            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
-            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
-            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     runs.save(f"{folder}/runs.npz")
-            ...     len(Runs.load(f"{folder}/runs.npz"))
-            2
-        """
-        archive.write(path, {"runs": fields_of_runs(self)})
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Runs":
-        """Loads saved runs, as :meth:`EvaluationResult.load` does.
-
-        Args:
-            path (str or Path): The file.
-
-        Raises:
-            OSError: If the file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If `path` does not hold saved runs, is damaged, or has an unsupported
-                format.
-
-        Example:
-            >>> import tempfile
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
-            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
-            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
-            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
-            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     runs.save(f"{folder}/runs.npz")
-            ...     again = Runs.load(f"{folder}/runs.npz")
-            >>> again.mean("mrr") == runs.mean("mrr")
-            True
-        """
-        return archive.read(path, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> "Runs":
-        return cls(runs_from_fields(fields["runs"]))
-
     def __repr__(self) -> str:
         means = ", ".join(f"{metric}: {self.mean(metric).value:.4f}" for metric in self.metrics)
         return f"{type(self).__name__}({len(self)} runs, {means})"
@@ -486,26 +428,6 @@ def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
         *notes_on_budgets(recommenders),
     ]
     return [*filter(None, notes)]
-
-
-def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
-    """Returns everything that results were computed from, as files hold it, by their numbers."""
-    return archive.numbered(result._to_fields() for result in runs)
-
-
-def runs_from_fields(fields: dict[str, Any]) -> list[EvaluationResult]:
-    """Returns what :func:`fields_of_runs` was called on."""
-    return [EvaluationResult._from_fields(run) for run in fields.values()]
-
-
-def load_results(path: Path) -> list[EvaluationResult]:
-    """Returns the results in a file, which may hold one or several.
-
-    Raises:
-        OSError: If the file cannot be opened.
-        ValueError: If it is no saved result.
-    """
-    return archive.read(path, lambda fields: runs_from_fields(fields.get("runs", {"0": fields})))
 
 
 def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:

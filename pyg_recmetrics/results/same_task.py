@@ -56,8 +56,9 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     }
     if task is not None:
         fields = task.to_dict()
-        # Tasks with different thresholds have the same pairs if these select the same truth.
-        del fields["threshold"]
+        # Tasks have the same pairs if they have the same truth, whatever it was selected from.
+        for name in ("threshold", "part_of", "knows_seen"):
+            del fields[name]
         return how | fields | {"person": ranked.origin.person}
     edges = ranked.edge_label_index
     num_items = int(edges[1].max()) + 1 if edges.numel() else 1

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from itertools import chain, combinations, product
+from itertools import combinations, product
 
 import pytest
 import torch
@@ -179,44 +179,3 @@ class TestErrors:
             Benchmark({"A": {"x": GOOD}, "B": {"x": other}})
         with pytest.raises(ValueError, match=r"'x' and 'y', which differ in convention"):
             Benchmark({"x": GOOD, "y": other})
-
-
-class TestFiles:
-    def test_what_is_loaded_is_what_was_saved(self, benchmark, tmp_path):
-        asked = {"proposed": "Fair", "deterministic": DETERMINISTIC, "level": 0.9}
-        for options in ({}, {"metrics": "recall@2", **asked}):
-            saved = Benchmark(benchmark, **options)
-            saved.save(tmp_path / "all.npz")
-            found = Benchmark.load(tmp_path / "all.npz")
-            assert (list(found), found.recommenders) == (list(benchmark), benchmark.recommenders)
-            assert str(found) == str(saved)
-        for data_set, results in benchmark.items():
-            for name, result in results.items():
-                assert type(found[data_set][name]) is type(result)
-                assert len(found[data_set][name].runs) == len(result.runs)
-
-    def test_what_results_share_is_stored_once(self, benchmark, tmp_path):
-        benchmark.save(tmp_path / "all.npz")
-        size_of_runs = 0
-        for of_one in benchmark.values():
-            for run in chain(*(result.runs for result in of_one.values())):
-                run.save(tmp_path / "run.npz")
-                size_of_runs += (tmp_path / "run.npz").stat().st_size
-        assert (tmp_path / "all.npz").stat().st_size < 0.75 * size_of_runs
-
-    def test_names_may_have_dots_and_any_letters(self, tmp_path):
-        found = Benchmark({"A.b/c": {"x.y": GOOD}, "Ü & <b>": {"x.y": GOOD, "…": BAD}})
-        found.save(tmp_path / "odd.npz")
-        assert list(Benchmark.load(tmp_path / "odd.npz")) == ["A.b/c", "Ü & <b>"]
-
-    @pytest.mark.filterwarnings("ignore:.*the seed set inside")
-    def test_other_files_are_refused(self, benchmark, tmp_path):
-        GOOD.save(tmp_path / "one.npz")
-        Runs([GOOD, GOOD]).save(tmp_path / "runs.npz")
-        benchmark.save(tmp_path / "all.npz")
-        for name in ("one.npz", "runs.npz"):
-            with pytest.raises(ValueError, match="'path' needs to be a saved result"):
-                Benchmark.load(tmp_path / name)
-        for kind in (EvaluationResult, Runs):
-            with pytest.raises(ValueError, match="'path' needs to be a saved result"):
-                kind.load(tmp_path / "all.npz")
