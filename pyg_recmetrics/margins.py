@@ -25,7 +25,7 @@ from pyg_recmetrics.metrics.empty_target_action import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.ranking.ranking import OpenRanking
-from pyg_recmetrics.results.sampling import Sampling, Stopped
+from pyg_recmetrics.results.counts import Sampling, Stopped
 from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.sequential import (
     FEW_USERS,

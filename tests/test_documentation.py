@@ -42,7 +42,7 @@ MODULES = (
     "pyg_recmetrics.distributed",
 )
 RETURNED = (
-    "pyg_recmetrics.results.cohorts.CohortMean",
+    "pyg_recmetrics.results.statistics.MetricMean",
     "pyg_recmetrics.results.History",
     "pyg_recmetrics.results.PairedDifference",
     "pyg_recmetrics.results.Protocol",

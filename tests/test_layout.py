@@ -19,7 +19,7 @@ TESTED_ELSEWHERE = {
     "modules/ranking_metric": "modules/test_modules.py",
     "modules/streaming_metric": "modules/test_modules.py",
     "reporting/parts": "reporting/test_sections.py, test_page.py, test_browser.py",
-    "results/counts": "results/test_notes.py",
+    "results/description": "results/test_notes.py",
     "results/frames": "results/test_result.py",
     "results/verdicts": "results/test_comparison.py",
     "task/preparation": "task/test_task.py, test_every_door.py",

@@ -91,7 +91,9 @@ def metric_by_degree(
         raise ValueError("'results' needs to be of users with the same training degrees")
     axes, sizes = axes_for(ax), []
     for index, (look, groups) in enumerate(with_looks(cohorts)):
-        values, low, high, counts = zip(*(of[str(metric)] for of in groups.values()), strict=True)
+        values, low, high, counts, *_ = zip(
+            *(of[str(metric)] for of in groups.values()), strict=True
+        )
         # Results stand side by side, so that no interval hides another. No line joins the groups,
         # whose widths differ.
         shift = _SPREAD_AT_TICK * ((index + 0.5) / len(by_name) - 0.5)

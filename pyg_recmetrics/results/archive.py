@@ -38,7 +38,8 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
         OSError: If the file cannot be written.
     """
     arrays: dict[str, Any] = {}
-    header = json.dumps({"format": FORMAT, "fields": _take_tensors(fields, "", arrays)})
+    held = {"format": FORMAT, "fields": _take_tensors(fields, "", arrays)}
+    header = json.dumps(held, default=dict)  # of other mappings
     with replacing(path) as file:
         np.savez_compressed(
             file, header=np.array(header), checksum=np.array(_checksum(header, arrays)), **arrays
@@ -60,14 +61,9 @@ def read(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
     content = Path(path).read_bytes()
     try:
         return build(_parse(content))
-    except Exception as error:  # as an older file may hold anything
-        match error:
-            case KeyError():
-                what = f"it has no {error}"
-            case ValueError():
-                what = str(error)
-            case _:
-                what = f"{type(error).__name__}: {error}"
+    except Exception as error:  # as a file may hold anything
+        is_said = isinstance(error, ValueError)
+        what = str(error) if is_said else f"it is damaged: {type(error).__name__}: {error}"
         raise ValueError(f"'path' needs to be a saved result (got {path}: {what})") from error
 
 

@@ -7,6 +7,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from pandas.testing import assert_frame_equal
 from scipy import stats
 
 from pyg_recmetrics import (
@@ -155,13 +156,13 @@ class TestGroups:
             (one.by_degree(3), same.by_degree(3)),
         ):
             assert several.table().rows == single.table().rows
-            assert several.gaps().table().rows == single.gaps().table().rows
+            assert_frame_equal(several.gaps(), single.gaps())
             assert several.name == single.name
 
     def test_gaps_allow_for_other_runs(self, results):
         labels = ["a", "b"] * 40
         runs = Runs(results)
-        first, _ = runs.by(labels).gaps("b")
+        first, _ = runs.by(labels).gaps().itertuples()
         values = np.array([result.per_user[first.metric].tolist() for result in results])
         a, b = (x[:, ~np.isnan(x).any(axis=0)] for x in (values[:, ::2], values[:, 1::2]))
         assert first.difference == pytest.approx(a.mean() - b.mean())
@@ -436,3 +437,62 @@ class TestBudgets:
         for seconds in (-1, math.nan, math.inf, "1"):
             with pytest.raises(ValueError, match="'seconds' needs to be a"):
                 Runs(results).with_trials(8, seconds)
+
+
+TASK_OF_FACTS = RankingTask([[0, 1, 2], [2, 0, 1]], num_users=3, num_items=6, seen=[[0, 1], [0, 1]])
+TIED_SCORES = torch.tensor([3.0, 2.0, 2.0, 1.0, 1.0, 0.0])
+SIX_ITEMS = torch.arange(6)
+SHORT_LISTS = TIED_SCORES.argsort(descending=True)[:-1].expand(3, -1)
+
+
+def result_of(metrics="diversity@3", scores=TIED_SCORES, **options):
+    given = {"catalogue": Catalogue(6, item_category=SIX_ITEMS), "ties": "best"} | options
+    return evaluate(scores, TASK_OF_FACTS, metrics, keep_items=True, **given)
+
+
+DIFFERING = [
+    ({"ties": "worst"}, {}, "ties"),
+    ({"ties": "random", "seed": 1}, {"ties": "random", "seed": 2}, "seed of ties"),
+    ({"catalogue": Catalogue(6, item_category=SIX_ITEMS % 2)}, {}, "item_category"),
+    (
+        {"metrics": "novelty@3", "catalogue": None},
+        {
+            "metrics": "novelty@3",
+            "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]]),
+        },
+        "seen",
+    ),
+    ({"empty_target_action": "neg"}, {}, "empty_target_action"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
+@pytest.mark.filterwarnings("ignore:all items have the same score")
+class TestDifferences:
+    @pytest.mark.parametrize(("one", "other", "field"), DIFFERING)
+    def test_they_are_named(self, one, other, field, tmp_path):
+        results = [result_of(**one), result_of(**other)]
+        for number, result in enumerate(results):
+            result.save(tmp_path / f"{number}.npz")
+        loaded = [EvaluationResult.load(tmp_path / f"{number}.npz") for number in range(2)]
+        for first, second in (results, loaded, (results[0], loaded[1])):
+            for use in (
+                lambda a, b: compare({"a": a, "b": b}),
+                lambda a, b: Runs([a, b]),
+            ):
+                with pytest.raises(ValueError, match=rf"which differ in {field}\)"):
+                    use(first, second)
+        compare({"a": results[0], "b": loaded[0]})
+
+    def test_facts_that_no_metric_looks_at_may_differ(self):
+        one = result_of("recall@2")
+        compare(
+            {
+                "a": one,
+                "b": result_of("recall@2", catalogue=Catalogue(6, item_category=SIX_ITEMS % 2)),
+            }
+        )
+
+    def test_lists_know_no_ties(self):
+        one = result_of("recall@2")
+        compare({"a": one, "b": result_of("recall@2", scores=SHORT_LISTS, ties=None)})
