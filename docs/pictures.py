@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from pyg_recmetrics.plot import style
+from pyg_recmetrics.plot import picture as style
 
 HERE = Path(__file__).resolve().parent
 PAGES = [HERE / f"{name}.md" for name in ("start", "groups")]
@@ -176,7 +176,7 @@ def draw_margins(folder: Path) -> None:
     """Draws how many users a margin takes, against how many there are."""
     from matplotlib.figure import Figure
 
-    from pyg_recmetrics.sequential import needed_users
+    from pyg_recmetrics.margins import needed_users
 
     figure = Figure(figsize=(6.5, 4), layout="constrained")
     axes = figure.subplots()

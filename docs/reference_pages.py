@@ -122,7 +122,7 @@ PARTS = {
         "Curves, the definition of each metric, and metrics of your own.",
         "pyg_recmetrics.metrics",
         names=_CURVES,
-        last=("Metric", "Definition", "AggregateDefinition"),
+        last=("Metric", "Definition"),
     ),
     "modules": Part(
         "Metric classes",
@@ -146,7 +146,7 @@ PARTS = {
         "Splits",
         "Training, validation and test data, and reports on them.",
         "pyg_recmetrics.transforms",
-        last=("split_report.StageReport", "split_report.Distribution"),
+        last=("split_report.StageReport",),
     ),
     "datasets": Part("Data sets", "Files and synthetic data.", "pyg_recmetrics.datasets"),
     "distributed": Part(

@@ -4,7 +4,7 @@ import torch
 
 from pyg_recmetrics.conventions import CONVENTIONS, Convention
 from pyg_recmetrics.metrics import Metric, definition
-from pyg_recmetrics.metrics.empty_target_action import fill_without_truth
+from pyg_recmetrics.metrics.registry import fill_without_truth
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.tables import Table
 

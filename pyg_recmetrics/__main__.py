@@ -2,7 +2,7 @@
 
 import sys
 
-from pyg_recmetrics.command import main
+from pyg_recmetrics.command.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

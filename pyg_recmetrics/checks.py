@@ -154,7 +154,12 @@ def check_edges(edges: object, name: str) -> Tensor:
 def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]:
     """Returns edges like :func:`check_edges`, and the value of each if they come as a matrix."""
     index, value = as_edges(edges, name)
-    index = check_integers(index, name)
+    try:
+        index = check_integers(index, name)
+    except ValueError as error:
+        if index.dim() == 2 and index.size(0) > 2:
+            raise ValueError(f"{error}; write matrix.nonzero().t() for a dense matrix") from None
+        raise
     if index.dim() != 2 or index.size(0) != 2:
         is_transposed = index.dim() == 2 and index.size(1) == 2
         raise ValueError(
@@ -175,8 +180,14 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
 def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> None:
     """Raises if edges of 64-bit integers do not run from users to items."""
     check_num_pairs(name, num_users, num_items)
-    check_ids(edges[0], name, "user", num_users)
-    check_ids(edges[1], name, "item", num_items, num_users)
+    try:
+        check_ids(edges[0], name, "user", num_users)
+        check_ids(edges[1], name, "item", num_items, num_users)
+    except ValueError as error:
+        largest = edges.amax(dim=1).flip(0) < edges.new_tensor([num_users, num_items])
+        if bool(largest.all() & (edges >= 0).all()):
+            raise ValueError(f"{error}; edges.flip(0) has users first") from None
+        raise
 
 
 def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:

@@ -4,7 +4,7 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -19,20 +19,20 @@ from pyg_recmetrics.checks import (
     written,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.frozen import Frozen, settle
 from pyg_recmetrics.inputs import EdgesLike
-from pyg_recmetrics.margins import Frame, Margin, read_margin, sample
+from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.ranking import OpenRanking
+from pyg_recmetrics.ranking.ranking import HowToRank, OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.counts import Sampling, check_means_of_persons
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.utils import Frozen, set_attributes
 
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
@@ -69,7 +69,7 @@ def evaluate(
     their user's ranking. A metric is undefined for users without ground truth.
 
     A warning is given if the order of equal scores can move a mean by more than its confidence
-    interval, or if all items have the same score for everybody. The result says how far
+    interval, or if all items have the same score for all users. The result says how far
     (:meth:`EvaluationResult.tie_range`).
 
     Args:
@@ -95,13 +95,13 @@ def evaluate(
             `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, and `"error"`
             raises an error. (default: `None`, as the convention says; the standard convention
             says `"skip"`)
-        per (str, optional): What a row of the result is, or whom its means are over. With
+        per (str, optional): What a row of the result is, or what its means are over. With
             `"edge"`, every ground-truth edge is ranked without the other truth of its user, as in
             the filtered setting of knowledge graphs, see :meth:`RankedEdges.each_edge`. Row `r` is
-            then edge `r` of the `truth` of the task, whoever is left out, and `hits@k` is another
-            name of `hit_rate@k`. With `"person"`, means are over persons, of the mean over the rows
-            of each; a task says which `person` a row belongs to. Intervals draw persons wherever
-            they are known. (default: `None`, which is `"edge"` for a task of
+            then edge `r` of the `truth` of the task, also if some are left out, and `hits@k` is
+            another name of `hit_rate@k`. With `"person"`, means are over persons, of the mean over
+            the rows of each; a task says which `person` a row belongs to. Intervals draw persons
+            wherever they are known. (default: `None`, which is `"edge"` for a task of
             :meth:`RankingTask.from_triples`, and `"user"` for all others)
         num_users (int, optional): The number of users in a homogeneous `Data`, where users come
             first, or behind edges. (default: `None`, the `num_users` of the data)
@@ -252,7 +252,7 @@ class Evaluator(Frozen):
         if per != "edge":
             _check_hits(metrics)
         self._convention = conventions.get(convention)
-        self._catalogue = _read_catalogue(task, catalogue)
+        self._catalogue = task.catalogue if catalogue is None else _read_catalogue(task, catalogue)
         self._resolved = tuple(self._convention.resolve_all(self.metrics).values())
         for metric in self._resolved:
             metric.check_catalogue(self._catalogue)
@@ -266,23 +266,17 @@ class Evaluator(Frozen):
             self._leave_out()
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
-        k = self._depth()
-        #: How users are ranked.
-        self._how: dict[str, Any] = {
-            "k": k,
-            "full": k is None,
-            "batch_size": batch_size,
-            "keep_items": self._items_to_keep(keep_items),
-            "progress": progress,
-            "needs_degree": any(metric.k is None for metric in self._resolved),
-        }
+        k, num_kept = self._depth(), self._items_to_keep(keep_items)
+        needs_degree = any(metric.k is None for metric in self._resolved)
+        self._how = HowToRank(k, k is None, num_kept, needs_degree, batch_size, progress)
         self._margin = None if margin is None else read_margin(margin, self.metrics)
         self._frame = None if self._margin is None else self._make_frame(self._margin)
-        self._monitor, self._patience = self._monitored(monitor), patience
+        self._monitor = self.metrics[0] if monitor is None else self._monitored(monitor)
+        self._patience = patience
         self._freeze()
 
     def _leave_out(self) -> None:
-        """Leaves out the users whom the convention does not evaluate."""
+        """Leaves out the users that the convention does not evaluate."""
         is_eligible = self._convention.population.is_eligible(self.task)
         eligible = self.task.users[is_eligible[self.task.users]]
         self._is_eligible = is_eligible
@@ -306,15 +300,15 @@ class Evaluator(Frozen):
     def _evaluate(self, recommender: RecommenderLike) -> EvaluationResult:
         """Evaluates a recommender, and leaves the history as it is."""
         with evaluation_mode(recommender):
-            ranking, sampling = OpenRanking(recommender, self.task, **self._how), None
+            ranking, sampling = OpenRanking(recommender, self.task, self._how), None
             if self._per == "edge":
                 _check_lists_of_edges(ranking)
             if self._frame is None:
                 ranking.rank(self.task.users)
+                ranked = self._with_ties(ranking.to_ranked_edges(self._catalogue))
             else:
                 ranked, sampling = sample(self._frame, ranking, self._with_ties)
-            if sampling is None:
-                ranked = self._with_ties(ranking.to_ranked_edges())
+            ranking.warn()
             return self._measure(ranked, sampling)
 
     @cached_property
@@ -343,19 +337,19 @@ class Evaluator(Frozen):
             device(type='cpu')
         """
         moved = copy.copy(self)
-        settle(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
-        settle(moved, history=self.history)
+        set_attributes(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
+        set_attributes(moved, history=self.history)
         if self._margin is not None:
-            settle(moved, _frame=moved._make_frame(self._margin))
+            set_attributes(moved, _frame=moved._make_frame(self._margin))
         return moved
 
-    def _make_frame(self, margin: Margin) -> Frame:
+    def _make_frame(self, margin: Margin) -> UserSample:
         """Returns the users in random order, as means are to be known to a margin."""
         if self._per == "edge":
             raise ValueError(
                 "a margin needs per='user': edges of a user are not drawn one by one (got 'edge')"
             )
-        return Frame(
+        return UserSample(
             self.task,
             self.metrics,
             margin,
@@ -378,27 +372,24 @@ class Evaluator(Frozen):
         depths = [metric.depth for metric in self._resolved]
         if None in depths:
             return None
-        deepest = max(depth for depth in depths if depth)
-        if self._per != "edge":
-            return deepest
         # So many other relevant items may come before an edge.
-        return deepest + max(self._max_degree, 1) - 1
+        num_before = max(self._max_degree, 1) - 1
+        return num_before + max(depth for depth in depths if depth)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None) -> EvaluationResult:
-        select = self._convention.population.select
         if self._per == "edge":
             eligible = ranked
             if self._is_eligible is not None:
                 eligible = select_users(ranked, self._is_eligible.to(ranked.rank.device))
-            eligible, num_left_out = select(eligible)
+            eligible, num_left_out = self._convention.population.select(eligible)
             selected = select_users(
                 ranked.each_edge(max_degree=self._max_degree),
                 evaluated_mask(eligible)[self.task.truth[0]],
             )
         else:
-            selected, num_left_out = select(ranked)
+            selected, num_left_out = self._convention.population.select(ranked)
         return EvaluationResult(
-            selected.with_catalogue(self._catalogue),
+            selected,
             self.metrics,
             task=self.task,
             empty_target_action=self._empty_target_action,
@@ -415,9 +406,7 @@ class Evaluator(Frozen):
         needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
         return max(int(keep_items), *needed, 0) or False
 
-    def _monitored(self, monitor: str | Metric | None) -> Metric:
-        if monitor is None:
-            return self.metrics[0]
+    def _monitored(self, monitor: str | Metric) -> Metric:
         if (metric := parse(monitor)) not in self.metrics:
             raise ValueError(f"'monitor' needs to be one of {list(self.metrics)} (got {metric})")
         return metric
@@ -467,10 +456,8 @@ def _check_lists_of_edges(ranking: OpenRanking) -> None:
         )
 
 
-def _read_catalogue(task: RankingTask, catalogue: Catalogue | None) -> Catalogue:
-    """Returns what is known about the items of a task."""
-    if catalogue is None:
-        return task.catalogue
+def _read_catalogue(task: RankingTask, catalogue: Catalogue) -> Catalogue:
+    """Returns what is said about the items of a task, with what users of the task have seen."""
     if not isinstance(catalogue, Catalogue):
         raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
     if catalogue.num_items != task.num_items:

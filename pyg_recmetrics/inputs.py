@@ -1,4 +1,4 @@
-"""Turns arrays, lists, matrices and embeddings into tensors, which all other code works with.
+"""Turns arrays, lists, matrices, embeddings and labels into tensors, which other code works with.
 
 What holds numbers becomes a dense tensor: a tensor of any subclass, such as PyG's `EdgeIndex`; the
 weight of an `nn.Embedding`; a NumPy array, or whatever turns into one; or nested lists of numbers.
@@ -8,7 +8,8 @@ Single numbers may be those of any library.
 
 import operator
 import warnings
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
+from contextlib import suppress
 from copy import deepcopy
 from numbers import Real
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -134,10 +135,6 @@ def as_tensor(value: Any, name: str) -> Tensor:
         TypeError: If `value` does not hold numbers.
         ValueError: If it holds something else besides, or is not dense.
     """
-    if isinstance(value, torch.nn.Embedding):
-        rows = torch.arange(value.num_embeddings, device=value.weight.device)
-        # A lookup scales rows that are too long, where they are.
-        value = value.weight if value.max_norm is None else deepcopy(value)(rows)
     if isinstance(value, Tensor):
         if isinstance(value, EdgeIndex | Index):
             plain: Tensor = value.as_tensor()
@@ -146,6 +143,10 @@ def as_tensor(value: Any, name: str) -> Tensor:
             kind = "nested" if value.is_nested else value.layout
             raise ValueError(f"'{name}' needs to be a dense tensor (got {kind})")
         return value.detach() if value.requires_grad else value
+    if isinstance(value, torch.nn.Embedding):
+        rows = torch.arange(value.num_embeddings, device=value.weight.device)
+        # A lookup scales rows that are too long, where they are.
+        return (value.weight if value.max_norm is None else deepcopy(value)(rows)).detach()
     if _is_sequence(value) and len(value) and all(isinstance(part, Tensor) for part in value):
         return _stack(value, name)
     return _from_array(value, name)
@@ -287,6 +288,54 @@ def _from_array(value: Any, name: str) -> Tensor:
     if any(stride < 0 for stride in array.strides):
         array = array.copy()
     with warnings.catch_warnings():
-        # Nobody writes to what comes in, and a copy of a file in memory would be expensive.
+        # What comes in is only read, and a copy of a file in memory would be expensive.
         warnings.filterwarnings("ignore", message=".*not writable")
         return torch.from_numpy(array)
+
+
+def read_labels(
+    labels: Any, name: str, what: str, num_wanted: int
+) -> tuple[Tensor, list[Hashable]]:
+    """Numbers labels in their order.
+
+    Args:
+        labels (torch.Tensor or sequence): A label for each: integers or booleans, or a sequence of
+            names. What has a name of `None` has no label.
+        name (str): The name of the argument.
+        what (str): What has a label, such as `"user"`.
+        num_wanted (int): How many there are.
+
+    Returns:
+        The number of each label, of shape `[num_wanted]`, `-1` for none; and the distinct labels.
+
+    Raises:
+        TypeError: If `labels` does not hold labels.
+        ValueError: If there is not one for each, or a tensor holds other numbers than integers.
+    """
+    if isinstance(labels, Tensor):
+        if labels.is_floating_point() or labels.is_complex():
+            raise ValueError(f"'{name}' needs to hold integers or booleans (got {labels.dtype})")
+        _check_one_for_each(list(labels.shape), name, what, num_wanted)
+        found, number = labels.unique(return_inverse=True)
+        return number, found.tolist()
+    given = as_values(labels, name, "labels")
+    _check_one_for_each([len(given)], name, what, num_wanted)
+    distinct = list(dict.fromkeys(label for label in given if not _is_missing(label)))
+    with suppress(TypeError):  # labels of different types stay in the order in which they came
+        distinct = sorted(distinct)
+    numbers = {label: number for number, label in enumerate(distinct)}
+    found_numbers = [numbers.get(label, -1) for label in given]
+    return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
+
+
+def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int) -> None:
+    if shape != [num_wanted]:
+        raise ValueError(
+            f"'{name}' needs to have shape [{num_wanted}], a label for every {what} (got {shape})"
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    """Returns whether something is no label, but stands for a missing one."""
+    # Missing values of pandas are neither equal to themselves nor unequal.
+    return label is None or not isinstance(label == label, bool) or label != label

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeVar, overload
 
-from pyg_recmetrics.frozen import settle
+from pyg_recmetrics.utils import set_attributes
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Table(Tabular):
     def __post_init__(self) -> None:
         # A name may have several lines, and a cell has one.
         head, *rows = (tuple(map(_in_one_line, row)) for row in (self.head, *self.rows))
-        settle(self, head=head, rows=tuple(rows))
+        set_attributes(self, head=head, rows=tuple(rows))
 
     def table(self) -> "Table":
         """Returns the table itself."""

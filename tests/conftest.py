@@ -13,6 +13,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets
+from pyg_recmetrics.metrics import registry
 from tests.support.machines import emulated_device
 
 # The same cases every time where the outcome decides about a change, new ones elsewhere.
@@ -89,6 +90,15 @@ def expect_ties():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*depending on the order of ties")
         yield
+
+
+@pytest.fixture
+def definitions(monkeypatch):
+    """The registry of metrics as a copy, so that what a test registers is forgotten."""
+    copied = dict(registry._DEFINITIONS)
+    monkeypatch.setattr(registry, "_DEFINITIONS", copied)
+    yield copied
+    registry._PARSED.clear()
 
 
 def pytest_addoption(parser):

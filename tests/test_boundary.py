@@ -25,7 +25,6 @@ from pyg_recmetrics import (
     modules,
     rank,
 )
-from pyg_recmetrics.metrics import registry
 
 TRUTH = torch.tensor([[0, 1, 2], [2, 0, 1]])
 SCORES = torch.tensor([[0.1, 0.9, 0.5, 0.2], [0.7, 0.2, 0.3, 0.1], [0.4, 0.3, 0.2, 0.1]])
@@ -213,8 +212,8 @@ RESULT_OF = {"ranked": RANKED, "metrics": "recall@2"}
     ("call", "arguments", "error", "message"),
     [pytest.param(*row, id=f"{number}-{row[3][:40]}") for number, row in enumerate(table())],
 )
-def test_an_odd_argument_is_named(call, arguments, error, message, monkeypatch):
-    monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
+@pytest.mark.usefixtures("definitions")
+def test_an_odd_argument_is_named(call, arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call(**arguments) if isinstance(arguments, dict) else call(*arguments)
 

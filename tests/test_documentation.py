@@ -183,6 +183,13 @@ def test_no_page_has_a_word_that_readers_stumbled_over(page):
     assert RIDDLES.findall(prose) == []
 
 
+def test_the_package_has_none_of_these_words_either():
+    """Neither docstrings and comments, nor messages and names, whose words `_` separates."""
+    for path in (ROOT / "pyg_recmetrics").rglob("*.*"):
+        if path.suffix in (".py", ".pyi", ".html", ".json"):
+            assert RIDDLES.findall(path.read_text().replace("_", " ")) == [], path
+
+
 def test_what_was_printed_is_of_this_version():
     texts = [page.read_text() for page in (*PAGES, ROOT / "README.md", *ROOT.glob("*/*.ipynb"))]
     found = {

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pyg_recmetrics.metrics import accuracy, full_ranking
-from pyg_recmetrics.modules.streaming_metric import StreamingMetric
+from pyg_recmetrics.modules.ranking_metric import StreamingMetric
 from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, sources
 from pyg_recmetrics.ranking import recommenders
 from pyg_recmetrics.results import result
@@ -36,6 +36,10 @@ DEFECTS = {
     "known answers are ranked": (
         *("score_triples", task, "contains"),
         lambda contains: lambda *given: torch.ones_like(contains(*given)),
+    ),
+    "edges of other relations hold no truth": (
+        *("score_relations", task, "find_leaks"),
+        lambda _: lambda *given: {},
     ),
     "candidates of queries are those of all": (
         *("score_queries", queries.Queries, "candidates"),

@@ -12,7 +12,6 @@ from tables import metric_table
 from torch_geometric.datasets import MovieLens100K
 
 from pyg_recmetrics import RankingTask, evaluate, metrics, modules
-from pyg_recmetrics.metrics import registry
 from tests.support.tools import laws
 from tests.support.tools.examples import EXAMPLES, run_example
 
@@ -62,9 +61,8 @@ def test_the_pairs_that_a_decoder_scores_are_ranked_as_by_a_loop_over_users(monk
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("expect_lost_truth")
+@pytest.mark.usefixtures("expect_lost_truth", "definitions")
 def test_a_metric_of_ones_own_shows_up_everywhere(monkeypatch, capsys):
-    monkeypatch.setattr(registry, "_DEFINITIONS", dict(registry._DEFINITIONS))
     module = run_example(monkeypatch, "custom_metric.py")
     assert "all_found  " in capsys.readouterr().out
     assert module.compute() == 1.0

@@ -320,7 +320,7 @@ class TestRefusals:
     def test_scores_that_decide_for_whom_a_metric_is_defined(self):
         scores = SCORES.clone()
         scores[:, 5:] = -math.inf  # five candidates at most are left
-        with pytest.raises(ValueError, match=r"for whom 'recall@20' is defined .* for user \d+"):
+        with pytest.raises(ValueError, match=r"have a value of 'recall@20' .* for user \d+"):
             evaluate(
                 scores,
                 TASK,

@@ -7,7 +7,16 @@ from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 
 import pyg_recmetrics
-from pyg_recmetrics import Evaluator, PairScorer, RankingTask, evaluate, modules, rank
+from pyg_recmetrics import (
+    Evaluator,
+    PairScorer,
+    RankingTask,
+    evaluate,
+    metrics,
+    modules,
+    rank,
+    transforms,
+)
 
 SEEN, TRUTH = torch.tensor([[0, 1, 2], [0, 1, 2]]), torch.tensor([[0, 1, 2], [1, 2, 3]])
 SHIFT = torch.tensor([[0], [3]])
@@ -76,6 +85,24 @@ MISTAKES = {
         lambda: evaluate(pd.DataFrame({"user_id": ["a"], "item_id": [["w"]]}), NAMED),
         ".explode(",
     ),
+    "topk": (lambda: evaluate(SCORES.topk(2), TASK), "scores.topk(20).indices"),
+    "a dense matrix of truth": (
+        lambda: evaluate(SCORES, SCORES > 0.5, num_users=3),
+        "matrix.nonzero().t()",
+    ),
+    "truth by user": (lambda: evaluate(SCORES, {0: [1]}), "pd.Series(items_of_users).explode()"),
+    "rows of edges the other way round": (
+        lambda: evaluate(SCORES, TRUTH.flip(0), num_users=3),
+        "edges.flip(0)",
+    ),
+    "accuracy": (lambda: evaluate(SCORES, TASK, "accuracy"), "not of ratings or classes"),
+    "metrics of scores": (
+        lambda: metrics.ndcg(SCORES, TRUTH, k=2),
+        "metrics.recall(rank(recommender, task), k=20)",
+    ),
+    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2"),
+    "LeaveLastOut(1)": (lambda: transforms.LeaveLastOut(1), "LeaveLastOut(num_test="),
+    "a result as a number": (lambda: float(evaluate(SCORES, TASK, "mrr")), "result['recall@20']"),
     "RPrecision(20)": (lambda: modules.RPrecision(20), "RPrecision()"),
     "result.recall": (lambda: evaluate(SCORES, TASK, "recall@2").recall, "result['recall@2']"),
     "recall_at_k": (lambda: pyg_recmetrics.recall_at_k, "evaluate(model, data, 'recall@20')"),

@@ -78,8 +78,7 @@ def test_one_more_chunk_asks_little(monkeypatch, device, waits, form, of_call, n
         call = partial(rank, recommender, task, k=20, batch_size=batch_size)
         call()
         found.append(count(call))
-    allowed = TABLE["chunk" if device.type == "cpu" else "chunk_on_a_device"]
-    assert found[1] - found[0] <= allowed[of_call == "waits"]
+    assert found[1] - found[0] <= TABLE["chunk"][of_call == "waits"]
 
 
 def test_one_more_metric_asks_little():

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from pyg_recmetrics.checks import check_level
-from pyg_recmetrics.frozen import Frozen, FrozenDict
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results.comparison import (
@@ -35,6 +34,7 @@ from pyg_recmetrics.results.runs import (
 )
 from pyg_recmetrics.results.verdicts import PairedDifference
 from pyg_recmetrics.tables import Best, Table, Tabular, format_error
+from pyg_recmetrics.utils import Frozen, FrozenDict
 
 #: The recommenders of one data set, by name.
 Results = Mapping[str, Measured]

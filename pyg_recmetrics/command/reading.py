@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,10 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
-from pyg_recmetrics.command.notes import note
-from pyg_recmetrics.files import reading
+from pyg_recmetrics.command.main import note
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.task.data_frames import find_column
+from pyg_recmetrics.utils import reading
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
@@ -94,7 +94,7 @@ class TableFile:
         """Returns ids as texts, as one format writes as a number what another writes as a text."""
         column = self._column(name)
         texts = pa.nulls(len(column), pa.large_string())
-        if pa.types.is_floating(column.type):  # what becomes of integers with gaps
+        if pa.types.is_floating(column.type):  # integers with gaps become floats
             whole = pc.equal(column, pc.round(column))
             is_integer = pc.and_(whole, pc.less(pc.abs(column), _MAX_INTEGER))
             column = pc.if_else(is_integer, column, None).cast(pa.int64())
@@ -209,16 +209,22 @@ def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
 
     Raises:
         ValueError: If a quote begins a field, and none ends it: the field would go on to the next.
+            Or each line of a field would be a row: it has numbers where the row has numbers.
     """
     has_quotes = any(b'"' in part for part in iter(partial(file.read, _BYTES_AT_ONCE), b""))
     file.seek(0)
     if not has_quotes:
         return 0
     text, num_rows, first = io.TextIOWrapper(file, "utf-8-sig", newline=""), 0, 1
-    rows = csv.reader(text, delimiter=sign, strict=True, skipinitialspace=True)
+    lines: list[str] = []  # of the row that is read
+    form: Any = {"delimiter": sign, "skipinitialspace": True}
+    rows = csv.reader(_noted(text, lines), strict=True, **form)
     try:
-        for _ in rows:
+        for row in rows:
+            if len(lines) > 1 and _are_rows(csv.reader(lines, quoting=csv.QUOTE_NONE, **form), row):
+                raise csv.Error(f"one in line {rows.line_num}, and each of these would be a row")
             num_rows, first = num_rows + 1, rows.line_num + 1
+            lines.clear()
     except csv.Error as error:
         raise ValueError(
             f"line {first} needs to close the quote that begins a field, and to double quotes "
@@ -227,6 +233,21 @@ def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
     text.detach()
     file.seek(0)
     return rows.line_num - num_rows
+
+
+def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    for line in lines:
+        read.append(line)
+        yield line
+
+
+def _are_rows(lines: Iterable[list[str]], row: list[str]) -> bool:
+    """Returns whether lines have the fields of a row, and numbers where it has some."""
+    numbers = [field for field, text in enumerate(row) if re.fullmatch(trec.NUMBER, text)]
+    return bool(numbers) and all(
+        len(line) == len(row) and all(re.fullmatch(trec.NUMBER, line[x]) for x in numbers)
+        for line in lines
+    )
 
 
 def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:

@@ -40,14 +40,10 @@ class Ranked(NamedTuple):
     high: Tensor
 
 
+@cache
 def has_kernel(device: torch.device) -> bool:
     """Returns whether the kernel runs on a device."""
-    return device.type == "cuda" and _is_there()
-
-
-@cache
-def _is_there() -> bool:
-    return find_spec("triton") is not None
+    return device.type == "cuda" and find_spec("triton") is not None
 
 
 def count(scores: Tensor, ranked: Ranked, error: Error | None) -> Tensor:

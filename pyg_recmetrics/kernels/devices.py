@@ -31,7 +31,7 @@ class Scratch:
         buffer = self._buffers.get(name)
         if buffer is None or buffer.numel() < size or buffer.dtype != dtype:
             buffer = self._buffers[name] = torch.empty(size, dtype=dtype, device=self.device)
-        return buffer[:size].view(shape)
+        return buffer.as_strided(shape, [prod(shape[place:]) for place in range(1, len(shape) + 1)])
 
 
 #: How much more a device computes at once than a CPU, if its memory is not known.

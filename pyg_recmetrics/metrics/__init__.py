@@ -39,15 +39,14 @@ from pyg_recmetrics.metrics.full_ranking import median_rank as median_rank
 from pyg_recmetrics.metrics.full_ranking import partial_auc as partial_auc
 from pyg_recmetrics.metrics.full_ranking import pr_auc as pr_auc
 from pyg_recmetrics.metrics.full_ranking import roc_auc as roc_auc
-from pyg_recmetrics.metrics.metric import Metric as Metric
-from pyg_recmetrics.metrics.metric import parse as parse
-from pyg_recmetrics.metrics.metric import parse_all as parse_all
-from pyg_recmetrics.metrics.registry import AggregateDefinition as AggregateDefinition
 from pyg_recmetrics.metrics.registry import Definition as Definition
+from pyg_recmetrics.metrics.registry import Metric as Metric
 from pyg_recmetrics.metrics.registry import Value as Value
 from pyg_recmetrics.metrics.registry import aliases as aliases
 from pyg_recmetrics.metrics.registry import definition as definition
 from pyg_recmetrics.metrics.registry import names as names
+from pyg_recmetrics.metrics.registry import parse as parse
+from pyg_recmetrics.metrics.registry import parse_all as parse_all
 from pyg_recmetrics.metrics.registry import register as register
 from pyg_recmetrics.metrics.registry import register_aggregate as register_aggregate
 

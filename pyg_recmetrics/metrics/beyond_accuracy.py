@@ -284,7 +284,7 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
         -\log_2 \frac{\max(\phi_i, 1)}{m}
 
     where :math:`L` are the user's top `k` items, :math:`\phi_i` is the number of users who have
-    seen item `i`, and `m` is the number of users who have seen any item. An item that nobody has
+    seen item `i`, and `m` is the number of users who have seen any item. An item that no user has
     seen counts like an item that one user has seen: :math:`\log_2 m` bits, the largest possible
     value.
 
@@ -328,7 +328,7 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     where :math:`L` are the user's top `k` items, and :math:`T` is the tail: all items that are not
     in the head. The head consists of the most popular items that together have `head` percent of
     the seen edges. Items that are as popular as the last item of the head are in the head too.
-    Items that nobody has seen are in the tail.
+    Items that no user has seen are in the tail.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -426,7 +426,7 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
     relevant item, and `n` is the number of all items. The comparison is with a recommender of
     popular items, for which :math:`b_j = (n + 1 - s_j) / n`. Here :math:`s_j` is the rank of the
     item's popularity among all different popularities, one for the most popular items. For an item
-    that nobody has seen, :math:`b_j` is zero.
+    that no user has seen, :math:`b_j` is zero.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.

@@ -12,15 +12,16 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_positive_integer,
 )
-from pyg_recmetrics.metrics.empty_target_action import (
+from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
+    Metric,
     check_empty_target_action,
     check_num_without_truth,
+    check_ranked,
     counts_in_mean,
     fill_without_truth,
+    parse,
 )
-from pyg_recmetrics.metrics.metric import Metric, parse
-from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, evaluated_mask
 
 #: Precisions, recalls and cut-offs, each of shape `[num_cut_offs]`.

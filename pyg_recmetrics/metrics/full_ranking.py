@@ -13,7 +13,7 @@ from pyg_recmetrics.ranked_edges import (
     count_irrelevant,
     positions,
 )
-from pyg_recmetrics.sums import exact_mean
+from pyg_recmetrics.utils import exact_mean
 
 TiedPairs: TypeAlias = Annotated[
     Literal["ranked", "half"],
@@ -46,7 +46,7 @@ def roc_auc(
     irrelevant items. A random ranking scores one half on average.
 
     With another `average` than `"macro"`, the mean over users is the GAUC: the sum of weight times
-    ROC-AUC over all users for whom it is defined, divided by the sum of their weights. To that end,
+    ROC-AUC over all users who have a value, divided by the sum of their weights. To that end,
     the value of a user is multiplied by its weight as a multiple of the mean weight, so it may
     exceed one.
 
@@ -308,7 +308,7 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
     Returns:
         A double-precision tensor of shape `[num_users]`; `NaN` for users without truth. It is also
         `NaN` for users with a single candidate with `average="macro"`, and for all users with
-        `"micro"` if nobody has more. With others, a user with a single candidate counts zero, and
+        `"micro"` if no user has more. With others, a user with a single candidate counts zero, and
         does not change the ratio.
 
     Raises:

@@ -1,8 +1,9 @@
-"""The registry of metrics, and what is known about each of them.
+"""The registry of metrics: what is known about each, how it is spelled, and who counts in its mean.
 
 A metric is a function of :class:`~pyg_recmetrics.RankedEdges` that :func:`register` registers under
 its own name. Its signature and its docstring are its whole definition: the spelling
-`name(argument=value)@k`, the checks, the evaluator and the tables all read them from there.
+`name(argument=value)@k`, the checks, the evaluator and the tables all read them from there. A
+:class:`Metric` is the value that stands for a metric with its arguments.
 
 Most metrics have a value for every user. Some, such as coverage, have one value for all users
 together. :func:`register_aggregate` registers these, as a state that adds up over users and a
@@ -10,9 +11,10 @@ function that computes the metric from it.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial, wraps
 from types import NoneType
@@ -38,8 +40,8 @@ from pyg_recmetrics.checks import (
     check_fraction,
     check_ids,
     check_positive_integer,
+    written,
 )
-from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
@@ -47,7 +49,74 @@ from pyg_recmetrics.ranked_edges import (
     grouped_truth,
     num_with_other_places,
 )
+from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import set_attributes, written_as
+
+#: What a user without truth counts as in a mean, in torchmetrics' words.
+EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
+
+_VALUE_WITHOUT_TRUTH = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
+
+
+def check_empty_target_action(action: str) -> None:
+    """Raises if there is no such action."""
+    check_choice(action, "empty_target_action", get_args(EmptyTargetAction))
+
+
+def check_num_without_truth(num_without_truth: int) -> None:
+    """Raises if there are users without truth, as the action `"error"` does."""
+    if num_without_truth:
+        raise ValueError(
+            f"'empty_target_action' needs every user to have ground truth if it is 'error' "
+            f"(got {num_without_truth} without)"
+        )
+
+
+def counts_in_mean(degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns whether each user counts in a mean, of shape `[num_users]`.
+
+    Args:
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+        action (str): What users without truth count as.
+    """
+    return (degree > 0) | (action in ("neg", "pos"))
+
+
+def num_filled(num_without_truth: int, action: EmptyTargetAction) -> int:
+    """Returns how many users without truth count in a mean."""
+    return num_without_truth if action in ("neg", "pos") else 0
+
+
+def weight_of_truth(
+    num_counted: int, num_without_truth: int, action: EmptyTargetAction
+) -> tuple[float, float]:
+    """Returns the share of users with truth in a mean over all users, and what the others add.
+
+    Args:
+        num_counted (int): How many users count in the mean.
+        num_without_truth (int): How many users have no truth.
+        action (str): What these count as.
+    """
+    num_others = num_filled(num_without_truth, action)
+    if num_others == 0:
+        return 1.0, 0.0
+    share = (num_counted - num_others) / num_counted
+    return share, 1 - share if action == "pos" else 0.0
+
+
+def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
+    """Returns what every user counts as in a mean; `NaN` for users who are left out.
+
+    Args:
+        value (torch.Tensor): The value of every user, of shape `[num_users]` or
+            `[num_users, num_cut_offs]`.
+        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
+        action (str): What users without truth count as.
+    """
+    has_no_truth = (degree == 0).view(-1, *(1 for _ in value.shape[1:]))
+    return value.masked_fill(has_no_truth, _VALUE_WITHOUT_TRUTH[action])
+
 
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
 Value: TypeAlias = str | int | float | bool
@@ -57,7 +126,7 @@ P = ParamSpec("P")
 V = TypeVar("V")
 
 #: Longer numbers are no integers: Python reads none of more than 4,300 digits.
-MAX_DIGITS = 1000
+_MAX_DIGITS = 1000
 
 #: How the mean over users weighs them, see :func:`precision`.
 Average: TypeAlias = Annotated[
@@ -77,19 +146,22 @@ class Parameter:
         kind (type): What its values are: `str`, `bool`, `int` or `float`.
         words (mapping): What each value says in a sentence, the first choice first; empty for
             numbers.
-        sentence (str): What a number says in a sentence, with `{}` for the number.
+        sentence (str): What a number says in a sentence, with `{}` for the number. A further
+            cut-off has none.
         allowed (range): The integers that it takes. Other numbers are between 0 and 1.
-        is_cut_off (bool): Whether it says how deep to look.
     """
 
     name: str
     default: Value | None
     kind: type
-    _: KW_ONLY
-    words: FrozenDict[Value, str] = field(default_factory=FrozenDict)
+    words: Mapping[Any, str] = field(default_factory=dict)
     sentence: str = ""
     allowed: range = range(1, 2**53)
-    is_cut_off: bool = False
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it says how deep to look."""
+        return not (self.words or self.sentence)
 
     def check(self, value: object) -> Value | None:
         """Returns `value` as it is printed and passed on.
@@ -117,7 +189,7 @@ class Parameter:
         Words, `true` and `false` may be in upper or lower case.
         """
         if self.kind is int:
-            return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else text
+            return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else text
         if self.kind is float:
             with suppress(ValueError):
                 return float(text)
@@ -125,7 +197,9 @@ class Parameter:
 
     def describe(self, value: Value) -> str:
         """Says in words what a value means; empty if there is nothing to say."""
-        return self.words[value] if self.words else self.sentence.format(value)
+        if self.words:
+            return self.words[value]
+        return self.sentence.format(value) if self.sentence else f"{self.name} {value}"
 
 
 def folded(name: str) -> str:
@@ -141,54 +215,8 @@ def spelled(text: str, known: Collection[V]) -> V | str:
     return next((each for each in known if folded(str(each)) == name), text)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Description:
-    """Properties that the author of a metric states, see :func:`register` and :class:`Definition`.
-
-    Raises:
-        ValueError: If an alias is not a name in lower case, or the range is not in ascending
-            order.
-        TypeError: If an attribute has a wrong type.
-    """
-
-    range: tuple[float, float]
-    needs_all_ranks: bool = False
-    higher_is_better: bool
-    needs_truth: bool
-    needs: tuple[str, ...]
-    depends_on_order: bool
-    depends_on_weight: bool = False
-    needs_candidates: bool = False
-    pools_edges: bool = False
-    aliases: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        # A decorator without brackets is given the function as its first argument.
-        is_pair = isinstance(self.range, tuple) and len(self.range) == 2
-        if not is_pair or not all(isinstance(end, int | float) for end in self.range):
-            raise TypeError(
-                f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
-                f"(got {self.range!r})"
-            )
-        if not self.range[0] <= self.range[1]:
-            raise ValueError(f"'range' needs to be in ascending order (got {self.range!r})")
-        for each in fields(Description):
-            value = getattr(self, each.name)
-            if each.type is bool:
-                check_boolean(value, each.name)
-            if each.name in ("needs", "aliases") and not (
-                isinstance(value, tuple) and all(isinstance(part, str) for part in value)
-            ):
-                raise TypeError(f"'{each.name}' needs to be a tuple of strings (got {value!r})")
-        for alias in self.aliases:
-            if not alias.isidentifier() or alias != folded(alias):
-                raise ValueError(
-                    f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
-                )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Definition(Description):
+@dataclass(frozen=True, eq=False)
+class Definition:
     """Definition of a metric: its function, its parameters and its properties.
 
     Attributes:
@@ -213,6 +241,10 @@ class Definition(Description):
         pools_edges (bool): Whether it is one number of all edges together where each row is an
             edge, as a median is no mean.
         aliases (tuple): Other names under which it is known, in lower case.
+        state (callable): `state(ranked, k)`, a tensor that adds up over users, of a metric that has
+            one value for all users together. The sum of the states of some users and of all others
+            is the state of all. Other metrics have `None`.
+        compute (callable): `compute(state)`, a tensor with that one value.
 
     Example:
         >>> from pyg_recmetrics import metrics
@@ -226,7 +258,19 @@ class Definition(Description):
     formula: Callable[..., Tensor]
     has_cut_off: bool
     needs_cut_off: bool
-    parameters: FrozenDict[str, Parameter]
+    parameters: Mapping[str, Parameter]
+    range: tuple[float, float]
+    needs_all_ranks: bool
+    higher_is_better: bool
+    needs_truth: bool
+    needs: tuple[str, ...]
+    depends_on_order: bool
+    depends_on_weight: bool
+    needs_candidates: bool
+    pools_edges: bool
+    aliases: tuple[str, ...]
+    state: Callable[[RankedEdges, int], Tensor] | None = None
+    compute: Callable[[Tensor], Tensor] | None = None
 
     @property
     def about(self) -> str:
@@ -277,7 +321,7 @@ class Definition(Description):
         if self.needs_candidates:
             candidates_of(ranked)
         if self.has_cut_off and ranked.depth is not None:
-            self._check_depth(ranked.depth, arguments)
+            self._check_depth(ranked, ranked.depth, arguments)
         for need in self.needs_with(arguments):
             if need != "items":  # which are checked where they are read
                 check_has(ranked.catalogue, need, self.name)
@@ -298,43 +342,23 @@ class Definition(Description):
             return value
         return value.masked_fill(truth.has_none, torch.nan)
 
-    def _check_depth(self, depth: int, arguments: Mapping[str, Any]) -> None:
+    def _check_depth(self, ranked: RankedEdges, depth: int, arguments: Mapping[str, Any]) -> None:
         if arguments["k"] is None:
             raise ValueError(
                 f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
                 f"'rank(..., full=True)' (got a ranking down to {depth})"
             )
-        for name in self.cut_offs:
-            if arguments[name] is not None and arguments[name] > depth:
-                raise ValueError(
-                    f"'{name}' needs to be at most {depth}, the depth down to which was ranked "
-                    f"(got {arguments[name]}); write rank(..., k={arguments[name]})"
-                )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AggregateDefinition(Definition):
-    """Definition of a metric that has one value for all users together.
-
-    Attributes:
-        state (callable): `state(ranked, k)` with all checks: a tensor that adds up over users. The
-            sum of the states of some users and of all others is the state of all.
-        compute (callable): `compute(state)`, a tensor with one number.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankedEdges, metrics
-        >>> coverage = metrics.definition("coverage")
-        >>> coverage.needs_cut_off, coverage.needs_truth
-        (True, False)
-    """
-
-    state: Callable[[RankedEdges, int], Tensor]
-    compute: Callable[[Tensor], Tensor]
-
-    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
-        """Returns the one value of the metric, in a tensor."""
-        return self.compute(self.state(ranked, arguments["k"]))
+        deepest, name = max((arguments[name] or 0, name) for name in self.cut_offs)
+        if deepest <= depth:
+            return
+        # So many other relevant items of its user may come before an edge.
+        user = ranked.origin.user_of_row
+        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
+        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
+        raise ValueError(
+            f"'{name}' needs to be at most {depth}, the depth down to which was ranked (got "
+            f"{deepest}); write {again}"
+        )
 
 
 def check_ranked(ranked: object) -> RankedEdges:
@@ -373,8 +397,8 @@ class AggregateMetric(Protocol):
 
 _DEFINITIONS: dict[str, Definition] = {}
 
-#: The metrics that spellings were read as, and what they were then.
-PARSED: dict[str, tuple[Any, Definition]] = {}
+#: The metrics that spellings were read as, until another metric is registered.
+_PARSED: dict[str, "Metric"] = {}
 
 
 def register(
@@ -447,12 +471,14 @@ def register(
         ...     '''Whether all relevant items are in the top `k`.'''
         ...     return (ranked.hits(k) == ranked.degree).double()
     """
-    description = Description(**locals())  # all arguments, by name
+    properties = dict(locals())
+    _check_properties(properties)
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        unchecked = _define(function, description)
+        unchecked = _define(function, properties)
         signature = inspect.signature(function)
 
+        @written("metrics.recall(rank(recommender, task), k=20)")
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
             bound = signature.bind(*args, **kwargs)
@@ -503,7 +529,7 @@ def register_aggregate(
         ...     '''The share of all recommendations that goes to a single item.'''
         ...     return num_lists.max() / num_lists.sum()
     """
-    description = Description(
+    decorate = register(
         range=range,
         higher_is_better=higher_is_better,
         needs_truth=False,
@@ -512,21 +538,19 @@ def register_aggregate(
         aliases=aliases,
     )
 
-    def decorate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
-        def checked_state(ranked: RankedEdges, k: int) -> Tensor:
-            return state(ranked, defined.check(ranked, {"k": k})["k"])
-
+    def decorate_aggregate(compute: Callable[[Tensor], Tensor]) -> AggregateMetric:
         # The docstring stands where the metric is computed, but describes how it is called.
         @wraps(compute, assigned=("__name__", "__qualname__", "__module__", "__doc__"))
         def function(ranked: RankedEdges, k: int) -> Tensor:
-            return compute(checked_state(ranked, k))
+            return compute(state(ranked, k))
 
         del function.__wrapped__
-        defined = _define(function, description)
-        _add(AggregateDefinition(**vars(defined), state=checked_state, compute=compute))
-        return function
+        checked = decorate(function)
+        defined = _DEFINITIONS[compute.__name__]
+        _DEFINITIONS[defined.name] = replace(defined, state=state, compute=compute)
+        return checked
 
-    return decorate
+    return decorate_aggregate
 
 
 def names() -> list[str]:
@@ -568,7 +592,7 @@ def definition(name: str) -> Definition:
         >>> metrics.definition("R-Precision").name, metrics.definition("HR").name
         ('r_precision', 'hit_rate')
     """
-    check_spelling(name)
+    _check_spelling(name)
     if name in _DEFINITIONS:
         return _DEFINITIONS[name]
     known = aliases().get(folded(name), spelled(name, _DEFINITIONS))
@@ -576,17 +600,13 @@ def definition(name: str) -> Definition:
         similar = _similar_names(name) or names()
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"metrics.names() lists all, and a cut-off follows behind '@', as in 'recall@20'"
+            f"metrics.names() lists all, which are of rankings and not of ratings or classes. A "
+            f"cut-off follows behind '@', as in 'recall@20'"
         )
     return _DEFINITIONS[known]
 
 
-def is_registered(defined: Definition) -> bool:
-    """Returns whether a metric is still defined like this."""
-    return _DEFINITIONS.get(defined.name) is defined
-
-
-def check_spelling(value: object) -> str:
+def _check_spelling(value: object) -> str:
     """Returns `value` if it is a string, as all spellings of metrics are."""
     if not isinstance(value, str):
         raise TypeError(
@@ -615,7 +635,7 @@ def _add(defined: Definition) -> None:
                 f"metric of '{owner.function.__module__}')"
             )
     _DEFINITIONS[defined.name] = defined
-    PARSED.clear()
+    _PARSED.clear()
 
 
 def _is_same(first: Definition, second: Definition) -> bool:
@@ -624,7 +644,32 @@ def _is_same(first: Definition, second: Definition) -> bool:
     return len({*places}) == 1
 
 
-def _define(function: Callable[..., Tensor], description: Description) -> Definition:
+def _check_properties(properties: Mapping[str, Any]) -> None:
+    """Checks what an author says about a metric, see :func:`register`."""
+    range_, aliases = properties["range"], properties["aliases"]
+    # A decorator without brackets is given the function as its first argument.
+    is_pair = isinstance(range_, tuple) and len(range_) == 2
+    if not is_pair or not all(isinstance(end, int | float) for end in range_):
+        raise TypeError(
+            f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
+            f"(got {range_!r})"
+        )
+    if not range_[0] <= range_[1]:
+        raise ValueError(f"'range' needs to be in ascending order (got {range_!r})")
+    for name, value in properties.items():
+        if name in ("needs", "aliases"):
+            if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
+                raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
+        elif name != "range":
+            check_boolean(value, name)
+    for alias in aliases:
+        if not alias.isidentifier() or alias != folded(alias):
+            raise ValueError(
+                f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
+            )
+
+
+def _define(function: Callable[..., Tensor], properties: Mapping[str, Any]) -> Definition:
     """Reads what the signature of a metric says, besides what its author says."""
     signature = inspect.signature(function)
     first, *others = signature.parameters or [""]
@@ -638,13 +683,13 @@ def _define(function: Callable[..., Tensor], description: Description) -> Defini
         if name != "k"
     }
     return Definition(
-        **vars(description),
+        **properties,
         name=function.__name__,
         function=function,
         formula=function,
         has_cut_off=k is not None,
         needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
-        parameters=FrozenDict(parameters),
+        parameters=parameters,
     )
 
 
@@ -657,11 +702,11 @@ def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parame
     choices, make = get_args(kind), partial(Parameter, name, default)
     match meaning:
         case [] if kind is int:
-            return make(int, sentence=f"{name} {{}}", is_cut_off=True)
+            return make(int)
         case [dict() as words] if choices and words.keys() >= set(choices):
-            return make(str, words=FrozenDict({choice: words[choice] for choice in choices}))
+            return make(str, {choice: words[choice] for choice in choices})
         case [str() as sentence] if kind is bool:
-            return make(bool, words=FrozenDict({False: "", True: sentence}))
+            return make(bool, {False: "", True: sentence})
         case [str() as sentence] if kind in (int, float):
             return make(kind, sentence=sentence)
         case [str() as sentence, range() as allowed] if kind is int:
@@ -671,3 +716,305 @@ def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parame
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
         f"Annotated[float, 'words'], or to be an integer (got {hint})"
     )
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its arguments, as a value that can be called, compared, hashed and printed.
+
+    Args:
+        name (str): Its name, one of :func:`names`, or another spelling of it that
+            :func:`definition` reads.
+        k (int, optional): Its cut-off, if it has one. (default: `None`)
+        arguments (tuple, optional): Pairs of a parameter and its value. Parameters that are left
+            out have their default. (default: `()`)
+
+    Raises:
+        TypeError: If `name` is not a string, or `arguments` does not hold pairs.
+        ValueError: If there is no such metric or argument, an argument is given twice, or the
+            cut-off is missing, not needed, or not a positive integer.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> metrics.Metric("ndcg", k=10, arguments=(("gain", "exponential"),))
+        ndcg(gain=exponential)@10
+        >>> metrics.Metric("HR", k=10)
+        hit_rate@10
+    """
+
+    name: str
+    k: int | None = None
+    arguments: tuple[tuple[str, Value], ...] = ()
+
+    def __post_init__(self) -> None:
+        defined = self.definition
+        set_attributes(self, name=defined.name)
+        if defined.needs_cut_off and self.k is None:
+            raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
+        if not defined.has_cut_off and self.k is not None:
+            raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
+        if self.k is not None:
+            set_attributes(self, k=check_positive_integer(self.k, "k"))
+        given: dict[str, Value | None] = {}
+        for name, value in _pairs(self.arguments):
+            if name not in defined.parameters:
+                allowed = list(defined.parameters) or "none"
+                raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
+            if name in given:
+                raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
+            given[name] = defined.parameters[name].check(value)
+        # `None` stands for a number that is not given.
+        in_order = ((name, given.get(name)) for name in defined.parameters)
+        set_attributes(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
+
+    @cached_property
+    def definition(self) -> Definition:
+        """What is known about the metric, whatever its arguments."""
+        return definition(self.name)
+
+    def __reduce__(self) -> tuple[type["Metric"], tuple[Any, ...]]:
+        return type(self), (self.name, self.k, self.arguments)  # without what is known
+
+    @cached_property
+    def label(self) -> str:
+        """The metric without its cut-off, as in the first column of a table."""
+        arguments = ",".join(f"{name}={value}" for name, value in self.arguments)
+        return f"{self.name}({arguments})" if arguments else self.name
+
+    @cached_property
+    def depth(self) -> int | None:
+        """How deep users must be ranked for it; `None` if everything must be ranked.
+
+        R-precision only needs each user's own depth, which is always ranked.
+        """
+        defined = self.definition
+        if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
+            return None
+        others = [int(value) for name, value in self.arguments if name in defined.cut_offs]
+        return max([self.k or 1, *others])
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """What it needs besides ranks: lists (`"items"`), or what a catalogue holds.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("diversity(over=embedding)@10").needs
+            ('items', 'item_embedding')
+        """
+        return self.definition.needs_with(self.all_arguments)
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it is undefined for users without truth."""
+        return self.definition.needs_truth
+
+    @property
+    def depends_on_weight(self) -> bool:
+        """Whether it tells relevant items of different weight apart.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["recall@20", "recall(weighted=True)@20"]
+            >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
+            [False, True]
+        """
+        return self.definition.depends_on_weight or self.all_arguments.get("weighted") is True
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the value of a user depends on all others, as that of a micro average does.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["recall@20", "recall(average=micro)@20", "roc_auc(average=candidates)"]
+            >>> [metrics.parse(spelling).is_pooled for spelling in spellings]
+            [False, True, True]
+        """
+        return self.all_arguments.get("average", "macro") != "macro"
+
+    @property
+    def depth_of_hits(self) -> int | None:
+        """The k at which hits are counted that it is relative to; `None` if to nothing of the kind.
+
+        A further hit can lower it, so that the best order of equal scores may not be the highest.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> spellings = ["map@9", "map(normalizer=hits)@9", "ndcg(ideal=retrieved)@7"]
+            >>> [metrics.parse(spelling).depth_of_hits for spelling in spellings]
+            [None, 9, 7]
+        """
+        given = self.all_arguments
+        if given.get("normalizer") == "hits" or given.get("ideal") == "retrieved":
+            return self.k and int(given.get("ideal_k") or self.k)
+        return None
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether it has one value for all users together, instead of one for each."""
+        return self.definition.state is not None
+
+    def check_catalogue(self, catalogue: Catalogue | None) -> None:
+        """Checks that a catalogue holds what the metric needs.
+
+        Raises:
+            ValueError: If something is missing; the error says how to give it.
+        """
+        for name in self.needs:
+            if name != "items":
+                check_has(catalogue, name, str(self))
+
+    def describe(self) -> str:
+        """Returns the metric and the variant of its definition, in words.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").describe()
+            'map@20 (divided by the number of hits)'
+        """
+        head = self.name if self.k is None else f"{self.name}@{self.k}"
+        return f"{head} ({self.variant})" if self.variant else head
+
+    @property
+    def variant(self) -> str:
+        """The variant of its definition, in words; empty if there is only one.
+
+        Example:
+            >>> from pyg_recmetrics import metrics
+            >>> metrics.parse("map(normalizer=hits)@20").variant
+            'divided by the number of hits'
+        """
+        values = self.all_arguments
+        said = [
+            parameter.describe(value)
+            for name, parameter in self.definition.parameters.items()
+            if (value := values[name]) is not None
+        ]
+        return ", ".join(filter(None, said))
+
+    @cached_property
+    def all_arguments(self) -> dict[str, Value | None]:
+        """The values of all parameters, those that were not given included."""
+        parameters = self.definition.parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        return defaults | dict(self.arguments)
+
+    def __call__(self, ranked: RankedEdges) -> Tensor:
+        """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
+
+        If it has one value for all users together, returns a tensor with one number.
+        """
+        of_k = {"k": self.k} if self.definition.has_cut_off else {}
+        return self.definition.measure(check_ranked(ranked), self.all_arguments | of_k)
+
+    def __str__(self) -> str:
+        return self.label if self.k is None else f"{self.label}@{self.k}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _pairs(arguments: object) -> list[tuple[str, Value]]:
+    """Returns the pairs of a name and a value in what was given as arguments."""
+    items = arguments.items() if isinstance(arguments, Mapping) else arguments
+    if not isinstance(items, Iterable) or isinstance(items, str | Tensor):
+        raise TypeError(f"'arguments' needs to hold pairs (got {type(arguments).__name__})")
+    pairs = list(items)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f"'arguments' needs to hold pairs of a name and a value (got {pair!r})")
+    return pairs
+
+
+# The grammar in which metrics are spelled: `name(argument=value)@k`.
+#
+# Other spellings are read as well: aliases of metrics, upper case, and `-` for `_`. All of them
+# print as the name of the metric.
+
+_SPELLING = re.compile(
+    r"(?P<name>[\w-]+)(?:\((?P<arguments>[^()]*)\))?"
+    rf"(?:@(?P<k>[1-9][0-9]{{0,{_MAX_DIGITS - 1}}}))?",
+    flags=re.ASCII,
+)
+
+
+def parse(spelling: str | Metric) -> Metric:
+    """Reads `name@k` or `name(argument=value)@k`. This is the inverse of printing a `Metric`.
+
+    Names may be aliases. Names and words may be in upper case, and have `-` for `_`.
+
+    Raises:
+        TypeError: If `spelling` is not a string.
+        ValueError: If it is not spelled like a metric, or there is no such metric or argument.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> metrics.parse("recall@20").k
+        20
+        >>> str(metrics.parse("ndcg(gain=exponential)@10"))
+        'ndcg(gain=exponential)@10'
+        >>> metrics.parse("NDCG@20"), metrics.parse("hr@10"), metrics.parse("R-Precision")
+        (ndcg@20, hit_rate@10, r_precision)
+        >>> metrics.parse("hit_at_4"), metrics.parse("Hit Rate@4"), metrics.parse("TAP@4")
+        (hit_rate@4, hit_rate@4, map(normalizer=min)@4)
+    """
+    if isinstance(spelling, Metric):
+        return spelling
+    metric = _PARSED.get(_check_spelling(spelling))
+    if metric is None:
+        if len(_PARSED) >= _MAX_PARSED:
+            _PARSED.clear()
+        metric = _PARSED[spelling] = _parse(spelling)
+    return metric
+
+
+#: So many spellings are kept with the metrics that they were read as.
+_MAX_PARSED = 1024
+
+
+def _parse(spelling: str) -> Metric:
+    match = _SPELLING.fullmatch(_canonical(spelling))
+    if match is None:
+        several = written_as("as ['recall@5', 'ndcg@20']", "--metrics recall@5 ndcg@20")
+        raise ValueError(
+            f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "
+            f"positive integer k (got {spelling!r}); write several {several}"
+        )
+    parameters = definition(match["name"]).parameters
+    arguments: list[tuple[str, Value]] = []
+    for part in filter(None, (match["arguments"] or "").split(",")):
+        name, equals, text = part.partition("=")
+        if not equals:
+            raise ValueError(f"'metrics' needs arguments as 'name=value' (got {spelling!r})")
+        name = spelled(name, parameters)
+        arguments.append((name, parameters[name].read(text) if name in parameters else text))
+    k = None if match["k"] is None else int(match["k"])
+    return Metric(match["name"], k, tuple(arguments))
+
+
+def _canonical(spelling: str) -> str:
+    """Returns a spelling such as `Hit Rate@4`, `p_at_4` or `TAP@4` as one that is read."""
+    spelling = re.sub(r"(?<=[a-z]) +(?=[a-z])", "_", spelling, flags=re.IGNORECASE)
+    spelling = re.sub(r"_at_(?=[0-9]+$)", "@", spelling.replace(" ", ""))
+    return re.sub(r"^tap(?=@|$)", "map(normalizer=min)", spelling, flags=re.IGNORECASE)
+
+
+def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
+    """Reads several metrics, or a single one. Each is kept once, in the order given.
+
+    Raises:
+        TypeError: If `spellings` is neither a string nor holds strings.
+        ValueError: If there is none, or one is not spelled like a metric.
+
+    Example:
+        >>> from pyg_recmetrics import metrics
+        >>> [str(metric) for metric in metrics.parse_all(["NDCG@20", "ndcg@20", "hr@10"])]
+        ['ndcg@20', 'hit_rate@10']
+    """
+    is_one = isinstance(spellings, str | Metric | Tensor) or not isinstance(spellings, Iterable)
+    given: Any = [spellings] if is_one else spellings
+    metrics = tuple(dict.fromkeys(map(parse, given)))
+    if not metrics:
+        raise ValueError("'metrics' needs to name at least one metric (got none)")
+    return metrics

@@ -16,9 +16,9 @@ from pyg_recmetrics.metrics.curves import (
     check_min_precision,
     largest_recall,
 )
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.modules.streaming_metric import (
-    Part,
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
+from pyg_recmetrics.modules.ranking_metric import (
+    StateTensor,
     StreamingMetric,
     check_torchmetrics,
     to_double_precision_device,
@@ -106,11 +106,11 @@ class PrecisionRecallCurve(StreamingMetric):
         """Which pairs a state is of."""
         return f"max_k={self.max_k}, ignore_index={self.ignore_index}"
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, StateTensor]:
         """Returns the scores, relevance and users of no pairs."""
         dtypes = {"preds": torch.float64, "target": torch.bool, "indexes": torch.long}
         return {
-            name: Part("cat", torch.empty(0, dtype=dtype, device="cpu"))
+            name: StateTensor("cat", torch.empty(0, dtype=dtype, device="cpu"))
             for name, dtype in dtypes.items()
         }
 

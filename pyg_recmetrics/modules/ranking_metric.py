@@ -1,31 +1,229 @@
-"""Metrics over mini-batches of lists, as PyG's own are."""
+"""Metrics over mini-batches of lists, and how their classes are made, one for every such metric."""
 
 import inspect
+import re
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from functools import cache
+from math import isinf
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast, get_type_hints
 
 import torch
 from torch import Tensor
 from torch_geometric.metrics import link_pred
 
-from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.checks import check_boolean, holds_double_precision
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.messages import warn
-from pyg_recmetrics.metrics import AggregateDefinition, Definition, Metric
-from pyg_recmetrics.metrics.empty_target_action import (
+from pyg_recmetrics.metrics import Definition, Metric
+from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
     fill_without_truth,
 )
-from pyg_recmetrics.modules.streaming_metric import (
-    Part,
-    StreamingMetric,
-    to_double_precision_device,
-)
 from pyg_recmetrics.ranked_edges import RankedEdges, lists_of
 from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.utils import warn
+
+
+class StateTensor(NamedTuple):
+    """A tensor of a state: how those of several processes become one, and what it starts as.
+
+    `"sum"` adds them up, and `"cat"` puts one after the other.
+    """
+
+    merging: Literal["sum", "cat"]
+    initial: Tensor
+
+
+class TorchmetricsArguments(TypedDict, total=False):
+    """The arguments of all metrics of torchmetrics, which say how processes share their states."""
+
+    compute_on_cpu: bool
+    dist_sync_on_step: bool
+    process_group: Any
+    dist_sync_fn: Callable[..., Any] | None
+    distributed_available_fn: Callable[[], bool] | None
+    sync_on_compute: bool
+    compute_with_cache: bool
+
+
+def double_precision_device(device: torch.device) -> torch.device:
+    """Returns the device itself if it holds double precision, and otherwise the CPU."""
+    return device if holds_double_precision(device) else torch.device("cpu")
+
+
+def to_double_precision_device(value: Any) -> Any:
+    """Returns a value, which moves to a device that holds double precision if it is a tensor."""
+    return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
+
+
+def check_torchmetrics(name: str) -> None:
+    """Raises if something is asked for that only torchmetrics has."""
+    if not link_pred.WITH_TORCHMETRICS:
+        raise ImportError(f"'{name}' needs torchmetrics: pip install torchmetrics")
+
+
+class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
+    r"""A metric over mini-batches: `update`, `compute` and `reset`.
+
+    Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
+    processes become one: `"sum"` adds them up, `"cat"` concatenates them. The state
+    moves between devices, and stays in double precision when a model that holds the metric is
+    converted to another precision. If a device holds no double precision, as Apple's do not, the
+    state stays on the CPU. Results are in the default dtype, and on the device that the metric was
+    moved to.
+
+    Raises:
+        ImportError: If an argument is one of torchmetrics, which is not installed.
+        TypeError: If an argument is unknown.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import modules
+        >>> lists = torch.tensor([[3, 1, 4], [1, 5, -1]])
+        >>> truth = torch.tensor([[0, 0, 1], [1, 9, 5]])
+        >>> metric = modules.Recall(k=2)
+        >>> metric.update(lists, truth)
+        >>> metric.compute()
+        tensor(0.7500)
+        >>> metric.reset()
+        >>> metric.update(lists[:1], truth[:, :2])
+        >>> metric.compute()
+        tensor(0.5000)
+    """
+
+    is_differentiable: ClassVar[bool] = False
+    full_state_update: ClassVar[bool] = False
+    higher_is_better: ClassVar[bool | None] = None
+    #: Each metric sets it where torchmetrics is installed.
+    compute_on_cpu = False
+
+    def __init__(self, **kwargs: Any) -> None:
+        if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
+            raise TypeError(f"got an unexpected keyword argument '{min(unknown)}'")
+        if kwargs:
+            check_torchmetrics(min(kwargs))
+        # Not that of PyG's own metrics, which requires a cut-off.
+        link_pred.BaseMetric.__init__(self, **kwargs)
+        self._result_device = torch.device("cpu")
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Which metric a state is of, since a state makes no sense to others."""
+
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments to print, by name."""
+
+    @abstractmethod
+    def parts(self) -> dict[str, StateTensor]:
+        """Returns the tensors of the state as they are before the first update, by name."""
+
+    @abstractmethod
+    def compute(self) -> Tensor:
+        """Returns the metric of all users since the last reset, in the default dtype."""
+
+    @property
+    def state_device(self) -> torch.device:
+        """Where the state is."""
+        if self.compute_on_cpu:
+            return torch.device("cpu")
+        return double_precision_device(self._result_device)
+
+    def as_result(self, value: Tensor) -> Tensor:
+        """Returns a value as others see it: in the default dtype, unless it is an integer.
+
+        It is on the device that the metric was moved to.
+        """
+        if value.is_floating_point():
+            # Before it is moved, because that device may not hold double precision.
+            value = value.to(torch.get_default_dtype())
+        return value.to(self._result_device)
+
+    def reset(self) -> None:
+        """Forgets all users."""
+        if link_pred.WITH_TORCHMETRICS:
+            super().reset()
+        self._set_initial_state()
+
+    def get(self, name: str) -> Tensor:
+        """Returns the current value of a tensor of the state."""
+        value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
+        return value if isinstance(value, Tensor) else torch.cat(value)
+
+    def set(self, name: str, value: Tensor) -> None:
+        """Replaces a tensor of the state. The previous tensor itself is not written to."""
+        is_list = self._parts[name].merging == "cat"
+        value = value.to(self.state_device)
+        setattr(self, self._attributes[name], [value] if is_list else value)
+
+    def merge(self, name: str, value: Tensor) -> None:
+        """Merges what other users have as a tensor of the state into it."""
+        value, merged = value.to(self.state_device), getattr(self, self._attributes[name])
+        merged = merged + ([value] if isinstance(merged, list) else value)
+        setattr(self, self._attributes[name], merged)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {name: self.get(name) for name in self._attributes}
+
+    def _declare_states(self) -> None:
+        # A collection of torchmetrics lets metrics share their state if the names and, after the
+        # first update, the values are the same. So each name says what exactly is counted.
+        suffix = re.sub(r"\W+", "_", self.identity)
+        self._parts = self.parts()
+        self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
+        if link_pred.WITH_TORCHMETRICS:
+            for name, (merging, initial) in self._parts.items():
+                default: Tensor | list[Tensor] = [] if merging == "cat" else initial
+                self.add_state(self._attributes[name], default, dist_reduce_fx=merging)
+        self._set_initial_state()
+
+    def _set_initial_state(self) -> None:
+        for name, part in self._parts.items():
+            self.set(name, part.initial)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
+        # `fn` may both move and convert tensors. The state must move, but keep its precision.
+        probe = fn(torch.empty(0, dtype=torch.bool, device=self._result_device))
+        self._result_device = probe.device
+        state = self._tensors()
+        module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
+        for name, value in state.items():
+            self.set(name, value)
+        self._computed = None  # which torchmetrics would return again
+        return module
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plots one value or several, as all metrics of torchmetrics do.
+
+        Args:
+            val: A value that :meth:`compute` returned, or a list of such values.
+                (default: `None`, the current value)
+            ax: The axes to plot on. (default: `None`, new axes)
+
+        Returns:
+            A figure and its axes.
+
+        Raises:
+            ImportError: If torchmetrics or matplotlib is not installed.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import modules
+            >>> metric = modules.Recall(k=2)
+            >>> metric.update(torch.tensor([[3, 1], [1, 5]]), torch.tensor([[0, 0, 1], [1, 9, 5]]))
+            >>> figure, axes = metric.plot()  # needs torchmetrics and matplotlib
+        """
+        check_torchmetrics("plot")
+        return self._plot(val, ax)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
+        return f"{type(self).__name__}({shown})"
+
 
 # PyG's collection of metrics takes only what derives from PyG's own base. PyG 2.6 has neither.
 _PyGMetric = getattr(link_pred, "_LinkPredMetric", link_pred.BaseMetric)
@@ -190,10 +388,10 @@ class MeanOverUsers(RankingMetric):
                 "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
             )
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, StateTensor]:
         """Returns a sum over users and their number, of no users."""
         zero = torch.zeros((), dtype=torch.float64, device="cpu")
-        return {"sum": Part("sum", zero), "count": Part("sum", zero.long())}
+        return {"sum": StateTensor("sum", zero), "count": StateTensor("sum", zero.long())}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
@@ -230,18 +428,113 @@ class OverAllUsers(RankingMetric):
         tensor(0.3000)
     """
 
-    definition: ClassVar[AggregateDefinition]
-
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, StateTensor]:
         """Returns the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
-        nobody = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
-        return {"state": Part("sum", self.definition.state(self.with_catalogue(nobody), self.k))}
+        no_users = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
+        return {"state": StateTensor("sum", self._state_of(self.with_catalogue(no_users)))}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
-        self.merge("state", self.definition.state(ranked, self.k))
+        self.merge("state", self._state_of(ranked))
+
+    def _state_of(self, ranked: RankedEdges) -> Tensor:
+        self.definition.check_holds(ranked, {"k": self.k})
+        state: Tensor = self.definition.state(ranked, self.k)  # type: ignore[misc]
+        return state
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self.get("state")))
+        return self.as_result(self.definition.compute(self.get("state")))  # type: ignore[misc]
+
+
+#: Where all classes are imported from.
+_PACKAGE = __name__.rpartition(".")[0]
+
+#: The words of a metric's name that a class name spells in capitals.
+_ABBREVIATIONS = ("auc", "dcg", "err", "map", "mrr", "ndcg", "pr", "rbp", "roc")
+
+
+#: What is said of each class besides what its metric is.
+_ABOUT = """\
+This class computes :func:`~pyg_recmetrics.metrics.{0}` over mini-batches. It takes the arguments of
+the function, and the options that :mod:`pyg_recmetrics.modules` explains."""
+
+
+def _options(
+    *,
+    catalogue: Catalogue,
+    weighted: bool = False,
+    empty_target_action: EmptyTargetAction = "skip",
+    **kwargs: Any,
+) -> None:
+    """What a class takes besides what the function of the same metric takes."""
+
+
+def class_name(name: str) -> str:
+    """Returns the name of the class for a metric of the registry.
+
+    Example:
+        >>> from pyg_recmetrics.modules import class_name
+        >>> [class_name(name) for name in ("r_precision", "ndcg", "f1")]
+        ['RPrecision', 'NDCG', 'F1']
+    """
+    words = name.split("_")
+    return "".join(word.upper() if word in _ABBREVIATIONS else word.capitalize() for word in words)
+
+
+def base_class(definition: Definition) -> type[RankingMetric] | None:
+    """Returns the base class for a metric, which says what the metric keeps between updates.
+
+    Returns:
+        :class:`MeanOverUsers`, :class:`OverAllUsers`, or `None` if lists are not enough for the
+        metric.
+    """
+    if definition.needs_all_ranks or definition.needs_candidates or "seen" in definition.needs:
+        return None
+    return MeanOverUsers if definition.state is None else OverAllUsers
+
+
+@cache
+def make_class(definition: Definition) -> type[RankingMetric]:
+    """Makes the class of a metric.
+
+    Raises:
+        AttributeError: If lists are not enough for the metric.
+    """
+    base = base_class(definition)
+    name = class_name(definition.name)
+    if base is None:
+        raise AttributeError(
+            f"there is no '{name}': '{definition.name}' needs the rank of every relevant item, the "
+            f"number of candidates, or the history of every user, which lists do not hold; use "
+            f"'evaluate(model, data, [\"{definition.name}\"])'"
+        )
+    ends = (None if isinf(end) else end for end in definition.range)
+    attributes = {
+        "__module__": _PACKAGE,
+        "__doc__": f"{definition.about}\n\n{_ABOUT.format(definition.name)}",
+        "__signature__": _signature(definition),
+        "definition": definition,
+        "higher_is_better": definition.higher_is_better,
+        # Where torchmetrics ends the axis of its plots.
+        "plot_lower_bound": next(ends),
+        "plot_upper_bound": next(ends),
+    }
+    return cast(type[RankingMetric], type(name, (base,), attributes))
+
+
+def _signature(definition: Definition) -> inspect.Signature:
+    """The signature of the function without `ranked`, and the options of the class."""
+    function = inspect.unwrap(definition.function)
+    _, *of_function = inspect.signature(function).parameters.values()
+    hints = get_type_hints(function)
+    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
+    is_taken = {
+        "catalogue": bool(set(definition.needs) - {"items"}),
+        "weighted": definition.depends_on_weight,
+        "empty_target_action": definition.needs_truth,
+    }
+    options = inspect.signature(_options).parameters
+    taken = [option for name, option in options.items() if is_taken.get(name, True)]
+    return inspect.Signature([*parameters, *taken])

@@ -23,8 +23,13 @@ The functions need only matplotlib, which the extra `plot` installs.
 """
 
 from pyg_recmetrics.plot.forest import differences, means
-from pyg_recmetrics.plot.groups import long_tail, metric_by_degree
-from pyg_recmetrics.plot.lines import history, metric_at_k, precision_recall_curve
+from pyg_recmetrics.plot.lines import (
+    history,
+    long_tail,
+    metric_at_k,
+    metric_by_degree,
+    precision_recall_curve,
+)
 from pyg_recmetrics.plot.picture import Picture
 
 __all__ = [

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.plot.picture import (
+    BACKGROUND,
+    GREY,
+    LINE_WIDTH,
+    NOTE_COLOR,
     Picture,
     Recommenders,
     all_runs,
@@ -17,10 +21,10 @@ from pyg_recmetrics.plot.picture import (
     label_of,
     new_figure,
     noun_of,
+    style_of,
     tidy,
     users,
 )
-from pyg_recmetrics.plot.style import BACKGROUND, GREY, LINE_WIDTH, NOTE_COLOR, style_of
 from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.notes import lift_in_words

@@ -1,21 +1,28 @@
-"""Pictures with one point for every cut-off or evaluation."""
+"""Pictures of lines: by cut-off, by evaluation, by degree of users, by popularity of items."""
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import torch
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.plot.picture import (
+    GREY,
     Picture,
     Recommenders,
+    all_runs,
     axes_for,
     cut_offs_of,
     finish,
     noun_of,
+    span,
     users,
     with_looks,
 )
 from pyg_recmetrics.results import History
+from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import by_name, recommenders_by_name
 from pyg_recmetrics.tables import format_level
 
@@ -84,7 +91,7 @@ def metric_at_k(
         axes.fill_between(cut_offs, low, high, color=look["color"], alpha=0.15, linewidth=0)
         num_users += counts
     axes.set_ylim(bottom=0)
-    _count(axes)
+    _use_whole_ticks(axes)
     who = users(num_users, noun_of(by_name.values()))
     note = f"mean over {who}, {format_level(level)} confidence band"
     return finish(axes, "k", f"{parse(f'{metric}@{cut_offs[-1]}').label}@k", note)
@@ -197,15 +204,170 @@ def history(
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
-    _count(axes)
+    _use_whole_ticks(axes)
     note = (
         f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in trainings.values()}))}"
     )
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
 
 
-def _count(axes: "Axes") -> None:
+def _use_whole_ticks(axes: "Axes") -> None:
     """Lets the ticks of the x-axis be whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+#: How far the points of several results at one tick spread, as a fraction of the distance between
+#: ticks.
+_SPREAD_AT_TICK = 0.7
+
+#: The number of groups of items whose position grows tenfold, on the axis of the long tail.
+_GROUPS_PER_DECADE = 5
+
+
+def metric_by_degree(
+    results: Recommenders,
+    metric: str | Metric,
+    *,
+    bins: int = 5,
+    same_degree: bool = False,
+    level: float = 0.95,
+    ax: "Axes | None" = None,
+) -> Picture:
+    r"""Plots a metric for groups of users by their number of training edges, with intervals.
+
+    If there are several runs, points are means over runs, and the intervals allow for other runs.
+
+    Args:
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders of the same users by name.
+        metric (str or Metric): The metric, such as `"ndcg@20"`.
+        bins (int, optional): The number of groups, see :meth:`EvaluationResult.by_degree`.
+            (default: `5`)
+        same_degree (bool, optional): Whether each value is compared with users who have as many
+            relevant items, see :meth:`EvaluationResult.by`. (default: `False`)
+        level (float, optional): The level of the confidence intervals. (default: `0.95`)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If a result does not know the seen edges, if results are of different users, or
+            if `level` is not between 0 and 1.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> seen = torch.tensor([[1, 2, 2], [2, 2, 1]])
+        >>> truth = torch.tensor([[0, 1, 2], [2, 0, 0]])
+        >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "recall@2")
+        >>> figure, axes = plot.metric_by_degree(result, "recall@2", bins=3)
+        >>> [label.get_text() for label in axes.get_xticklabels()]
+        ['0\nn = 1', '1\nn = 1', '2\nn = 1']
+    """
+    by_name, metric = recommenders_by_name(results, or_one=True), parse(metric)
+    if any(str(metric) not in result.per_user for result in all_runs(by_name.values())):
+        raise ValueError(
+            f"'metric' needs to be one that every result has for each user (got '{metric}')"
+        )
+    cohorts = {
+        name: result.by_degree(bins, same_degree=same_degree, level=level)
+        for name, result in by_name.items()
+    }
+    first = next(iter(cohorts.values()))
+    if any(list(other) != list(first) for other in cohorts.values()):
+        raise ValueError("'results' needs to be of users with the same training degrees")
+    axes, sizes = axes_for(ax), []
+    for index, (look, groups) in enumerate(with_looks(cohorts)):
+        means = [of[str(metric)] for of in groups.values()]
+        values, low, high, counts, *_ = zip(*means, strict=True)
+        # Results stand side by side, so that no interval hides another. No line joins the groups,
+        # whose widths differ.
+        shift = _SPREAD_AT_TICK * ((index + 0.5) / len(by_name) - 0.5)
+        x = [position + shift for position in range(len(first))]
+        axes.vlines(x, low, high, color=look["color"])
+        axes.plot(x, values, **look | {"linestyle": "none"})
+        sizes.append(counts)
+    ticks = [f"{of}\nn = {span(n)}" for of, n in zip(first, zip(*sizes, strict=True), strict=True)]
+    axes.set_xticks(range(len(ticks)), ticks, fontsize="small")
+    axes.set_xlim(-0.5, len(ticks) - 0.5)
+    if not same_degree:
+        axes.set_ylim(bottom=0)
+    who = users(map(sum, sizes), noun_of(by_name.values()))
+    note = f"means over {who}, {format_level(level)} confidence intervals"
+    note = "; ".join([note, *first.remarks])
+    return finish(axes, "training degree", str(metric), note)
+
+
+def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -> Picture:
+    r"""Plots how often items are recommended against how popular they are: the long tail.
+
+    Items are sorted from the most to the least popular, by their number of seen edges, and divided
+    into groups whose bounds grow tenfold every few groups. A line shows for each group how many
+    users have an item in their top `k`, as the mean over the items of the group, and over runs if
+    there are several. The grey line shows how many users have seen an item, as the same mean.
+
+    If a `margin` drew some users who stand for all, their counts are scaled up to all users, as
+    the note mentions.
+
+    Args:
+        results (EvaluationResult, Runs, sequence or dict): One recommender with one run or several,
+            or several recommenders by name. They need to hold their lists down to `k`: evaluate
+            with `keep_items=k`.
+        k (int, optional): The cut-off. (default: `20`)
+        ax (matplotlib.axes.Axes, optional): Where to draw. (default: `None`, a new figure)
+
+    Returns:
+        The figure and its axes, as a :class:`Picture`.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If a result does not hold lists, or not down to `k`, if a result does not know
+            the seen edges, or if results are of different seen edges.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate, plot
+        >>> seen = torch.tensor([[1, 2, 2], [2, 2, 1]])
+        >>> truth = torch.tensor([[0, 1, 2], [2, 0, 0]])
+        >>> task = RankingTask(truth, num_users=3, num_items=3, seen=seen)
+        >>> result = evaluate(torch.rand(3), task, "recall@2", keep_items=True)
+        >>> figure, axes = plot.long_tail(result, k=1)
+        >>> axes.get_ylabel()
+        'users per item'
+    """
+    by_name, k = recommenders_by_name(results, or_one=True), check_positive_integer(k, "k")
+    runs = all_runs(by_name.values())
+    popularity = common_popularity(runs, "long_tail")
+    ends = _ends_of_groups(popularity.numel())
+    groups = popularity.argsort(descending=True, stable=True).tensor_split(ends[:-1])
+    # On a logarithmic axis, this is the middle between the first and the last item of a group.
+    middles = [math.sqrt((a + 1) * b) for a, b in zip([0, *ends], ends, strict=False)]
+    axes = axes_for(ax)
+    seen = [float(popularity[group].double().mean()) for group in groups]
+    axes.plot(middles, seen, color=GREY, linewidth=4, label="seen", zorder=1)
+    for look, result in with_looks(by_name):
+        counts = exposure_of(result, k)
+        means = [float(counts[group].double().mean()) for group in groups]
+        axes.plot(middles, means, **look | {"label": look["label"] or "recommended"})
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=1, linscale=0.5)
+    axes.set_ylim(0, 1.5 * axes.dataLim.ymax)
+    note = f"top {k:,} of {users(run.user_counts.num_with_list or 0 for run in runs)}"
+    samples = [run._sampled for run in runs if run._sampled]
+    if samples:
+        note += f", scaled up to all {samples[0].num_users + samples[0].num_without_truth:,}"
+    return finish(axes, "items, most popular first", "users per item", note)
+
+
+def _ends_of_groups(num_items: int) -> list[int]:
+    """Returns the place of the last item of each group, counted from one."""
+    num_steps = math.ceil(_GROUPS_PER_DECADE * math.log10(num_items))
+    # On the host, whatever the default device is.
+    last = math.log10(num_items)
+    ends = torch.logspace(0, last, num_steps + 1, dtype=torch.double, device="cpu")
+    return [int(end) for end in ends.round().unique()]

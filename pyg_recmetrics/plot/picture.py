@@ -1,4 +1,8 @@
-"""What every function of this package returns, and what all pictures have in common."""
+"""What every function of this package returns, and what all pictures have in common.
+
+The numbers of colours, dashes and markers have no small common multiple. Within 42 results, no two
+lines share both colour and dashes, and no two points share both colour and marker.
+"""
 
 import io
 import textwrap
@@ -6,18 +10,48 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.extras import requires_package
-from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.plot.style import NOTE_COLOR, style_of
 from pyg_recmetrics.results import EvaluationResult
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import Runnable
+from pyg_recmetrics.utils import requires_package, singular
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+#: All have a contrast of at least 3 : 1 on white. They stay apart for readers with any of the three
+#: kinds of colour blindness, since neighbours differ in lightness as well as in hue.
+COLORS = ("#00488F", "#DD7500", "#00A060", "#951A56", "#878AEA", "#603500", "#000000")
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 3, 1, 3)), (0, (5, 5)), (0, (6, 2, 1, 2, 1, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+#: The line of what was seen, which is behind all others, and the text of notes.
+GREY = "#858585"
+NOTE_COLOR = "#505050"
+
+#: What is hollow has the colour of the page.
+BACKGROUND = "white"
+
+#: The width of a line, in points.
+LINE_WIDTH = 1.6
+
+
+def style_of(index: int) -> dict[str, Any]:
+    """Returns the look of the line and the points of a result, by its place among the results."""
+    color = COLORS[index % len(COLORS)]
+    return {
+        "color": color,
+        "linestyle": DASHES[index % len(DASHES)],
+        "linewidth": LINE_WIDTH,
+        "marker": MARKERS[index % len(MARKERS)],
+        "markersize": 5,
+        # Every other time that a colour is used, its markers are hollow.
+        "markerfacecolor": BACKGROUND if index // len(COLORS) % 2 else color,
+    }
+
 
 #: One recommender with one run or several, or several recommenders by name.
 Recommenders: TypeAlias = Runnable | Mapping[str, Runnable]
@@ -130,7 +164,7 @@ def label(name: str) -> str:
 
 
 def label_of(metric: str | Metric) -> str:
-    """Returns the name of a metric, which says so if lower is better."""
+    """Returns the name of a metric, with a note if lower is better."""
     return f"{metric}" if is_higher_better(str(metric)) else f"{metric} (lower is better)"
 
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pyg_recmetrics.messages import list_some
+from pyg_recmetrics.utils import list_some
 
 
 class Listed(NamedTuple):

@@ -13,7 +13,6 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask, lexsort, segment
 
 from pyg_recmetrics.checks import check_double_precision
-from pyg_recmetrics.frozen import arguments_of, made_of, settle
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
@@ -24,6 +23,7 @@ from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_
 from pyg_recmetrics.task import Catalogue, TruthByUser
 from pyg_recmetrics.task.edges import order_of_edges
 from pyg_recmetrics.task.preparation import read_person
+from pyg_recmetrics.utils import arguments_of, made_of, set_attributes
 
 
 def without_other_truth(ranked: "RankedEdges") -> Ranks:
@@ -458,7 +458,7 @@ class RankedEdges:
                 f"(got num_items={catalogue.num_items})"
             )
         ranked = dataclasses.replace(self, catalogue=catalogue)
-        settle(ranked, _grouped=self._grouped)
+        set_attributes(ranked, _grouped=self._grouped)
         return ranked
 
     def each_edge(self, *, max_degree: int | None = None) -> "RankedEdges":
@@ -531,7 +531,7 @@ class RankedEdges:
         )
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankedEdges":
-        """Returns a copy that knows the person to whom each row of users belongs.
+        """Returns a copy that knows the person that each row of users belongs to.
 
         Intervals and tests then draw persons, not rows. A ranking of a task knows those of the
         task.
@@ -607,7 +607,7 @@ class RankedEdges:
         if k is None:
             return self.rank < NOT_RETRIEVED
         if isinstance(k, Tensor):
-            k = k.index_select(0, self.edge_label_index[0])
+            k = k.index_select(0, self._grouped.user)
         return self.rank <= k
 
     def hits(self, k: int | Tensor | None) -> Tensor:
@@ -734,7 +734,7 @@ def lists_of(ranked: RankedEdges, k: int = 0) -> Lists:
             "'ranked' needs to hold the lists of recommended items: rank with 'keep_items=True'"
         )
     # Lists that were given are all there is, but a ranking could have kept more, unless it is one
-    # of nobody.
+    # of no users.
     if k <= lists.width or ranked.num_candidates is None or lists.width == 0:
         return lists
     if lists.width < min(k, int(ranked.num_candidates.max())):
@@ -814,9 +814,9 @@ def sort_edges(
     """
     grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
-    fields |= _of_edges(fields, grouped.order(rank))
+    fields |= _of_edges(fields, order_of_edges(truth[0], rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)
-    settle(ranked, _grouped=grouped)
+    set_attributes(ranked, _grouped=grouped)
     return ranked
 
 

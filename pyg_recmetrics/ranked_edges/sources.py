@@ -28,9 +28,9 @@ from pyg_recmetrics.kernels.exact.ranks import (
     ranks_within_rows,
     without_repeats,
 )
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.task.edges import coalesce_truth
+from pyg_recmetrics.utils import warn
 
 #: So many relevant pairs of a single query are probably queries of their own.
 _MANY_RELEVANT = 100
@@ -39,7 +39,7 @@ _MANY_RELEVANT = 100
 _NUM_SCORES = 2**16
 
 
-#: What ranks the items alike for everybody, in the words of :attr:`Origin.ranked_by`.
+#: What ranks the items alike for all users, in the words of :attr:`Origin.ranked_by`.
 ONE_SCORE_PER_ITEM = "one score per item"
 
 
@@ -52,10 +52,10 @@ class Origin:
             if it is not known.
         seed: The seed of random ties; `None` for all others.
         num_masked: How many items of each user are no candidates because their score is `-inf`, of
-            shape `[num_users]`; `None` if this is so for nobody.
+            shape `[num_users]`; `None` if there are no such users.
         listed: What the list of each user holds, the columns of :class:`Listed`, of shape
             `[num_users, 5]`; `None` if a task was ranked by scores, or there was no task.
-        person: The number of the person to whom each row of users belongs, of shape
+        person: The number of the person that each row of users belongs to, of shape
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
         user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
             :meth:`RankedEdges.each_edge` and :meth:`RankedEdges.from_negatives`; `None` if every

@@ -16,14 +16,14 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.checks import check_finite_number
-from pyg_recmetrics.files import reading
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_within_rows
 from pyg_recmetrics.ranked_edges.lists import Lists
 from pyg_recmetrics.ranked_edges.sources import RankedTruth
 from pyg_recmetrics.task.data_frames import number_texts
 from pyg_recmetrics.task.edges import coalesce_truth
+from pyg_recmetrics.utils import reading
 
-#: The fields of a line. What stands behind them belongs to nobody.
+#: The fields of a line. Trailing fields are ignored.
 RUN = ("user", "Q0", "item", "rank", "score", "tag")
 QRELS = ("user", "0", "item", "relevance")
 

@@ -27,7 +27,6 @@ from pyg_recmetrics.inputs import (
     is_sparse_matrix,
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
 from pyg_recmetrics.ranking.asking import ModelRecommender
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
@@ -61,6 +60,7 @@ from pyg_recmetrics.task.data_frames import (
     look_up_ids,
     read_column,
 )
+from pyg_recmetrics.utils import list_some, warn
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
@@ -90,7 +90,7 @@ _NEEDS_IDS = (
 )
 
 
-#: What becomes of items in lists that the task does not have.
+#: How items in lists are treated that the task does not have.
 _OF_STRANGERS = "They keep their places in lists, and metrics of lists leave them out"
 
 
@@ -258,12 +258,12 @@ FORMS = (
     "floating-point scores [num_users, num_items]",
     "a function of user ids that returns their scores [len(users), num_items]",
     "PairScorer(function), which scores pairs of a user and an item",
-    "floating-point scores of items [num_items], the same for everybody",
+    "floating-point scores of items [num_items], the same for all users",
     "lists of item ids [num_users, K], integers, best first",
     "lists by the original ids of the task: a dict {user_id: [item_id, ...]}, or a data frame with "
     "the columns (user_id, item_id, rank) or (user_id, item_id, score)",
-    "a fitted model of implicit, LightFM, Cornac, Surprise, RecBole or a pipeline of LensKit, or a "
-    "pair (user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
+    "a fitted model of implicit or RecBole, a pipeline of LensKit, or a pair "
+    "(user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
 )
 
 #: The line for any other model.
@@ -347,9 +347,7 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)
     embedding = check_scores(lightgcn.get_embedding(*edges), "recommender.get_embedding()")
-    shape = (wanted, *embedding.shape[1:])
-    check_shape(embedding, "recommender.get_embedding()", shape, "embeddings of all nodes")
-    recommender = _of_tables(*embedding.split([task.num_users, task.num_items]), task=task)
+    recommender = _of_tables(*embedding.tensor_split([task.num_users]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
     return recommender
 
@@ -372,11 +370,12 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
-    if len(given) not in (2, 3) or any(map(_is_row, given[:2])):
+    if len(given) not in (2, 3) or any(map(_is_row, given[:2])) or hasattr(given, "indices"):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
-            f"scores or positions of items; {IDS_ARE_IN_DICTS}"
+            f"scores or positions of items, and scores.topk(20).indices for what topk returns; "
+            f"{IDS_ARE_IN_DICTS}"
         )
     labels = ((task.user_ids, "user"), (task.item_ids, "item"), (task.item_ids, "item"))
     given = tuple(_by_id(part, *label) for part, label in zip(given, labels, strict=False))
@@ -392,12 +391,11 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
     for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
-    of_user, of_item, *of_biases = check_all_finite(parts, "recommender")
-    for of_items, largest in zip(biases, of_biases, strict=True):
-        check_shape(of_items, "recommender", (task.num_items,), "item biases")
-        check_range(of_user, of_item, largest, user.size(1))
-    bias = biases[0] if biases else None
-    return EmbeddingRecommender(user, item, bias, task.device, max(of_item, *of_biases, 0))
+    of_user, *of_items = check_all_finite(parts, "recommender")
+    if biases:
+        check_shape(biases[0], "recommender", (task.num_items,), "item biases")
+        check_range(of_user, of_items[0], of_items[1], user.size(1))
+    return EmbeddingRecommender(user, item, *biases, device=task.device, largest=max(of_items))
 
 
 def _are_embeddings(value: object) -> bool:
@@ -411,10 +409,10 @@ def _is_row(part: object) -> bool:
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
-    num_users, num_items = task.num_users, task.num_items
     dim = user.size(-1) if user.dim() else 0
-    if dim > 0 and (user.shape, item.shape) == ((num_users, dim), (num_items, dim)):
+    if dim > 0 and (user.shape, item.shape) == ((task.num_users, dim), (task.num_items, dim)):
         return
+    num_users, num_items = task.num_users, task.num_items
     num_rows = [part.size(0) if part.dim() == 2 else None for part in (user, item)]
     if num_users != num_items and num_rows == [num_items, num_users]:
         raise ValueError(

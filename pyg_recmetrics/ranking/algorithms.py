@@ -4,15 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, has_fast_bfloat16
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.fast.bounded_counting import BoundedCount
+from pyg_recmetrics.kernels.fast.bounded_counting import bounded_ranks, rows_to_count
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
 from pyg_recmetrics.kernels.fast.stored_scores import (
@@ -206,8 +205,7 @@ class RankByLargest(RankingAlgorithm):
         self.rows_at_once = max(1, num_scores // request.task.num_items)
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = depth * BYTES_PER_POSITION
-        return max(1, _BYTES_OF_LARGEST // bytes_per_row)
+        return max(1, _BYTES_OF_LARGEST // (depth * BYTES_PER_POSITION))
 
     def rank(self, chunk: Chunk) -> Findings:
         layout = chunk.layout(self.rows_at_once)
@@ -324,17 +322,17 @@ class CountByBound(RankingAlgorithm):
         self.recommender, self.candidates = recommender, request.task.candidates
 
     def num_rows(self, depth: int) -> int:
-        return self._kernel.num_rows(depth)
+        return rows_to_count(depth)
 
     def rank(self, chunk: Chunk) -> Findings:
         user, relevant = self.recommender.users(chunk.users), chunk.truth.pairs
         score = self.recommender.items.exact_scores(user, *relevant)
-        edges = relevant, score, chunk.seen.pairs
-        return Findings(*self._kernel.ranks(user, chunk.depth, *edges, chunk.scratch))
+        edges = chunk.depth, relevant, score, chunk.seen.pairs
+        return Findings(*bounded_ranks(user, self._items, *edges, chunk.scratch))
 
     @cached_property
-    def _kernel(self) -> BoundedCount:
-        return BoundedCount(RoundedItems(self.recommender.items, self.candidates, torch.float32))
+    def _items(self) -> RoundedItems:
+        return RoundedItems(self.recommender.items, self.candidates, torch.float32)
 
 
 def find_passes(
@@ -363,16 +361,15 @@ def find_passes(
 def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorithm]:
     """Returns the algorithms that rank what is requested.
 
-    Each of them ranks the users whom the one before could not settle. The last settles all users.
+    Each of them ranks the users that the one before could not settle. The last settles all users.
 
     Args:
         wanted (str): The algorithm that is asked for, or `"auto"`.
         request (Request): What is to be found out.
 
     Raises:
-        ValueError: If there is no such algorithm, or it does not apply.
+        ValueError: If it does not apply.
     """
-    check_choice(wanted, "algorithm", get_args(Algorithm))
     if wanted == "auto":
         return _fastest(request)
     if wanted in ("dense", "recommend"):
@@ -421,7 +418,7 @@ def _by_pairs(request: Request) -> Request:
 def _stored(request: Request) -> list[RankingAlgorithm]:
     """Returns the ways to rank by stored scores, and what finds ties of given ones, if few items.
 
-    A function may take long, and would be asked again for whoever is left unsettled.
+    A function may take long, and would be asked again for users that are left unsettled.
     """
     recommender, task = request.recommender, request.task
     most = _MAX_ITEMS_STORED if request.list_width else _MAX_ITEMS_STORED * 3 // 2

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_device, check_integers
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranking.models import Recommend
 from pyg_recmetrics.ranking.recommenders import (
     ListRecommender,
@@ -24,6 +23,7 @@ from pyg_recmetrics.ranking.recommenders import (
 )
 from pyg_recmetrics.ranking.schedule import Chunk
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import warn
 
 
 class ModelRecommender(ListRecommender):
@@ -57,7 +57,7 @@ class ModelRecommender(ListRecommender):
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         num_not_asked = self.num_items - self.dst_index.numel()
         items = self._ask(chunk.users, chunk.num_needed - num_not_asked)
-        # A user has the places that are needed for it alone, whoever else is asked about.
+        # A user has the places that are needed for it alone, whatever other users are asked about.
         num_own = chunk.depth + self.num_items - self.num_candidates[chunk.users] - num_not_asked
         place = torch.arange(1, items.size(1) + 1, device=items.device)
         is_own = place <= num_own.unsqueeze(1)

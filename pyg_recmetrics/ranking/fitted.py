@@ -5,7 +5,7 @@ what that is. None of them imports its library: a model is known by the module o
 """
 
 import importlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -14,15 +14,8 @@ from torch_geometric.nn.pool.knn import KNNIndex
 
 from pyg_recmetrics.checks import check_shape
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.task import RankingTask
-
-#: What becomes of users and items that a model does not know.
-_CONSEQUENCES = {
-    "user": "They count as users for whom nothing was retrieved",
-    "item": "They are never retrieved",
-}
-
+from pyg_recmetrics.utils import all_items, list_some, warn
 
 #: What a fitted model ranks by: embeddings, a function of users, or a function
 #: `recommend(users, k)`; and, in words, what that is, and what is not exact about it.
@@ -49,80 +42,6 @@ def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
 def name_of(model: object) -> str:
     """Returns the name of the class of a model."""
     return type(model).__name__
-
-
-def look_up(task: RankingTask, kind: str, known: Mapping[Any, int], library: str) -> Tensor:
-    """Returns the row that a fitted model has for each user or item of a task; `-1` for none.
-
-    An id that is not found is looked up as text, since some libraries read all ids as text.
-
-    Args:
-        task (RankingTask): The task, whose positions are looked up if it has no original ids.
-        kind (str): `"user"` or `"item"`.
-        known (mapping): The row of each user or item that the model knows, by id.
-        library (str): The library, for warnings and errors.
-
-    Raises:
-        ValueError: If none is known.
-    """
-    of_users = task.user_ids or range(task.num_users)
-    ids = of_users if kind == "user" else task.item_ids or range(task.num_items)
-    rows = [known.get(id_, known.get(str(id_), -1)) for id_ in ids]
-    missing = [id_ for id_, row in zip(ids, rows, strict=True) if row < 0]
-    if len(missing) == len(rows):
-        raise ValueError(
-            f"'recommender' needs to know the {kind}s of the task by their original ids (got none "
-            f"of {_shown(ids)} among those that {library} knows: {_shown(known)})"
-        )
-    if kind == "item" and len(known) > len(rows) - len(missing):
-        found = set(rows)
-        warn_of_others([id_ for id_, row in known.items() if row not in found], _CONSEQUENCES[kind])
-    if missing:
-        warn(
-            f"'recommender' does not know {len(missing)} of {len(rows)} {kind}s "
-            f"({_shown(missing)}). {_CONSEQUENCES[kind]}"
-        )
-    return torch.tensor(rows, device="cpu")
-
-
-def _shown(ids: Iterable[Hashable]) -> str:
-    return list_some([repr(id_) for id_ in ids])
-
-
-def scores_by_row(
-    user: Tensor, item: Tensor, scores_of: Callable[[int], Any]
-) -> Callable[[Tensor], Tensor]:
-    """Returns a function of the users of a task.
-
-    What the model does not know has no score, and is never retrieved.
-
-    Args:
-        user (torch.Tensor): The row of every user of the task, of shape `[num_users]`.
-        item (torch.Tensor): The row of every item, of shape `[num_items]`.
-        scores_of (callable): Takes the row of a user, and returns the scores of all items.
-    """
-    is_known = item >= 0
-
-    def scores(users: Tensor) -> Tensor:
-        shape = (users.numel(), item.numel())
-        found = torch.full(shape, -torch.inf, dtype=torch.double, device="cpu")
-        for of_user, row in zip(found, user[users.cpu()].tolist(), strict=True):
-            if row >= 0:
-                given = as_tensor(scores_of(row), "recommender").double()
-                of_user[is_known] = given[item[is_known]]
-        return found.to(users.device)
-
-    return scores
-
-
-def read_cornac(model: Any, task: RankingTask) -> Reading:
-    """Reads a fitted model, whose users and items are found by their ids."""
-    check_fitted(model.uid_map, model, "Cornac")
-    # The ids of its test data are there, too, at higher rows.
-    users = {id_: row for id_, row in model.uid_map.items() if model.knows_user(row)}
-    items = {id_: row for id_, row in model.iid_map.items() if model.knows_item(row)}
-    rows = look_up(task, "user", users, "Cornac"), look_up(task, "item", items, "Cornac")
-    return scores_by_row(*rows, model.score), f"the scores of {name_of(model)} of Cornac"
 
 
 #: Indexes that compare every item.
@@ -237,26 +156,6 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
     return scores, f"the scorer of the pipeline {value.name} of LensKit"
 
 
-def read_lightfm(model: Any, task: RankingTask) -> Reading:
-    """Reads a model without features, whose rows are the positions of the task.
-
-    Raises:
-        ValueError: If it has other rows, such as those of features.
-    """
-    _, user = model.get_user_representations()
-    item_bias, item = model.get_item_representations()
-    if (len(user), len(item)) != (task.num_users, task.num_items):
-        raise ValueError(
-            f"'recommender' needs to have embeddings of {task.num_users} users and "
-            f"{task.num_items} items (got {len(user)} and {len(item)} rows); for a model with "
-            f"features, write\n"
-            f"  _, user = model.get_user_representations(user_features)\n"
-            f"  item_bias, item = model.get_item_representations(item_features)\n"
-            f"  evaluate((user, item, item_bias), data)"
-        )
-    return (user, item, item_bias), "the embeddings and item biases of LightFM"
-
-
 def read_recbole(model: Any, task: RankingTask) -> Reading:
     """Reads a trained model. User 0 and item 0 of RecBole are padding, and are left out.
 
@@ -285,55 +184,23 @@ def read_recbole(model: Any, task: RankingTask) -> Reading:
     return scores, f"the scores of {name_of(model)} of RecBole, without padding"
 
 
-#: What adds an item bias to an inner product. The mean and the bias of a user move no item.
-_OF_FACTORS = ("SVD", "NMF")
-
-
-def read_surprise(model: Any, task: RankingTask) -> Reading:
-    """Reads a fitted algorithm, whose users and items are found by their raw ids."""
-    check_fitted(getattr(model, "trainset", None), model, "Surprise")
-    train = model.trainset
-    users = {train.to_raw_uid(row): row for row in train.all_users()}
-    items = {train.to_raw_iid(row): row for row in train.all_items()}
-    user_row = look_up(task, "user", users, "Surprise")
-    item_row = look_up(task, "item", items, "Surprise")
-    words = f"{name_of(model)} of Surprise, not clipped to the scale of ratings"
-    is_its_own = type(model).__module__.startswith("surprise.")
-    if is_its_own and name_of(model) in _OF_FACTORS:
-        user, item, bias = model.pu, model.qi, model.bi
-        if not model.biased:
-            bias = 0 * bias
-        words = f"factors of {words}"
-        if bool((user_row >= 0).all() & (item_row >= 0).all()):  # it knows all
-            return (user[user_row], item[item_row], bias[item_row]), words
-        return scores_by_row(user_row, item_row, lambda row: item @ user[row] + bias), words
-
-    def scores_of(row: int) -> list[float]:
-        raw = train.to_raw_uid(row)
-        return [float(model.predict(raw, id_, clip=False).est) for id_ in items]
-
-    return scores_by_row(user_row, item_row, scores_of), f"predictions of {words}"
-
-
 #: The adapter of each library, by the name of its package.
 ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
-    "cornac": read_cornac,
     "faiss": read_faiss,
     "implicit": read_implicit,
     "lenskit": read_lenskit,
-    "lightfm": read_lightfm,
     "recbole": read_recbole,
-    "surprise": read_surprise,
 }
 
 
 def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
     """Warns of items that a recommender knows and its task does not, if there are any."""
     if others:
+        shown = list_some([repr(id_) for id_ in others])
         warn(
             f"Items of 'recommender' are no candidates, as the task does not have them: "
-            f"{len(others):,} ({_shown(others)}). {consequence}. The candidates are "
-            f"the whole catalogue if you write RankingTask.from_frames(..., items=ids_of_all_items)"
+            f"{len(others):,} ({shown}). {consequence}. The candidates are the whole catalogue "
+            f"with {all_items()}"
         )
 
 

@@ -42,7 +42,7 @@ from pyg_recmetrics.task import RankingTask
 #: How many numbers of the embeddings of pairs a model is asked for at once.
 _NUM_NUMBERS = 2**20
 
-#: What the classes compute, if nobody replaced it.
+#: What the classes compute, unless it was replaced.
 _FORWARD = {kind: kind.forward for kind in (ComplEx, DistMult, RotatE, TransE)}
 
 
@@ -81,7 +81,7 @@ class InnerProductRecommender(EmbeddingRecommender):
 
     def __init__(self, products: InnerProducts, query: Tensor, num_relations: int) -> None:
         entities, bias, self.vectors_of = products
-        super().__init__(query, entities, bias, query.device)
+        super().__init__(query, entities, bias, device=query.device)
         self.num_relations = num_relations
 
     def vectors(self, users: Tensor) -> Tensor:

@@ -1,22 +1,22 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, get_args
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from pyg_recmetrics.checks import (
     check_boolean,
+    check_choice,
     check_double_precision,
     check_positive_integer,
     written,
 )
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
@@ -27,9 +27,10 @@ from pyg_recmetrics.ranking.algorithms import (
     find_passes,
 )
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.recommenders import ScoreMask
-from pyg_recmetrics.ranking.schedule import Schedule, edges_of
-from pyg_recmetrics.task import RankingTask, as_task
+from pyg_recmetrics.ranking.recommenders import ScoreMask, ask_about_order
+from pyg_recmetrics.ranking.schedule import Schedule
+from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.utils import warn
 
 
 @written("rank(model, data, k=20)")
@@ -87,18 +88,18 @@ def rank(
               user ids and returns their scores `[len(users), num_items]`. An item with a score of
               `-inf` is never retrieved;
             - a :class:`PairScorer`, which scores pairs of a user and an item;
-            - one floating-point score per item, `[num_items]`, the same for everybody;
+            - one floating-point score per item, `[num_items]`, the same for all users;
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
               `(user_id, item_id, score)`, where equal scores rank the lower item first, and items
               that the task does not have last. A rank in a list is the place in that list: items
               that the task does not have keep their places. Users without a list get nothing;
-            - a fitted model of `implicit`, LightFM, Cornac, Surprise or RecBole, a pipeline or a
-              collection of lists of LensKit, or a pair `(user_embedding, index)` with an index of
-              faiss, such as PyG's `MIPSKNNIndex`. Cornac, Surprise and LensKit are asked by the
-              original ids of the task, the others by position. The recipe of a result says what was
-              ranked, and whether a search was approximate.
+            - a fitted model of `implicit` or RecBole, a pipeline or a collection of lists of
+              LensKit, or a pair `(user_embedding, index)` with an index of faiss, such as PyG's
+              `MIPSKNNIndex`. LensKit is asked by the original ids of the task, the others by
+              position. The recipe of a result says what was ranked, and whether a search was
+              approximate.
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
             vectors.
@@ -166,23 +167,32 @@ def rank(
         keep_items = check_positive_integer(keep_items, "keep_items")
     if k is not None:
         k = check_positive_integer(k, "k")
+    check_choice(algorithm, "algorithm", get_args(Algorithm))
     if check_boolean(full, "full") and k is not None:
         raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
     with evaluation_mode(recommender):
-        ranking = OpenRanking(
-            recommender,
-            task,
-            k=k,
-            full=full,
-            batch_size=batch_size,
-            keep_items=keep_items,
-            algorithm=algorithm,
-            progress=progress,
-            needs_degree=True,
-        )
+        how = HowToRank(k, full, keep_items, True, batch_size, progress, algorithm)
+        ranking = OpenRanking(recommender, task, how)
         ranking.rank(task.users)
-        ranked = ranking.to_ranked_edges()
+        ranking.warn()
+        ranked = ranking.to_ranked_edges(task.catalogue)
     return ranked if ties == "index" else ranked.with_ties(ties, seed=seed)
+
+
+class HowToRank(NamedTuple):
+    """The options of :func:`rank` that do not depend on the data, which are checked before.
+
+    `needs_degree` says whether a metric looks at every user down to its own number of relevant
+    items: only then are lists that end before it warned about.
+    """
+
+    k: int | None
+    full: bool
+    keep_items: bool | int
+    needs_degree: bool
+    batch_size: int | None
+    progress: bool
+    algorithm: Algorithm = "auto"
 
 
 class OpenRanking:
@@ -190,66 +200,47 @@ class OpenRanking:
 
     A recommender is prepared once, to rank one batch of users after the other. This is done in
     :func:`evaluation_mode`. Edges without a rank are left as not retrieved, and empty entries of
-    lists as `-1`. See :func:`rank` for the arguments, which are checked before. `needs_degree` says
-    whether a metric looks at every user down to its own number of relevant items: only then are
-    lists that end before it warned about.
+    lists as `-1`.
     """
 
-    def __init__(
-        self,
-        recommender: RecommenderLike,
-        task: RankingTask,
-        *,
-        k: int | None,
-        full: bool,
-        batch_size: int | None,
-        keep_items: bool | int,
-        algorithm: Algorithm = "auto",
-        progress: bool,
-        needs_degree: bool,
-    ) -> None:
+    def __init__(self, recommender: RecommenderLike, task: RankingTask, how: HowToRank) -> None:
         check_double_precision(task.device, "task")
-        adapt = ask_model if algorithm == "recommend" else as_recommender
-        self.task, self._is_candidate = task, task.is_candidate
+        adapt = ask_model if how.algorithm == "recommend" else as_recommender
+        self.task, self._how, self._is_candidate = task, how, task.is_candidate
         self._present = present = task._without_missing(self._is_candidate)
         self.recommender = ranker = adapt(recommender, present)
         # A list may be longer than there are items, as it may name others, too.
         deepest = max(task.num_items, ranker.max_depth or 0)
-        wanted = deepest if full else k or task._extremes.max_degree
-        num_kept = min(wanted if keep_items is True else int(keep_items), deepest)
+        wanted = deepest if how.full else how.k or task._extremes.max_degree
+        num_kept = min(wanted if how.keep_items is True else int(how.keep_items), deepest)
         self.depth = max(wanted, num_kept)
-        self._batch_size, self._progress = batch_size, progress
-        self._looked_at = (None if full else k or 1), needs_degree
         self._ranks = Ranks.unknown(present.truth[1])
         shape = (task.num_users, num_kept)
         self._lists = torch.full(shape, -1, device=task.device) if num_kept else None
-        self._request = Request(ranker, present, min(self.depth, deepest), full, num_kept)
-        self._passes = list(find_passes(algorithm, self._request))
+        self._request = Request(ranker, present, min(self.depth, deepest), how.full, num_kept)
+        self._passes = list(find_passes(how.algorithm, self._request))
 
     def rank(self, users: Tensor) -> None:
         """Ranks users of the task, in each pass by one algorithm after the other."""
         task = self._present
         for makes_lists, algorithms in self._passes:
-            pending = users
-            if not makes_lists:
-                is_own = users is task.users
-                pending = task.users_with_truth if is_own else users[task.degree[users] > 0]
-            with _bar(pending.numel(), self._progress) as bar:
+            pending = users if makes_lists else task.with_truth(users)
+            with _bar(pending.numel(), self._how.progress) as bar:
                 for algorithm in algorithms:
                     if pending.numel() > 0:
                         pending = self._find_out(algorithm, pending, bar)
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = task.degree.clamp(min=self._request.depth)
-        self._ranks.forget_beyond(depth.index_select(0, task.truth[0]))
+        self._ranks.forget_beyond(depth.index_select(0, task._by_user.user))
         if self._mask is not None:
             self._mask.apply(self._ranks)
 
     def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: "tqdm[Any]") -> Tensor:
-        """Ranks users chunk by chunk, and returns those whom the algorithm could not settle."""
-        task, size = self._present, self._batch_size
+        """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""
+        task, size = self._present, self._how.batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
-        is_unsettled: Tensor | None = None
+        unsettled: list[tuple[Tensor, Tensor]] = []
         for chunk in Schedule.of(task, users, algorithm.depth, num_rows).chunks(num_rows):
             found = algorithm.rank(chunk)
             self._ranks.update(chunk.truth.index, found.ranks)
@@ -257,15 +248,15 @@ class OpenRanking:
                 lists = found.lists[:, : self._lists.size(1)]
                 self._lists[chunk.users, : lists.size(1)] = lists
             if found.is_unsettled is not None:
-                if is_unsettled is None:
-                    is_unsettled = torch.zeros_like(task.degree, dtype=torch.bool)
-                is_unsettled[chunk.users] = found.is_unsettled
+                unsettled.append((chunk.users, found.is_unsettled))
             bar.update(chunk.users.numel())
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.recommender.check()
-        unsettled = users[:0] if is_unsettled is None else users[is_unsettled[users]]
-        bar.update(-unsettled.numel())
-        return unsettled
+        if not unsettled:
+            return users[:0]
+        ranked, is_unsettled = map(torch.cat, zip(*unsettled, strict=True))
+        bar.update(-(left := ranked[is_unsettled]).numel())
+        return left
 
     @property
     def _mask(self) -> ScoreMask | None:
@@ -273,44 +264,31 @@ class OpenRanking:
         mask = self.recommender.mask
         return mask if mask is not None and mask.is_noted else None
 
-    def to_ranked_edges(self, users: Tensor | None = None) -> RankedEdges:
+    def to_ranked_edges(self, catalogue: Catalogue) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
 
         Args:
-            users (torch.Tensor, optional): Some of those who have been ranked, sorted.
-                (default: `None`, all users of the task; this is the end, and warns of what is odd)
+            catalogue (Catalogue): What is known about the items.
         """
-        task, truth, of_edges = self.task, self.task.truth, self._of_edges()
-        grouped = None
-        if users is None:
-            self.warn()
-            grouped = task._by_user
-            users = task.users if task.users.numel() < task.num_users else None
-        else:
-            edges = edges_of(truth, users, task.num_users)
-            truth, of_edges = truth[:, edges], {name: x[edges] for name, x in of_edges.items()}
-        ranker, mask = self.recommender, self._mask
-        num_candidates, most = task.num_candidates, task._extremes.max_candidates
+        task, ranker, mask = self.task, self.recommender, self._mask
+        num_candidates, most, num_masked = task.num_candidates, task._extremes.max_candidates, None
         if mask is not None:
-            num_candidates, most = mask.num_candidates, int(mask.num_candidates.max())
-        num_masked = None if mask is None else mask.num_masked
+            num_candidates, num_masked = mask.num_candidates, mask.num_masked
+            most = int(num_candidates.max())
         return sort_edges(
-            truth,
-            **of_edges,
+            task.truth,
+            **self._of_edges(),
             num_users=task.num_users,
-            grouped=grouped,
-            users=users,
+            grouped=task._by_user,
+            users=task.users if task.users.numel() < task.num_users else None,
             num_candidates=num_candidates,
             depth=None if self.depth >= max(most, ranker.max_depth or 0) else self.depth,
-            lists=self._lists_of(users),
-            catalogue=task.catalogue,
+            lists=None if self._lists is None else Lists.from_matrix(self._lists),
+            catalogue=catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
             origin=Origin(
-                ranked_by=ranker.in_words,
-                num_masked=num_masked,
-                listed=ranker.listed,
-                person=task.person,
+                ranker.in_words, num_masked=num_masked, listed=ranker.listed, person=task.person
             ),
         )
 
@@ -325,22 +303,15 @@ class OpenRanking:
         known |= {"weight": self.task.weight, "is_candidate": self._is_candidate}
         return {name: value for name, value in known.items() if value is not None}
 
-    def _lists_of(self, users: Tensor | None) -> Lists | None:
-        """Returns the lists of some users, and empty ones for all others, if they are kept."""
-        if self._lists is None or users is None:
-            return None if self._lists is None else Lists.from_matrix(self._lists)
-        length = torch.zeros_like(self.task.degree)
-        length[users] = self._lists.size(1)
-        return Lists(self._lists[users].flatten(), F.pad(length.cumsum(0), (1, 0)))
-
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
         self.recommender.warn()
+        self.task._once("order", partial(ask_about_order, self.recommender, self.task.seen))
         if self.recommender.listed is None:
             return
-        task, (depth, needs_degree) = self.task, self._looked_at
-        listed, counts = self.recommender.listed, (task.degree, task.num_candidates)
-        if lack := describe_lack(listed, *counts, depth, needs_degree, task.user_ids):
+        task, how, listed = self.task, self._how, self.recommender.listed
+        counts, depth = (task.degree, task.num_candidates), None if how.full else how.k or 1
+        if lack := describe_lack(listed, *counts, depth, how.needs_degree, task.user_ids):
             warn(
                 f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
                 f"so values for the largest k or R may be too low"

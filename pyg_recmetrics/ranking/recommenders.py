@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,11 +18,9 @@ from pyg_recmetrics.checks import (
     check_shape,
     misfit,
 )
-from pyg_recmetrics.frozen import Memory, settle
 from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
@@ -40,11 +39,11 @@ from pyg_recmetrics.kernels.exact.scores import (
 )
 from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.searching import GivenScores
-from pyg_recmetrics.messages import list_some, warn
 from pyg_recmetrics.ranked_edges import Listed, Lists
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.utils import Memory, Numbers, list_some, set_attributes, warn
 
 
 class ScoreMask:
@@ -57,7 +56,7 @@ class ScoreMask:
 
     Attributes:
         allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
-            whom a fitted model does not know.
+            that a fitted model does not know.
     """
 
     def __init__(self, task: RankingTask) -> None:
@@ -68,7 +67,7 @@ class ScoreMask:
     def num_candidates(self) -> Tensor:
         """How many items each user can be recommended, of shape `[num_users]`.
 
-        Nobody looks at the scores of users without truth, unless lists are kept.
+        Scores of users without truth are not used, unless lists are kept.
         """
         return self.task.num_candidates.clone()
 
@@ -175,6 +174,20 @@ class Recommender(ABC):
     #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
     listed: Tensor | None = None
 
+    def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
+        """Returns the scores of some users and items, each with each; `None` if it has no table.
+
+        They are as they come, and may overflow.
+
+        Args:
+            user (torch.Tensor): Users, one group after the other, of shape `[2 * num_pairs]`.
+            item (torch.Tensor): Items, likewise.
+
+        Returns:
+            The scores of the users of each group and the items of each: `[2, 2, num_pairs]`.
+        """
+        return None
+
     def check(self) -> None:
         """Raises if the recommender returned invalid scores or ids.
 
@@ -187,6 +200,44 @@ class Recommender(ABC):
         """Warns if the recommender left out what it was asked for."""
         if self.mask is not None:
             self.mask.warn()
+
+
+#: Of how many pairs of seen edges the scores are compared, how many of these have to tell users
+#: apart, and up to how many standard errors are chance.
+_NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 512, 100, 3
+
+
+def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
+    """Warns if scores know as little of what users have seen as those of other users would.
+
+    Two users who have seen an item each may disagree on which of the two is better. They then
+    prefer their own more often than not, whatever is popular. If rows of users or items are in
+    another order, this is as likely as the opposite. It is unlikely where scores of seen items are
+    lowered. Scores that are the same for all users tell nothing.
+
+    Args:
+        recommender (Recommender): What has scores; nothing is said of what has no table of them.
+        seen (torch.Tensor): The seen edges, sorted, of shape `[2, num_seen]`.
+
+    Returns:
+        `True`: it was looked at, and need not be again.
+    """
+    if seen.size(1) < 2 * _NUM_PAIRS:
+        return True
+    step = seen.size(1) // (2 * _NUM_PAIRS)
+    edges = seen[:, : 2 * _NUM_PAIRS * step : step]
+    if (scores := recommender.scores_across(*edges)) is None:
+        return True
+    with np.errstate(all="ignore"):
+        prefers_first = np.sign(scores[:, 0] - scores[:, 1])
+    told = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
+    if len(told) >= _ENOUGH_PAIRS and abs(told.sum()) <= _NUM_ERRORS * len(told) ** 0.5:
+        warn(
+            "'recommender' prefers what a user has seen over what others have seen no more often "
+            "than by chance: is it trained, and do its rows stand for the users and items of the "
+            "task in their order, that of 'user_ids' and 'item_ids' if these are known?"
+        )
+    return True
 
 
 class ScoreRecommender(Recommender):
@@ -225,7 +276,7 @@ class EmbeddingRecommender(ScoreRecommender):
     Args:
         user (torch.Tensor): User embeddings of shape `[num_users, dim]`.
         item (torch.Tensor): Item embeddings of shape `[num_items, dim]`.
-        bias (torch.Tensor or None): Item biases of shape `[num_items]`.
+        bias (torch.Tensor, optional): Item biases of shape `[num_items]`. (default: `None`)
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
@@ -239,7 +290,8 @@ class EmbeddingRecommender(ScoreRecommender):
         self,
         user: Tensor,
         item: Tensor,
-        bias: Tensor | None,
+        bias: Tensor | None = None,
+        *,
         device: torch.device,
         largest: float | None = None,
     ) -> None:
@@ -269,6 +321,16 @@ class EmbeddingRecommender(ScoreRecommender):
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
+    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+        table, bias = self.items.embedding, self.items.bias
+        items = copied(table.index_select(0, item.to(table.device)), self.device)
+        # Both come to the host in one copy.
+        rows = _as_numbers(torch.cat([self.vectors(user), items]))
+        scores: Numbers = np.einsum("und,ind->uin", *rows.reshape(2, 2, -1, table.size(1)))
+        if bias is None:
+            return scores
+        return scores + _as_numbers(bias.index_select(0, item.to(bias.device))).reshape(2, -1)
+
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
         own = self.items.exact_scores(user, *chunk.truth.pairs)
@@ -286,8 +348,7 @@ class EmbeddingRecommender(ScoreRecommender):
                 key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
                 best[:] = item.gather(1, order), key
 
-        ranked = Entries(*chunk.truth.pairs, user.size(0))
-        return count_ranks(tiles(), ranked, own, chunk.scratch), best[0]
+        return count_ranks(tiles(), chunk.truth.pairs, own, chunk.scratch), best[0]
 
     def tiles(
         self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
@@ -327,8 +388,7 @@ class EmbeddingRecommender(ScoreRecommender):
         scores = scratch("products", (user.size(0), self.items.num_items), dtype)
         for columns, item in self._columns(dtype):
             torch.mm(user, item, out=scores[:, columns])
-        # What is added is far more than underflow changes a product by.
-        return scores, (factor.to(dtype), errors.add(errors.amax(), alpha=2.0**-30))
+        return scores, (factor.to(dtype), errors)
 
     def _columns(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
         """Yields all items as columns; if their table is large, some of them after the other."""
@@ -347,7 +407,9 @@ class EmbeddingRecommender(ScoreRecommender):
 
         def make() -> Tensor:
             norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
-            return norm.mul_(relative_error(self.items.dim, dtype))
+            error = norm.mul_(relative_error(self.items.dim, dtype))
+            # What is added is far more than underflow changes a product by.
+            return error.add_(error.amax(), alpha=2.0**-30)
 
         return self._known.once(("errors", dtype), make)
 
@@ -362,6 +424,11 @@ class EmbeddingRecommender(ScoreRecommender):
     @cached_property
     def _all_items(self) -> BoundedFactors:
         return BoundedFactors(self.items.double(slice(None)))
+
+
+def _as_numbers(values: Tensor) -> Numbers:
+    numbers: Numbers = (values if values.element_size() > 2 else values.float()).cpu().numpy()
+    return numbers
 
 
 class GivenScoresRecommender(ScoreRecommender):
@@ -386,8 +453,7 @@ class GivenScoresRecommender(ScoreRecommender):
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
-        ranked = Entries(*pairs, scores.size(0))
-        ranks = count_ranks([(0, scores)], ranked, scores[pairs], chunk.scratch)
+        ranks = count_ranks([(0, scores)], pairs, scores[pairs], chunk.scratch)
         return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
     def fast_scores(self, chunk: Chunk) -> GivenScores:
@@ -456,6 +522,10 @@ class MatrixRecommender(GivenScoresRecommender):
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         return self.matrix[user, item]
+
+    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+        user, item = user.view(2, 1, -1), item.view(1, 2, -1)
+        return _as_numbers(self.matrix[user, item])
 
 
 class FunctionRecommender(GivenScoresRecommender):
@@ -559,7 +629,7 @@ class ListRecommender(Recommender):
         follows &= is_short.unsqueeze(1)
         goes_on = (follows[rows] & (without_repeats(items[rows]) >= 0)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
-        # Nobody can fill more places than there are candidates.
+        # No user can fill more places than there are candidates.
         num_places = place_left[:, -1].minimum(self.num_candidates[chunk.users])
         is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
         # What comes after the last place that counts depends on how many others are asked for.
@@ -604,7 +674,7 @@ class FixedListRecommender(ListRecommender):
 
 @contextmanager
 def name_users_in_errors(users: Tensor) -> Iterator[None]:
-    """Adds to an error the users for whom it was raised, and leaves its type as it is."""
+    """Adds to an error the users that it is about, and leaves its type as it is."""
     try:
         yield
     except Exception as error:
@@ -661,7 +731,7 @@ class PairScorer:
                 f"'function' needs to take user ids and item ids ({wrong}); write "
                 f"PairScorer(lambda user, item: model.decode(user, item))"
             )
-        settle(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
+        set_attributes(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 
 
 class PairRecommender(Recommender):

@@ -10,12 +10,12 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
-from pyg_recmetrics.frozen import Memory
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.kernels.fast.stored_scores import Layout
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import Memory
 
 #: Which users a chunk has, and how deep the deepest of them is ranked.
 Span: TypeAlias = tuple[slice, int]
@@ -78,25 +78,22 @@ class Chunk:
     @property
     def truth(self) -> ChunkEdges:
         """The edges to rank."""
-        return self.known.once("truth", lambda: self._edges(self.schedule.truth))
+        return self.known.once("truth", lambda: self.schedule.truth.of(self.users, self.rows))
 
     @property
     def seen(self) -> ChunkEdges:
         """The edges whose items must not be retrieved."""
-        return self.known.once("seen", lambda: self._edges(self.schedule.seen))
+        return self.known.once("seen", lambda: self.schedule.seen.of(self.users, self.rows))
 
     @cached_property
     def candidates(self) -> ChunkEdges | None:
         """The edges whose items may be retrieved, where each user has candidates of its own."""
         own = self.schedule.candidates
-        return None if own is None else self._edges(own)
-
-    def _edges(self, edges: "_EdgesByUser") -> ChunkEdges:
-        return edges.of(self.users, self.rows)
+        return None if own is None else own.of(self.users, self.rows)
 
     @property
     def is_excluded(self) -> Tensor | None:
-        """The items that nobody may be recommended, `[num_items]`, if all share candidates."""
+        """The items that no user may be recommended, `[num_items]`, if all share candidates."""
         return self.schedule.is_excluded
 
     @property
@@ -108,9 +105,9 @@ class Chunk:
         """Returns where edges stand among the scores of so many rows, one tile after the other."""
 
         def make() -> Layout:
-            hidden = None if self.is_excluded is None else self.is_excluded.nonzero().squeeze(1)
             shape = self.users.numel(), self.num_items
-            return Layout(self.truth.pairs, self.seen.pairs, hidden, shape, rows_at_once)
+            pairs = self.truth.pairs, self.seen.pairs
+            return Layout(*pairs, self.is_excluded, shape, rows_at_once)
 
         return self.known.once(rows_at_once, make)
 
@@ -126,8 +123,9 @@ class Chunk:
 
     def hide_(self, scores: Tensor) -> None:
         """Overwrites the scores `[num_rows, num_items]` of all but shared candidates by `-inf`."""
-        seen = self.seen.item.add(self.seen.row, alpha=self.num_items)
-        scores.view(-1).index_fill_(0, seen, -torch.inf)
+        seen = self.seen
+        place = self.known.once("seen at", lambda: seen.item.add(seen.row, alpha=self.num_items))
+        scores.view(-1).index_fill_(0, place, -torch.inf)
         if self.is_excluded is not None:
             scores.masked_fill_(self.is_excluded, -torch.inf)
 
@@ -186,7 +184,7 @@ class Schedule:
     """The order in which users are ranked: the deepest first, if they are more than one chunk.
 
     A single deep user therefore makes only the first chunk deep. Of equally deep users, those with
-    the most excluded items come first, for whom models need longer lists. What a chunk needs to
+    the most excluded items come first, as models need longer lists for them. What a chunk needs to
     know on the host, such as where its edges start, is fetched from the device once, so that no
     chunk has to wait for it.
 
@@ -205,22 +203,21 @@ class Schedule:
         # It does not hold the task, which may hold it.
         self.is_sorted, self.device, self.num_items = is_sorted, task.device, task.num_items
         self._num_candidates, self._candidates = task.num_candidates, task.candidates
-        is_own = users is task.users or users is task.users_with_truth
-        # These users have their own numbers for rows.
-        is_whole = is_own and not is_sorted and users.numel() == task.num_users
+        # All users have their own numbers for rows.
+        is_whole = not is_sorted and users.numel() == task.num_users
         degree = task.degree if is_whole else task.degree[users]
         self.users, self.depth = users, degree.clamp(min=depth)
-        self.max_depth = max(depth, task._extremes.max_degree) if is_own else int(self.depth.max())
+        #: How deep users are ranked at most, the deepest first.
+        self.depths = [max(depth, task._extremes.max_degree)]
         if is_sorted:
             key = self.depth * (task.num_items + 1) - task.num_candidates[users]
             order = key.argsort(descending=True, stable=True)
             self.users, self.depth = users[order], self.depth[order]
-        self._depths: list[int] = self.depth.tolist() if is_sorted else []
+            self.depths = self.depth.tolist()
         #: The edges to rank, and those whose items must not be retrieved.
-        self.truth, self.seen = (
-            _EdgesByUser(edges, self.users, task.num_users, is_whole)
-            for edges in (task.truth, task.excluded)
-        )
+        of_users = self.users, task.num_users, is_whole
+        self.truth = _EdgesByUser(task.truth, *of_users)
+        self.seen = _EdgesByUser(task.excluded, *of_users)
         self._keeps = task.truth.size(1) + task.excluded.size(1) <= MAX_EDGES_KEPT
         self._kept: tuple[list[Span], list[Memory]] = [], []
 
@@ -236,16 +233,11 @@ class Schedule:
             depth (int): How deep users are ranked at least.
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
-
-        def schedule(is_sorted: bool) -> Schedule:
-            make = partial(cls, task, users, depth, is_sorted)
-            if users is not task.users and users is not task.users_with_truth:
-                return make()
-            return task._once(("schedule", users is task.users, depth, is_sorted), make)
-
-        as_they_are = schedule(is_sorted=False)
-        is_one_chunk = users.numel() <= num_rows(as_they_are.max_depth)
-        return as_they_are if is_one_chunk else schedule(is_sorted=True)
+        is_sorted = users.numel() > num_rows(max(depth, task._extremes.max_degree))
+        make = partial(cls, task, users, depth, is_sorted)
+        if users is not task.users and users is not task.users_with_truth:
+            return make()
+        return task._once(("schedule", users is task.users, depth, is_sorted), make)
 
     def chunks(self, num_rows: Callable[[int], int]) -> Iterator[Chunk]:
         """Yields one chunk after the other. All of them share their buffers.
@@ -264,8 +256,8 @@ class Schedule:
 
     def _users_of(self, rows: slice) -> tuple[Tensor, Tensor]:
         """Returns the users of a chunk, and how deep each is ranked."""
-        if not self.is_sorted:
-            return self.users[rows], self.depth[rows]
+        if not self.is_sorted:  # all of them are one chunk
+            return self.users, self.depth
         # A chunk of all users has them in the order of a matrix of scores.
         users, order = self.users[rows].sort()
         return users, self.depth[rows][order]
@@ -274,9 +266,8 @@ class Schedule:
         """Yields which users each chunk has, and how deep its deepest is ranked."""
         start = 0
         while start < self.users.numel():
-            max_depth = self._depths[start] if self.is_sorted else self.max_depth
-            end = min(start + num_rows(max_depth), self.users.numel())
-            yield slice(start, end), max_depth
+            end = min(start + num_rows(self.depths[start]), self.users.numel())
+            yield slice(start, end), self.depths[start]
             start = end
 
     @cached_property
@@ -288,7 +279,7 @@ class Schedule:
 
     @cached_property
     def is_excluded(self) -> Tensor | None:
-        """The items that nobody may be recommended, if all users share candidates."""
+        """The items that no user may be recommended, if all users share candidates."""
         if self._candidates is None or self._candidates.dim() == 2:
             return None
         is_candidate: Tensor = index_to_mask(self._candidates, self.num_items)
@@ -344,12 +335,6 @@ class _EdgesByUser:
         num_edges = self._num_up_to[rows.stop] - self._num_up_to[rows.start]
         row, index = spread(self._ptr[users], self._degree[users], num_edges)
         return ChunkEdges(index, row, item[index])
-
-
-def edges_of(edges: Tensor, users: Tensor, num_users: int) -> Tensor:
-    """Returns where the edges of some users stand among coalesced edges, user by user."""
-    ptr = index2ptr(edges[0], num_users)
-    return spread(ptr[users], ptr.diff()[users])[1]
 
 
 def _column(item: Tensor, first: int, width: int) -> Tensor:

@@ -1,20 +1,303 @@
-"""report(): everything about some results on one page."""
+"""report(): everything about some results on one page, and its sections."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
+from itertools import starmap
 from pathlib import Path
+from typing import TypeAlias
 
+import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
+from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark
-from pyg_recmetrics.files import replacing
-from pyg_recmetrics.plot import style
-from pyg_recmetrics.plot.picture import Recommenders
-from pyg_recmetrics.reporting.contents import Split, read_contents
-from pyg_recmetrics.reporting.parts import DARK_COLORS
-from pyg_recmetrics.reporting.sections import page_on, summary
-from pyg_recmetrics.results import Comparison
+from pyg_recmetrics.benchmark.benchmark import with_best
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR, Recommenders, span, users
+from pyg_recmetrics.reporting.contents import (
+    DARK_COLORS,
+    Contents,
+    Grid,
+    Page,
+    PagePart,
+    Remarks,
+    Split,
+    drawing,
+    drawings,
+    read_contents,
+)
+from pyg_recmetrics.results import Comparison, EvaluationResult, compare
+from pyg_recmetrics.results.notes import claims_on_best, notes_of_all
+from pyg_recmetrics.results.result import Measured, common_popularity
+from pyg_recmetrics.results.runs import notes_on_budgets
+from pyg_recmetrics.results.tie_range import can_tell
+from pyg_recmetrics.tables import Table
+from pyg_recmetrics.utils import counted, replacing
 from pyg_recmetrics.version import __version__
+
+#: The share of a mean by which the order of ties may move it without a warning, and of users or
+#: edges that a warning may touch without standing at the top.
+_MUCH = 0.01
+
+#: Returns some parts of a section. Its errors say what they need.
+Maker: TypeAlias = Callable[[Contents], Iterator[PagePart]]
+
+
+def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
+    """Returns the page: the answer, the means, a picture, and all else in folds."""
+    page = Page()
+    named = data_sets if len(data_sets) > 1 else dict(zip([""], data_sets.values(), strict=True))
+    forests, items = (starmap(of, named.items()) for of in (_forest, _by_popularity))
+    claims = [list(_claims(x, name)) for name, x in named.items()]
+    first = [claim for of_one in claims for claim in of_one[:1]]
+    others = [claim for of_one in claims for claim in of_one[1:]]
+    warnings, folded = _warned(named)
+    top = [[Remarks(first, "claims")], warnings, _table(named, benchmark), *forests]
+    page.add("Result", [*top, [Remarks(others)], folded, *items])
+    for name, contents in named.items():
+        for heading, makers in SECTIONS.items():
+            if not name or heading != "Split":
+                parts = [make(contents) for make in makers]
+                page.add(f"{name}: {heading}" if name else heading, parts, is_folded=True)
+    return page
+
+
+def summary(data_sets: Mapping[str, Contents]) -> str:
+    """Returns the data, the users and what is relevant to them, in a sentence on each data set."""
+    sentences = []
+    for name, contents in data_sets.items():
+        counts = (run.user_counts.num_evaluated for run in contents.every)
+        first = contents.first
+        who = users(counts, first.nouns.rows)
+        edges = counted(first.ranked.rank.numel(), "ground-truth edges")
+        threshold = None if first.task is None else first.task.threshold
+        weight = "" if threshold is None else f" of weight {threshold:g} or more"
+        sentences.append(f"{f'{name}: ' if name else ''}{who}; relevant are {edges}{weight}.")
+    return " ".join(sentences)
+
+
+def _warned(data_sets: Mapping[str, Contents]) -> tuple[list[Remarks], list[Remarks]]:
+    """Returns the warnings, and in a fold those that touch few users or edges."""
+    names = [name for key, x in data_sets.items() for name in (key, *x.names)]
+    standing: list[str] = []
+    few: list[str] = []
+    for warning in notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
+        (standing if _share(warning) > _MUCH else few).append(_as_sentence(warning, names))
+    fold = f"{counted(len(few), 'warnings')} on at most {_MUCH:.0%} of users or edges"
+    folded = [Remarks(few, "warnings", fold)]
+    if any(x.split is not None and not x.split.findings() for x in data_sets.values()):
+        folded.append(Remarks(["The split has none of the leaks that were looked for."], "good"))
+    return [Remarks(standing, "warnings")], folded
+
+
+def _share(warning: str) -> float:
+    """Returns the share of users or edges that a warning touches; one if it names none."""
+    counts = re.search(r"([\d,]+) of ([\d,]+)", warning)
+    if counts is None:
+        return 1.0
+    part, total = (int(count.replace(",", "")) for count in counts.groups())
+    return part / total
+
+
+def _as_sentence(text: str, names: Iterable[str]) -> str:
+    """Begins with a capital letter, unless it begins with a name."""
+    starts = tuple(f"{name}{end}" for name in filter(None, names) for end in " :,")
+    return f"{text}." if text.startswith(starts) else f"{text[0].upper()}{text[1:]}."
+
+
+def _claims(contents: Contents, data_set: str) -> Iterator[str]:
+    """Yields which recommender is best, beside the next and beside all others."""
+    found = contents.best
+    if found is None:
+        return
+    on = f"on {data_set}, " if data_set else ""
+    for claim, rows in claims_on_best(found):
+        trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
+        yield _as_sentence(f"{on}{trained}{claim}", contents.names)
+
+
+def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:
+    """The means of all recommenders, how many runs they are of, and what they cost."""
+    if benchmark is None:
+        for contents in data_sets.values():
+            yield from _tables(contents, is_folded=False)
+        return
+    caption, table = "The mean of every metric. The best is bold.", benchmark.table()
+    if len(data_sets) == 1:
+        (results,) = benchmark.values()
+        column = ["runs", *(str(len(x.runs)) for x in results.values())]
+        place = 1 + len(benchmark.metrics)
+        head, *rows = (
+            [*row[:place], cell, *row[place:]]
+            for row, cell in zip([table.head, *table.rows], column, strict=True)
+        )
+        table = Table(head, rows, table.notes)
+    yield Grid(caption, table)
+
+
+def _tables(contents: Contents, *, is_folded: bool) -> Iterator[PagePart]:
+    for name, result in contents.recommenders.items():
+        caption = f"The mean of every metric{f' of {name}' if name else ''}."
+        yield Grid(caption, result.table(), name if is_folded else "")
+
+
+def _forest(data_set: str, contents: Contents) -> Iterator[PagePart]:
+    found, on = contents.best, f"On {data_set}: " if data_set else ""
+    if found is not None and any(row.low <= row.high for row in found):
+        caption = (
+            f"{on}{found[0].a} minus each of the others in {found[0].metric}, user by user, so "
+            f"that what users have in common cancels out."
+        )
+        yield from drawings(caption, partial(plot.differences, found))
+    elif not data_set:
+        yield from _drawing_of_means(contents)
+
+
+def _drawing_of_means(contents: Contents) -> Iterator[PagePart]:
+    caption = "The mean of every metric, with its confidence interval."
+    yield from drawings(caption, partial(plot.means, contents.recommenders))
+
+
+def _warnings(contents: Contents) -> Iterator[str]:
+    """Yields what a reader must know before anything else, in order of importance."""
+    if contents.split is not None:
+        yield from contents.split.findings()
+    metric = contents.main_metric if contents.metrics else None
+    of_each = {name: _cautions(x, metric) for name, x in contents.recommenders.items()}
+    yield from notes_of_all(of_each)
+    comparison = contents.comparison
+    if comparison is not None and comparison.protocol.caution:
+        yield f"of differences, {comparison.protocol.caution}"
+    if num_cold := max(map(_count_cold, contents.every)):
+        num_edges = contents.first.ranked.rank.numel()
+        yield f"{num_cold:,} of {num_edges:,} test edges have items without training edges"
+    if comparison is not None and (names := comparison.protocol.uncovered):
+        yield f"one run of {', '.join(names)}: another seed may give other numbers"
+    yield from notes_on_budgets(contents.recommenders)
+
+
+def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
+    """Returns what is doubtful about any run, once where runs differ in numbers alone."""
+    found: dict[str, str] = {}
+    for run in measured.runs:
+        for caution in run.cautions():
+            found.setdefault(re.sub(r"[\d.,]+", "", caution), caution)
+    runs = measured.runs
+    can = metric is not None and all(can_tell(x.ranked, x._resolve(metric)) for x in runs)
+    if can and metric is not None and measured.num_tied:
+        low, high = measured.tie_range(metric)
+        if high - low > _MUCH * high:
+            ends = f"{low:.4f} to {high:.4f}"
+            found[""] = f"{metric} is {ends}, depending on the order of equal scores"
+    return list(found.values())
+
+
+def _count_cold(result: EvaluationResult) -> int:
+    """Returns how many ground-truth edges lead to items that no user has seen, as far as known."""
+    items = result.ranked.catalogue
+    if items is None or items.seen is None:
+        return 0
+    is_cold = items.popularity == 0
+    return int(is_cold[result.ranked.edge_label_index[1].to(is_cold.device)].sum())
+
+
+def _means(contents: Contents) -> Iterator[PagePart]:
+    """The mean of every metric for every recommender, and how much runs vary."""
+    if len(contents.recommenders) > 1:
+        yield from _drawing_of_means(contents)
+        yield from _tables(contents, is_folded=True)
+
+
+def _by_popularity(data_set: str, contents: Contents) -> Iterator[PagePart]:
+    """How many of the test edges of unpopular, other and popular items are found."""
+    common_popularity(contents.every, "report")
+    metric, results = f"recall@{contents.k}", contents.recommenders
+    frames = [pd.concat(run.per_item(metric) for run in each.runs) for each in results.values()]
+    edges = pd.concat(frames).groupby("popularity")["degree"].sum()
+    # Items that as many users have seen are in one third, whatever their order.
+    third = (3 * (edges.cumsum() - edges / 2) / edges.sum()).astype(int)
+    sums = [x.groupby(x["popularity"].map(third))[["hits", "degree"]].sum() for x in frames]
+    head, columns = ["recommender"], [[name or "result" for name in results]]
+    for number in third.unique():
+        popularity = third.index[third == number]
+        head.append(f"seen by {span(popularity.tolist())}")
+        shares = [each["hits"][number] / each["degree"][number] for each in sums]
+        cells = {name: (x, f"{x:.4f}") for name, x in zip(results, shares, strict=True)}
+        columns.append(with_best(cells, results, metric))
+    caption = (
+        f"{f'On {data_set}: ' if data_set else ''}The share of test edges within the top "
+        f"{contents.k}, by how many {contents.first.nouns.users} have seen their item. Each column "
+        f"has about a third of these edges. Differences in it are not tested."
+    )
+    yield Grid(caption, Table(head, list(zip(*columns, strict=True))))
+
+
+def _differences(contents: Contents) -> Iterator[PagePart]:
+    """All differences."""
+    if len(contents.recommenders) < 2:
+        raise ValueError("two recommenders or more are needed")
+    comparison = contents.comparison or compare(contents.recommenders)  # which says what it needs
+    caption = "The difference of two recommenders in every metric, user by user."
+    yield Grid(caption, comparison.table())
+
+
+def _curves(contents: Contents) -> Iterator[PagePart]:
+    """Metrics at every cut-off."""
+    labels = dict.fromkeys(metric.label for metric in contents.metrics if metric.k)
+    if not labels:
+        raise ValueError("a metric with a cut-off is needed, such as 'ndcg@20'")
+    results = contents.recommenders
+    for label in labels:
+        caption = f"The mean {label}@k at every cut-off k."
+        yield drawing(caption, partial(plot.metric_at_k, results, label))
+    caption = "The mean precision against the mean recall at every cut-off."
+    yield drawing(caption, partial(plot.precision_recall_curve, results))
+
+
+def _by_degree(contents: Contents) -> Iterator[PagePart]:
+    """How a metric depends on the number of training edges."""
+    common_popularity(contents.every, "by_degree")
+    metric = contents.main_metric
+    caption = (
+        f"The mean {metric} by the number of training edges, less that of users with as many "
+        f"relevant items."
+    )
+    draw = partial(plot.metric_by_degree, contents.recommenders, metric, same_degree=True)
+    yield drawing(caption, draw)
+
+
+def _long_tail(contents: Contents) -> Iterator[PagePart]:
+    """How often popular and other items are recommended."""
+    caption = f"In how many top {contents.k} lists an item is, as the mean over groups of items."
+    yield drawing(caption, partial(plot.long_tail, contents.recommenders, k=contents.k))
+
+
+def _recipe(contents: Contents) -> Iterator[PagePart]:
+    """How exactly it was measured, which may differ where recommenders treat ties differently."""
+    recipes = {name: [x.runs[0].recipe()] for name, x in contents.recommenders.items()}
+    yield Remarks([" ".join(text.split()) for text in notes_of_all(recipes)])
+
+
+def _split(contents: Contents) -> Iterator[PagePart]:
+    """The checks of the split."""
+    if contents.split is None:
+        raise ValueError("pass 'split=(train, val, test)'")
+    caption = "Leaks, sizes and degrees of the three parts, and users and items without edges."
+    yield Grid(caption, contents.split.table())
+
+
+#: The sections on each data set, and what they consist of.
+SECTIONS: dict[str, Sequence[Maker]] = {
+    "Means": [_means],
+    "Comparison": [_differences],
+    "Curves": [_curves],
+    "Users": [_by_degree],
+    "Long tail": [_long_tail],
+    "Recipe": [_recipe],
+    "Split": [_split],
+}
 
 
 def report(
@@ -91,7 +374,9 @@ def report(
         title=title,
         summary=summary(data_sets),
         page=page_on(data_sets, benchmark),
-        style=style,
+        COLORS=COLORS,
+        GREY=GREY,
+        NOTE_COLOR=NOTE_COLOR,
         dark_colors=DARK_COLORS,
         version=__version__,
     )

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.files import replacing
+from pyg_recmetrics.utils import replacing
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def _parse(content: bytes) -> dict[str, Any]:
 
 
 def _checksum(header: str, arrays: Mapping[str, Any]) -> str:
-    """Returns what changes with any character of the header, and any bit of an array."""
+    """Returns a number that any other character of the header, or bit of an array, changes."""
     digest = hashlib.blake2b(header.encode(), digest_size=16)
     for name, array in sorted(arrays.items()):
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from pyg_recmetrics.checks import check_positive_integer
-from pyg_recmetrics.frozen import FrozenDict
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import Nouns
 from pyg_recmetrics.results.notes import caution, note_on_intervals
@@ -24,6 +23,7 @@ from pyg_recmetrics.results.statistics import (
     sums_by,
 )
 from pyg_recmetrics.tables import Table, Tabular, format_interval
+from pyg_recmetrics.utils import FrozenDict
 
 #: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
 _NUM_ESTIMATES = 128
@@ -45,7 +45,7 @@ class Groups:
             without a group.
         labels (sequence): The label of each group.
         name (str): What the labels say about a group.
-        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+        person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         level (float): The level of the intervals.
         nouns (Nouns): What the rows are called.
         remarks (tuple of str): What groups differ in, and which users stand for all, if some do.
@@ -98,7 +98,7 @@ class SameDegree:
         values (np.ndarray): The values, of shape `[num_users, num_runs]`.
         group (np.ndarray): The group of each user, of shape `[num_users]`; `-1` for none.
         degree (np.ndarray): The number of relevant items of each user, of shape `[num_users]`.
-        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+        person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
 
     Source: Searle, "Linear models", 7.1 (1971).
     """
@@ -132,7 +132,7 @@ class SameDegree:
         of_all = self.values.mean(axis=0)
         contrast = (np.arange(len(self.sizes)) == number) - self.sizes / num_users
         lever = self.groups @ (self.inverse @ contrast)
-        # Users beside whom there is none of another group tell nothing.
+        # Users without any of another group beside them tell nothing.
         tells = (self.counts > 0).sum(axis=1) > 1
         num_telling = self.counts[tells].sum()
         left = num_telling - tells.sum() - (self.sizes > 0).sum() + 1

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 
 from pyg_recmetrics.checks import check_level
-from pyg_recmetrics.frozen import FrozenDict
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
@@ -42,6 +40,7 @@ from pyg_recmetrics.results.statistics import (
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
+from pyg_recmetrics.utils import FrozenDict, warn
 
 #: A metric, and the names of two recommenders that are compared in it.
 Question: TypeAlias = tuple[Metric, tuple[str, str]]
@@ -49,13 +48,13 @@ Question: TypeAlias = tuple[Metric, tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The values of two recommenders in a metric, for the users for whom both are defined.
+    """The values of two recommenders in a metric, for the users where both are defined.
 
     Attributes:
         metric (Metric): The metric.
         names (tuple of str): The names of the recommenders.
         both (sequence of np.ndarray): The values of each, of shape `[num_users, num_runs]`.
-        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+        person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         runs (sequence): How much the runs of each vary; `None` for one that has a single run.
         has_rows (bool): Whether the values are of users. If not, there is one of all together.
     """
@@ -504,7 +503,7 @@ def compare(
     r"""Compares results of one task user by user, with intervals, tests and verdicts.
 
     All results rank the same items for the same users, so each user is its own control. Much of
-    what users differ in cancels out, and small differences can be told from chance. Users for whom
+    what users differ in cancels out, and small differences can be told from chance. Users where
     a metric is undefined in either result are left out. As in the means, `empty_target_action`
     decides what users without ground truth count as.
 

@@ -6,12 +6,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from torch import Tensor
 
-from pyg_recmetrics.frozen import FrozenDict, arguments_of, made_of, settle
-from pyg_recmetrics.messages import singular
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction, weight_of_truth
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
 from pyg_recmetrics.results.statistics import Interval
+from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, singular
 
 
 class Nouns(NamedTuple):
@@ -46,7 +45,7 @@ class UserCounts:
     Attributes:
         num_evaluated (int): Users who have truth that can be retrieved.
         num_without_truth (int): Users who were to be evaluated but have none.
-        num_left_out (int): Users whom the convention does not evaluate.
+        num_left_out (int): Users that the convention does not evaluate.
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
@@ -131,7 +130,7 @@ def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
     Args:
         values (torch.Tensor): A value for every row, of shape `[num_users]`; `NaN` for those that
             do not count.
-        person (torch.Tensor): The person to whom each row belongs, of shape `[num_users]`.
+        person (torch.Tensor): The person that each row belongs to, of shape `[num_users]`.
     """
     is_counted = (~values.isnan()).to(values.dtype)
     sums, counts = (sums_of_persons(x, person) for x in (values.nan_to_num(0.0), is_counted))
@@ -189,7 +188,7 @@ class Sampling:
     stopped: Stopped
 
     def __post_init__(self) -> None:
-        settle(
+        set_attributes(
             self,
             num_counted=FrozenDict(self.num_counted),
             margins=FrozenDict(self.margins),
@@ -202,7 +201,7 @@ class Sampling:
         return self.num_ranked == self.num_users
 
     def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
-        """Returns a mean over all users, of whom those without ground truth are counted exactly.
+        """Returns a mean over all users, where those without ground truth are counted exactly.
 
         Args:
             name (str): The name of the metric.

@@ -8,9 +8,8 @@ from functools import cached_property
 import torch
 
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.empty_target_action import EmptyTargetAction
+from pyg_recmetrics.metrics.registry import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     Listed,
@@ -25,6 +24,7 @@ from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.counts import AverageOver, Nouns, Sampling, UserCounts
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.utils import all_items, counted, list_some
 from pyg_recmetrics.version import __version__
 
 #: How wide a recipe is printed.
@@ -45,7 +45,7 @@ class Described(Mapping[str, float]):
     task: RankingTask | None
     definitions: Mapping[str, Metric]
     per_user: Mapping[str, torch.Tensor]
-    max_k: int | None
+    metrics: tuple[Metric, ...]
     empty_target_action: EmptyTargetAction
     convention: Convention
     average_over: AverageOver
@@ -55,6 +55,11 @@ class Described(Mapping[str, float]):
     num_calls: int
     num_trials: int | None
     seconds: float | None
+
+    @cached_property
+    def max_k(self) -> int | None:
+        """The largest cut-off of a metric; `None` if there is none."""
+        return max((metric.k for metric in self.metrics if metric.k), default=None)
 
     @property
     @abstractmethod
@@ -99,7 +104,7 @@ class Described(Mapping[str, float]):
         return textwrap.fill(text, width=_NUM_COLUMNS, break_on_hyphens=False)
 
     def _population(self) -> str:
-        """Returns which users were evaluated, and what becomes of the others."""
+        """Returns which users were evaluated, and how the others count."""
         users, required = self.user_counts, " and ".join(self.convention.population.describe())
         text = f"{counted(users.num_evaluated, users.nouns.rows)} with ground truth"
         if self.sampling is not None:
@@ -166,7 +171,7 @@ class Described(Mapping[str, float]):
         return ", ".join(parts)
 
     def _on_sample(self) -> list[str]:
-        """Returns whose users stand for all of the task; nothing if nobody's do."""
+        """Returns whose users stand for all of the task; nothing if none do."""
         return [] if self._sampled is None else [notes.note_on_sampling(self._sampled, self.nouns)]
 
     @property
@@ -199,13 +204,18 @@ class Described(Mapping[str, float]):
 
     def _on_protocol(self) -> Iterator[str]:
         task, ranked, nouns = self.task, self.ranked, self.nouns
-        if num_unknown := self._num_unknown():
-            of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
-            yield (
-                f"{list_some(of_lists)} leave out {num_unknown:,} places of lists with items that "
-                f"the task does not have: their values are others with the whole catalogue, as in "
-                f"RankingTask.from_frames(..., items=ids_of_all_items)"
+        of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
+        if of_lists and ranked.origin.listed is not None:
+            listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
+            num_unknown, num_known = (
+                int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
             )
+            if num_unknown:
+                yield (
+                    f"{list_some(of_lists)} leave out items that the task does not have, "
+                    f"{num_unknown:,} of {num_known + num_unknown:,} down to the depth of the "
+                    f"ranking: values are others with the whole catalogue, as with {all_items()}"
+                )
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
         good = [name for name in self.per_user if self._is_too_good(name)]
         if good and int(has_truth.sum()) >= _MANY_USERS:
@@ -249,14 +259,6 @@ class Described(Mapping[str, float]):
                 of_all = counted(num_edges.numel(), nouns.users)
                 yield f"{num_cold:,} of {of_all} have no training edges"
 
-    def _num_unknown(self) -> int:
-        """Returns how many places of lists have items that are unknown, if a metric needs all."""
-        listed = self.ranked.origin.listed
-        if listed is None or not any("items" in x.needs for x in self.definitions.values()):
-            return 0
-        evaluated = Listed(*listed[evaluated_mask(self.ranked)].unbind(1))
-        return int(evaluated.num_unknown.clamp(min=0).sum())
-
     def _is_too_good(self, name: str) -> bool:
         defined = self.definitions[name].definition
         is_share = defined.range == (0.0, 1.0) and defined.higher_is_better and defined.needs_truth
@@ -268,10 +270,10 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     """Returns a question about scores that rank no better than chance; `None` if they do.
 
     Such a model may number users or items in another order, or give better items lower scores. One
-    that is not trained is asked about, too: hence this is a line of a result, which nobody reads in
-    every epoch, and no warning. It looks at the truth: the ranks of it are known, while the scores
-    of what was seen are gone with the recommender, and to look at them would take each evaluation
-    longer. Seen items that are not left out stand before the truth, and then nothing is said.
+    that is not trained is asked about, too: hence this is a line of a result, and no warning in
+    every epoch. It looks at the ranks of the truth, also where the scores of what was seen are no
+    longer there to be asked about. Seen items that are not left out stand before the truth, and
+    then nothing is said.
 
     Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
     with chance if they are less than twice as many, and not more by two standard errors. These are

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.messages import list_some
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, lists_of
+from pyg_recmetrics.utils import list_some
 
 
 def frame_of_means(means: Mapping[Metric, Mapping[str, float]]) -> pd.DataFrame:

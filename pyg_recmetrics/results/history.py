@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 
-from pyg_recmetrics.messages import counted
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.tables import Rows, Table
+from pyg_recmetrics.utils import counted
 
 
 class History(Rows[dict[str, float]]):

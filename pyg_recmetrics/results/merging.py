@@ -19,13 +19,13 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.checks import check_boolean
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.runs import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.task import PartOf
+from pyg_recmetrics.utils import warn
 
 #: What parts of one task have in common, and tasks of other users need not have.
 _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
@@ -60,8 +60,8 @@ def merge(
 
             - parts of one task, which :meth:`RankingTask.part` returns: users stand in the order of
               the task; or
-            - tasks of the same items with users of their own, whom `user_ids` name: users stand one
-              after the other. Items are the same if they have the same numbers.
+            - tasks of the same items with users of their own, which `user_ids` name: users stand
+              one after the other. Items are the same if they have the same numbers.
         partial (bool, optional): Whether parts of one task may be missing. A warning, the table and
             the recipe then say of how many users the result is. (default: `False`)
 

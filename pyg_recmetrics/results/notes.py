@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pyg_recmetrics.messages import counted, list_some
 from pyg_recmetrics.results.counts import Nouns, Sampling
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
+from pyg_recmetrics.utils import counted, list_some
 
 #: What is said where a recommender has two runs.
 ON_TWO_RUNS = "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
@@ -95,11 +95,11 @@ def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
 
 
 def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
-    """Returns whom the means with bounds are over."""
+    """Returns which users the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
     if len(numbers) == 1:
         return f"all {numbers.pop():,} {nouns.users}"
-    return f"all {nouns.users} for whom it is defined"
+    return f"all {nouns.users} with a value"
 
 
 def _wanted(sampling: Sampling) -> str:
@@ -113,12 +113,12 @@ def _wanted(sampling: Sampling) -> str:
 def describe_samples(
     samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
 ) -> str | None:
-    """Returns whose users stand for all of the task; `None` if nobody's do.
+    """Returns whose users stand for all of the task; `None` if none do.
 
     Args:
         samples (mapping): How users were drawn, by the name of the result; `None` if all were.
         nouns (Nouns): What users are called.
-        purpose (str, optional): What becomes of the users whom all results have ranked.
+        purpose (str, optional): What the users are needed for that all results have ranked.
     """
     drawn = {name: sample for name, sample in samples.items() if sample is not None}
     if not drawn:

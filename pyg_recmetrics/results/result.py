@@ -27,19 +27,17 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.frozen import Frozen, FrozenDict, settle
-from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import singular, warn
+from pyg_recmetrics.inputs import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.metrics.curves import at_every_k
-from pyg_recmetrics.metrics.empty_target_action import (
+from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_empty_target_action,
     check_num_without_truth,
+    check_ranked,
     fill_without_truth,
 )
-from pyg_recmetrics.metrics.registry import check_ranked
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     RankedEdges,
@@ -77,10 +75,19 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
 )
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
-from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.utils import (
+    Frozen,
+    FrozenDict,
+    Numbers,
+    exact_mean,
+    on_host,
+    set_attributes,
+    singular,
+    warn,
+)
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
@@ -111,9 +118,12 @@ class ByMetric(FrozenDict[str, V]):
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         # Without this, pandas would make a column of the names.
         raise TypeError(
-            "values by metric make no array or data frame by themselves: use "
-            "'result.to_pandas(per_user=True)', or 'result.to_pandas()' for the means"
+            "values by metric make no number, array or data frame by themselves: use "
+            "result['recall@20'], 'result.to_pandas(per_user=True)', or 'result.to_pandas()' for "
+            "the means"
         )
+
+    __float__ = __array__
 
 
 class Measured(Tabular):
@@ -175,7 +185,7 @@ class Measured(Tabular):
 
     @property
     def person(self) -> Array | None:
-        """The person to whom each row belongs; `None` if each is one of its own."""
+        """The person that each row belongs to; `None` if each is one of its own."""
         person = self.runs[0]._person
         return None if person is None else person.cpu().numpy()
 
@@ -342,7 +352,7 @@ class Measured(Tabular):
         return format_interval(*self.mean(metric)[:3])
 
     def _on_sample(self) -> list[str]:
-        """Returns whose users stand for all of the task; nothing if nobody's do."""
+        """Returns whose users stand for all of the task; nothing if none do."""
         samples = {f"run {number}": run._sampled for number, run in enumerate(self.runs, 1)}
         note = notes.describe_samples(samples, self.runs[0].nouns, "count")
         return [] if note is None else [note]
@@ -541,7 +551,6 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
         check_choice(average_over, "average_over", get_args(AverageOver))
         self.average_over = average_over
         self.metrics = parse_all(metrics)
-        self.max_k = max((metric.k for metric in self.metrics if metric.k), default=None)
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=ranked.num_tied is not None)
         )
@@ -771,7 +780,7 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
 
         Its columns are `item`, with its original id where that is known; `degree`, the number of
-        users for whom it is relevant; `hits`, how many of them find it; and under the name of the
+        users that it is relevant to; `hits`, how many of them find it; and under the name of the
         metric the share of hits, `hits / degree`. If seen edges are known, `popularity` is the
         number of users who have seen the item. The users are those who count in the mean of the
         metric, and the items are those that are relevant to any of them.
@@ -948,9 +957,9 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
         """Returns this result, of a recommender whose tuning and training had some budget.
 
-        Tables and the recipe say so. Those of several recommenders say whom unequal budgets favour,
-        and which trainable ones say nothing while others do. Every recommender counts as trainable
-        but those with zero trials.
+        Tables and the recipe tell it. Those of several recommenders say which of them unequal
+        budgets favour, and which trainable ones have no known budget. Every recommender counts as
+        trainable but those with zero trials.
 
         Args:
             trials (int): How many settings of hyperparameters were tried. Zero says that there is
@@ -977,7 +986,7 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
 
     def _with(self, **changes: Any) -> "EvaluationResult":
         changed = copy.copy(self)
-        settle(changed, **changes)
+        set_attributes(changed, **changes)
         return changed
 
     if not TYPE_CHECKING:  # which would take any name for right
@@ -999,7 +1008,7 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
 
     @property
     def _person(self) -> Tensor | None:
-        """The person to whom each value of :meth:`values_of` belongs.
+        """The person that each value of :meth:`values_of` belongs to.
 
         `None` says that each value is of another person, as in a mean over persons.
         """
@@ -1036,7 +1045,7 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
     def _is_counted(self) -> Tensor:
         """Which users count if a metric needs truth, a mask of shape `[num_users]`.
 
-        Of a sample, these are also those for whom it stands, so that their groups are the same.
+        Of a sample, these are also those that it stands for, so that their groups are the same.
         """
         if self.sampling is not None and self.task is not None:
             is_evaluated: Tensor = index_to_mask(self.task.users, self.task.num_users)

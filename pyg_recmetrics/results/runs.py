@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
-from pyg_recmetrics.messages import counted, list_some, warn
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
 from pyg_recmetrics.results import notes
@@ -20,6 +19,7 @@ from pyg_recmetrics.results.result import EvaluationResult, Measured, largest
 from pyg_recmetrics.results.statistics import FEW_RUNS, Mean
 from pyg_recmetrics.tables import Rows, Table, format_error
 from pyg_recmetrics.task.edges import coalesce_truth
+from pyg_recmetrics.utils import counted, list_some, warn
 
 
 def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
@@ -96,13 +96,13 @@ def is_same(first: object, second: object) -> bool:
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results are of different tasks, or there is no user whom all have ranked."""
+    """Raises if results are of different tasks, or there is no user that all have ranked."""
     check_same_task(results)
     ranked = [result.ranked.users for result in results.values()]
     some = [users.cpu() for users in ranked if users is not None]
     if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
         raise ValueError(
-            f"'results' needs to have users whom all have ranked (got none for "
+            f"'results' needs to have users that all have ranked (got none for "
             f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
         )
 
@@ -323,7 +323,7 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
 
 
 def _users_of_both(one: RankedEdges, another: RankedEdges) -> Tensor:
-    """Returns the users whom two rankings of one task have."""
+    """Returns the users that two rankings of one task have."""
     users = torch.arange(one.num_users, device=one.rank.device)
     for ranked in (one, another):
         if ranked.users is not None:
@@ -366,9 +366,9 @@ def budgets_of(recommenders: Mapping[str, Measured]) -> dict[str, dict[str, str]
 
 
 def notes_on_budgets(recommenders: Mapping[str, Measured]) -> Iterator[str]:
-    """Says whom unequal budgets of tuning favour, and of whom nothing is known beside others.
+    """Says which recommenders unequal budgets of tuning favour, and which have no known budget.
 
-    Whoever has nothing to tune is left out: zero trials say so, as of one score per item. All
+    A recommender without anything to tune, such as one score per item, has zero trials. All
     others are trainable.
     """
     trainable = {x: each.num_trials for x, each in recommenders.items() if each.num_trials != 0}

@@ -59,7 +59,7 @@ import numpy as np
 from scipy import optimize, special
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.sums import exact_mean
+from pyg_recmetrics.utils import exact_mean
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -294,7 +294,7 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
     Args:
         values (np.ndarray): The values, of shape `[num_users, num_runs]`; `NaN` for users who do
             not count.
-        person (np.ndarray or None): The number of the person to whom each row belongs, of shape
+        person (np.ndarray or None): The number of the person that each row belongs to, of shape
             `[num_users]`.
     """
     is_counted = np.logical_not(np.isnan(values).any(axis=1))
@@ -413,8 +413,8 @@ def difference_of_users(
 
     Args:
         both (sequence of np.ndarray): The values of each, of shape `[num_users, num_runs]`, for the
-            same users, all of whom count.
-        person (np.ndarray or None): The person to whom each row belongs, of shape `[num_users]`.
+            same users, which all count.
+        person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         runs (sequence): How much the runs of each vary; `None` for one that has a single run.
         scales (tuple, optional): By what each is multiplied.
     """

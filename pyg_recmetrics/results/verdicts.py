@@ -24,7 +24,7 @@ class PairedDifference(NamedTuple):
         metric: The metric, as `name@k`.
         a: The name of one recommender.
         b: The name of the other.
-        difference: The mean of `a` minus `b` over the users for whom both are defined.
+        difference: The mean of `a` minus `b` over the users where both are defined.
         low: The lower end of its confidence interval.
         high: The upper end.
         p_value: The p-value of the hypothesis that there is no difference.
@@ -35,10 +35,10 @@ class PairedDifference(NamedTuple):
             be negative, of which no share means anything.
         lift_low: The lower end of its confidence interval.
         lift_high: The upper end.
-        wins: The number of users for whom `a` is better, on average over pairs of runs.
-        ties: The number of users for whom both are the same.
-        losses: The number of users for whom `b` is better.
-        mean_a: The mean of `a` over the users for whom both are defined.
+        wins: The number of users where `a` is better, on average over pairs of runs.
+        ties: The number of users where both are the same.
+        losses: The number of users where `b` is better.
+        mean_a: The mean of `a` over the users where both are defined.
         mean_b: The mean of `b`.
         user_error: The standard error that comes from the choice of users.
         run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.

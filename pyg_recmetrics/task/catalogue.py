@@ -17,9 +17,9 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_scores,
 )
-from pyg_recmetrics.frozen import Frozen, arguments_of
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges
+from pyg_recmetrics.utils import Frozen, arguments_of
 
 #: For each thing that a metric may need to know, how to give it.
 _HOW_TO_GIVE = {

@@ -24,20 +24,16 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_weighted_edges,
 )
-from pyg_recmetrics.frozen import Memory
 from pyg_recmetrics.inputs import EdgesLike, is_sparse_matrix, shape_of
-from pyg_recmetrics.messages import warn
+from pyg_recmetrics.utils import Memory, warn, written_as
 
 #: How many bits a rank takes beside the user of an edge. All larger ranks are alike.
 _BITS_OF_RANK = 32
 
-#: How many bits a rank, the user and the number of an edge may take together.
-_MAX_BITS = 63
-
 #: How many results are kept of what metrics found out.
 _MAX_KNOWN = 16
 
-#: What becomes of truth that is not among the candidates.
+#: How to treat truth that is not among the candidates.
 Missing: TypeAlias = Literal["count", "drop"]
 
 
@@ -118,10 +114,10 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
 
 def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     """Edges between users and items, in local ids and from users to items."""
-    if num_wrong := int((~_are_between(edges, num_users)).sum()):
+    if not bool((is_between := _are_between(edges, num_users)).all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
-            f"from there on (got {num_wrong} edges within one side)"
+            f"from there on (got {int((~is_between).sum())} edges within one side)"
         )
     # Either direction says the same: the user comes first from here on.
     bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
@@ -226,7 +222,7 @@ def _find_retrievable(in_seen: Tensor, is_candidate: Tensor, missing: Missing) -
     """Returns a mask of the truth that is kept, and warns of all other."""
     remedy = (
         "truth that a model learns from is a leak, unless this is the training part of a split, "
-        "which takes 'exclude_seen=False'"
+        f"which takes '{written_as('exclude_seen=False', '--include-seen')}'"
     )
     is_missing = ~is_candidate
     losses = [
@@ -335,33 +331,6 @@ class TruthByUser:
         """The number of users with truth."""
         return self.num_users - int(self.has_none.sum())
 
-    def order(self, rank: Tensor) -> Tensor:
-        """Returns the edges sorted by user and rank; equal ranks stay in order: `[num_edges]`.
-
-        Args:
-            rank (torch.Tensor): The rank of every edge, of shape `[num_edges]`.
-        """
-        bits = self._bits_of_edge
-        fits = self.num_users.bit_length() + _BITS_OF_RANK + bits <= _MAX_BITS
-        if rank.is_floating_point() or rank.device.type != "cpu" or not fits:
-            return order_of_edges(self.user, rank)
-        # If the edge is the last part of the number, sorting need not say where it was, and NumPy
-        # does it by vector instructions.
-        key = rank.clamp(max=2**_BITS_OF_RANK - 1) << bits
-        key.bitwise_or_(self._user_and_edge).numpy().sort()
-        return key.bitwise_and_(2**bits - 1)
-
-    @property
-    def _bits_of_edge(self) -> int:
-        """How many bits the number of an edge takes."""
-        return self.user.numel().bit_length()
-
-    @cached_property
-    def _user_and_edge(self) -> Tensor:
-        """The user and the number of every edge, with room for a rank between: `[num_edges]`."""
-        edge = torch.arange(self.user.numel(), device=self.user.device)
-        return (self.user << (_BITS_OF_RANK + self._bits_of_edge)) | edge
-
     @cached_property
     def position(self) -> Tensor:
         """The 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
@@ -389,4 +358,6 @@ def order_of_edges(user: Tensor, rank: Tensor) -> Tensor:
         return order[user[order].argsort(stable=True)]
     # Both fit into one number, and to sort once takes half the time.
     key = rank.clamp(max=2**_BITS_OF_RANK - 1).bitwise_or_(user << _BITS_OF_RANK)
+    if key.device.type == "cpu":  # where NumPy takes half the time again
+        return torch.from_numpy(key.numpy().argsort(kind="stable"))
     return key.argsort(stable=True)

@@ -16,13 +16,13 @@ from pyg_recmetrics.checks import (
     check_weight,
 )
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     contains,
     count_zero_ratings,
     to_bipartite,
 )
+from pyg_recmetrics.utils import warn
 
 #: What is missing in data that has not been split.
 _NEEDS_TRUTH = (
@@ -46,7 +46,7 @@ class UserItemEdges:
     seen: Tensor
     edge_index: Tensor
     edge_weight: Tensor | None
-    #: The users to evaluate and the candidates, in local ids, where the data says so.
+    #: The users to evaluate and the candidates, in local ids, where the data has them.
     users: Tensor | None = None
     candidates: Tensor | None = None
     #: The edges of all other types between users and items, from users to items.
@@ -134,7 +134,7 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
         )
 
 
-#: Nobody samples fewer negatives than one for so many positives.
+#: The smallest plausible ratio: one negative for so many positives.
 _FEWEST_NEGATIVES = 10
 
 

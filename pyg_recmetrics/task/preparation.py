@@ -19,16 +19,15 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_weight,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges
-from pyg_recmetrics.labels import read_labels
-from pyg_recmetrics.messages import warn
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_edges, read_labels
 from pyg_recmetrics.task.edges import Missing, coalesce_edges, count_zero_ratings
+from pyg_recmetrics.utils import warn
 
 
 def read_person(
     person: Any, num_users: int, device: torch.device, user_ids: Sequence[Hashable] | None
 ) -> Tensor | None:
-    """Returns the number of the person to whom each user belongs, of shape `[num_users]`."""
+    """Returns the number of the person that each user belongs to, of shape `[num_users]`."""
     if person is None:
         return None
     check_labels(person, "person", user_ids)
@@ -102,7 +101,7 @@ def read_candidates(
 
 
 def read_missing(missing: Missing | None, candidates: Tensor | None) -> Missing:
-    """Returns what becomes of truth that is no candidate.
+    """Returns how to treat truth that is no candidate.
 
     Candidates that all users share say which part of the catalogue is looked at. A user's own
     candidates are what others have retrieved, so what is not among them has been missed.

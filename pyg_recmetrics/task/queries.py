@@ -19,9 +19,9 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.edges import coalesce_truth, number_pairs
+from pyg_recmetrics.utils import warn
 
 #: Queries: a tuple of columns of shape `[num_edges]`, or rows of shape `[num_edges, num_columns]`.
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]

@@ -24,16 +24,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
     written,
 )
-from pyg_recmetrics.frozen import (
-    Frozen,
-    Memory,
-    arguments_of,
-    names_of_arguments,
-    of_attributes,
-    settle,
-)
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task import preparation
 from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.data_frames import read_frames
@@ -67,6 +58,15 @@ from pyg_recmetrics.task.queries import (
     TriplesLike,
     read_events,
     read_triples,
+)
+from pyg_recmetrics.utils import (
+    Frozen,
+    Memory,
+    arguments_of,
+    names_of_arguments,
+    of_attributes,
+    set_attributes,
+    warn,
 )
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ class RankingTask(Frozen):
     therefore removes ground-truth edges that are also seen, with one warning that counts them. A
     user who has seen everything has no candidates, and remains among the users as one without
     truth. With `exclude_seen=False`, seen items are ranked like all others, but still say what is
-    popular. What becomes of truth that is no candidate is up to `missing`.
+    popular. The option `missing` says how truth is treated that is no candidate.
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
@@ -154,8 +154,8 @@ class RankingTask(Frozen):
         candidates (torch.Tensor, optional): The items to rank: item ids of shape
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
-        missing (str, optional): What becomes of truth that is not among the candidates. `"count"`
-            counts it as not retrieved, at any k: whoever ranks the candidates of a first stage
+        missing (str, optional): How to treat truth that is not among the candidates. `"count"`
+            counts it as not retrieved, at any k: a model that ranks the candidates of a first stage
             again does not find what that stage has missed. `"drop"` takes it out of the truth, with
             a warning that counts it. (default: `None`, which counts it where each user has
             candidates of its own, and drops it where all users share those of a part of the
@@ -166,7 +166,7 @@ class RankingTask(Frozen):
             lists and files call the users by them. (default: `None`, users are called by their
             number)
         item_ids (sequence, optional): The original id of every item. (default: `None`)
-        person (torch.Tensor or sequence, optional): The person to whom each row of users belongs,
+        person (torch.Tensor or sequence, optional): The person that each row of users belongs to,
             of shape `[num_users]`, where one person has several, such as sessions. Integers or
             names. Intervals and tests then draw persons, not rows. (default: `None`, every row is a
             person)
@@ -195,7 +195,7 @@ class RankingTask(Frozen):
 
     user_ids: tuple[Hashable, ...] | None = None
     item_ids: tuple[Hashable, ...] | None = None
-    #: The number of the person to whom each user belongs, of shape `[num_users]`.
+    #: The number of the person that each user belongs to, of shape `[num_users]`.
     person: Tensor | None = None
     #: The query that each row of users stands for, of shape `[num_users, num_columns]`.
     query: Tensor | None = None
@@ -374,7 +374,7 @@ class RankingTask(Frozen):
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
         for key, is_there in find_leaks(edges, task.truth).items():
             if not exclude_seen:
-                # Whoever evaluates on message-passing edges does so on purpose.
+                # An evaluation on message-passing edges is on purpose.
                 is_there &= ~contains(task.seen, task.truth, task.num_items)
             if num_leaks := int(is_there.sum()):
                 remedy = "Take the truth out of these, or do not propagate over them"
@@ -505,12 +505,12 @@ class RankingTask(Frozen):
                 (default: `None`, those of the frames)
             candidates (data frame, optional): The items to rank for each user, a row for each, by
                 the same ids. (default: `None`, all items)
-            missing (str, optional): What becomes of truth that is no candidate, see
+            missing (str, optional): How to treat truth that is no candidate, see
                 :class:`RankingTask`. (default: `None`, it counts as not retrieved)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest rating that is truth, see
-                :class:`RankingTask`. (default: `None`, all positive ratings are truth, and a
-                warning says so)
+                :class:`RankingTask`. (default: `None`, all positive ratings are truth, with a
+                warning)
 
         Raises:
             TypeError: If `test` or `train` is not a data frame, or `users` or `items` is one.
@@ -582,14 +582,14 @@ class RankingTask(Frozen):
             candidates (torch.Tensor or tuple, optional): The items to rank, of shape
                 `[num_candidates]`, that all queries share; or the columns of queries and an item
                 for each, where each query has its own. (default: `None`, all items)
-            missing (str, optional): What becomes of truth that is not among the candidates, see
+            missing (str, optional): How to treat truth that is not among the candidates, see
                 :class:`RankingTask`. (default: `None`)
             weight (torch.Tensor, optional): How relevant each edge is, see :class:`RankingTask`.
                 (default: `None`)
             threshold (float, optional): See :class:`RankingTask`. (default: `None`)
             exclude_seen (bool, optional): Whether seen items are left out of the rankings. If not,
                 truth remains among them. (default: `True`)
-            person (torch.Tensor, optional): The person to whom each query belongs: a label for each
+            person (torch.Tensor, optional): The person that each query belongs to: a label for each
                 edge of shape `[num_edges]`, which is the same for all edges of a query.
                 (default: `None`, every query is a person)
 
@@ -772,7 +772,7 @@ class RankingTask(Frozen):
     @cached_property
     def _extremes(self) -> "Extremes":
         """What is most and least among its users."""
-        ends = self.degree.max(), (self.degree > 0).sum(), self.num_candidates.max()
+        ends = self.degree.max(), self.degree.count_nonzero(), self.num_candidates.max()
         return Extremes(*torch.stack(ends).tolist())
 
     @cached_property
@@ -782,16 +782,16 @@ class RankingTask(Frozen):
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    @property
+    def with_truth(self, users: Tensor) -> Tensor:
+        """Returns those of some users who have truth."""
+        return self.users_with_truth if users is self.users else users[self.degree[users] > 0]
+
+    @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-
-        def make() -> TruthByUser:
-            grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
-            grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
-            return grouped
-
-        return self._once("truth by user", make)
+        grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+        grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
+        return grouped
 
     def _once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Returns what was found out about the task before, such as a schedule, or finds it out.
@@ -809,7 +809,8 @@ class RankingTask(Frozen):
         return Memory(_MAX_KNOWN)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_known"}
+        found_out = ("_known", "_by_user")
+        return {name: value for name, value in vars(self).items() if name not in found_out}
 
     @property
     def is_candidate(self) -> Tensor | None:
@@ -895,8 +896,8 @@ class RankingTask(Frozen):
         if whole is None:
             digest = self._once("digest", lambda: preparation.digest(arguments_of(self)))
             whole = PartOf(0, num_users, self.truth.size(1), digest)
-        settle(part, max_degree=self.max_degree)
-        settle(part, part_of=whole._replace(num_own=part.users.numel()))
+        set_attributes(part, max_degree=self.max_degree)
+        set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
 
     def _of_users(self, users: Tensor) -> "RankingTask":
@@ -905,7 +906,7 @@ class RankingTask(Frozen):
         return self._with(users=users, truth=truth, weight=weight)
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
-        """Returns the same task, with the person to whom each row of users belongs.
+        """Returns the same task, with the person that each row of users belongs to.
 
         Args:
             person (torch.Tensor or sequence): See :class:`RankingTask`.
@@ -959,7 +960,7 @@ class RankingTask(Frozen):
         """
         task = copy.copy(self)
         for name, value in [*vars(task).items()]:
-            settle(task, **{name: value.to(device) if hasattr(value, "to") else value})
+            set_attributes(task, **{name: value.to(device) if hasattr(value, "to") else value})
         return task
 
     def __repr__(self) -> str:
@@ -984,7 +985,7 @@ class RankingTask(Frozen):
         task = copy.copy(self)
         for name in _OF_TRUTH if "truth" in changes else ():
             vars(task).pop(name, None)
-        settle(task, **changes)
+        set_attributes(task, **changes)
         return task
 
 
@@ -1013,7 +1014,8 @@ def as_task(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
             f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
             f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
-            f"a data frame"
+            f"a data frame, such as pd.Series(items_of_users).explode().rename_axis('user')"
+            f".reset_index(name='item')"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)

@@ -27,8 +27,13 @@ need them, and loaders sample their own.
 from pyg_recmetrics.transforms.candidates import SampledCandidates
 from pyg_recmetrics.transforms.interactions import KCore
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
-from pyg_recmetrics.transforms.splits import LeaveLastOut, PerUserSplit, TemporalSplit
-from pyg_recmetrics.transforms.users import JoinedUsers, SeparatedUsers
+from pyg_recmetrics.transforms.splits import (
+    JoinedUsers,
+    LeaveLastOut,
+    PerUserSplit,
+    SeparatedUsers,
+    TemporalSplit,
+)
 
 __all__ = [
     "JoinedUsers",

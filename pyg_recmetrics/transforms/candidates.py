@@ -10,9 +10,9 @@ from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import coalesce_edges
 from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
+from pyg_recmetrics.utils import warn
 
 #: The largest number of random numbers that are drawn at once.
 _MAX_DRAWS = 2**24

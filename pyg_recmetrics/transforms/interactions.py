@@ -15,7 +15,6 @@ from torch_geometric.utils import index_to_mask, scatter, select
 
 from pyg_recmetrics.checks import check_device, check_finite, check_pairs, check_positive_integer
 from pyg_recmetrics.inputs import as_tensor
-from pyg_recmetrics.messages import warn
 from pyg_recmetrics.task.edges import coalesce_edges, number_pairs, to_bipartite
 from pyg_recmetrics.task.graph import (
     check_graph,
@@ -26,6 +25,7 @@ from pyg_recmetrics.task.graph import (
     opposite_edges,
     read_edge_index,
 )
+from pyg_recmetrics.utils import warn
 
 #: A graph of users and items.
 Graph: TypeAlias = Data | HeteroData

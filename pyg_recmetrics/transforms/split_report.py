@@ -1,4 +1,4 @@
-"""A report on a split: its leaks, sizes, degrees and cold nodes."""
+"""A report on a split: its leaks, sizes and cold nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -16,28 +16,6 @@ from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import UserItemEdges, find_leaks, find_truth, read_data
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """How a degree is distributed over the users or items with a degree above zero.
-
-    Example:
-        >>> from pyg_recmetrics import datasets, transforms
-        >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
-        >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
-        >>> degree = report.train.user_degree
-        >>> degree.min <= degree.median <= degree.max
-        True
-    """
-
-    min: int
-    median: float
-    mean: float
-    max: int
-
-    def __str__(self) -> str:
-        return f"{self.min} / {self.median:g} / {self.mean:.1f} / {self.max}"
 
 
 @dataclass(frozen=True)
@@ -65,12 +43,6 @@ class StageReport:
         num_empty_items: The number of items without any edge.
         num_cold_users: The number of users with truth but no message-passing edge.
         num_cold_items: The number of items with truth but no message-passing edge.
-        user_degree: The number of message-passing edges of users, over the users with any. `None`
-            if there are no such users.
-        item_degree: The same for items.
-        user_truth: The number of ground-truth edges of users, over the users with any. `None` if
-            there are no such users.
-        item_truth: The same for items.
 
     Example:
         >>> from pyg_recmetrics import datasets, transforms
@@ -81,20 +53,14 @@ class StageReport:
     """
 
     num_edges: int = field(metadata={"label": "message-passing edges"})
-    user_degree: Distribution | None = field(
-        metadata={"label": "  per user: min / median / mean / max"}
-    )
-    item_degree: Distribution | None = field(metadata={"label": "  per item"})
     num_truth: int = field(metadata={"label": "truth edges"})
-    user_truth: Distribution | None = field(metadata={"label": "  per user"})
-    item_truth: Distribution | None = field(metadata={"label": "  per item"})
     num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
     num_reverse_leaks: int | None = field(metadata={"label": "  in edges of other types"})
     num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
     num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
     num_timed: int = field(metadata={"label": "edges with times"})
     num_later: int | None = field(metadata={"label": "message passing later than own truth"})
-    num_before_others: int | None = field(metadata={"label": "truth before anybody's last one"})
+    num_before_others: int | None = field(metadata={"label": "truth before some message passing"})
     num_users_without_truth: int = field(metadata={"label": "users without truth"})
     num_empty_users: int = field(metadata={"label": "users without any edge"})
     num_empty_items: int = field(metadata={"label": "items without any edge"})
@@ -169,14 +135,16 @@ class SplitReport(Tabular):
             0
         """
         names = [row.name for row in fields(StageReport)]
-        return pd.DataFrame(
-            map(self._of_stages, names), columns=["train", "val", "test"], index=names
-        )
+        rows = map(self._of_stages, names)
+        return pd.DataFrame(rows, columns=["train", "val", "test"], index=names, dtype=object)
 
     def table(self) -> Table:
         """Returns the printed table."""
         rows = [
-            [row.metadata["label"], *map(_format, self._of_stages(row.name))]
+            [
+                row.metadata["label"],
+                *("-" if n is None else f"{n:,}" for n in self._of_stages(row.name)),
+            ]
             for row in fields(StageReport)
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
@@ -195,7 +163,7 @@ def check_split(
     edge_type: EdgeType | None = None,
     num_users: int | None = None,
 ) -> SplitReport:
-    r"""Reports the leaks of a split, and its sizes, degrees and cold nodes.
+    r"""Reports the leaks of a split, and its sizes and cold nodes.
 
     It works on any split in PyG's convention, such as one of
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own
@@ -230,26 +198,22 @@ def check_split(
         >>> report.has_leaks, report.val.num_cold_items
         (False, 1)
         >>> print(report)
-                                                          train               val              test
-        -------------------------------------------------------------------------------------------
-        message-passing edges                               150               150               200
-          per user: min / median / mean / max  1 / 2 / 3.0 / 18  1 / 2 / 3.0 / 18  2 / 3 / 4.0 / 19
-          per item                             1 / 3 / 3.8 / 15  1 / 3 / 3.8 / 15  1 / 4 / 5.0 / 18
-        truth edges                                         150                50                50
-          per user                             1 / 2 / 3.0 / 18   1 / 1 / 1.0 / 1   1 / 1 / 1.0 / 1
-          per item                             1 / 3 / 3.8 / 15   1 / 1 / 1.9 / 6   1 / 1 / 1.7 / 6
-        leaks: truth in message-passing edges                 -                 0                 0
-          in edges of other types                             -                 0                 0
-          in an earlier part                                  -                 0                 0
-        earlier truth that is a candidate                     -                 0                 0
-        edges with times                                    300               200               250
-        message passing later than own truth                  -                 0                 0
-        truth before anybody's last one                       -                45                44
-        users without truth                                   0                 0                 0
-        users without any edge                                0                 0                 0
-        items without any edge                                1                 0                 0
-        cold users: truth, no message passing                 0                 0                 0
-        cold items                                            0                 1                 0
+                                               train  val  test
+        -------------------------------------------------------
+        message-passing edges                    150  150   200
+        truth edges                              150   50    50
+        leaks: truth in message-passing edges      -    0     0
+          in edges of other types                  -    0     0
+          in an earlier part                       -    0     0
+        earlier truth that is a candidate          -    0     0
+        edges with times                         300  200   250
+        message passing later than own truth       -    0     0
+        truth before some message passing          -   45    44
+        users without truth                        0    0     0
+        users without any edge                     0    0     0
+        items without any edge                     1    0     0
+        cold users: truth, no message passing      0    0     0
+        cold items                                 0    1     0
         none of the leaks that were looked for
     """
     stages = [read_data(data, edge_type, num_users) for data in (train, val, test)]
@@ -289,24 +253,22 @@ def _report(
     for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
         degree, num_truth = (torch.bincount(e[row], minlength=size) for e in (seen, truth))
         of_sides |= {
-            f"num_empty_{side}s": _count((num_truth == 0) & (degree == 0)),
-            f"num_cold_{side}s": _count((num_truth > 0) & (degree == 0)),
-            f"{side}_degree": _distribution(degree),
-            f"{side}_truth": _distribution(num_truth),
+            f"num_empty_{side}s": _num_true((num_truth == 0) & (degree == 0)),
+            f"num_cold_{side}s": _num_true((num_truth > 0) & (degree == 0)),
         }
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
     num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
     num_later = num_before_others = None
     if earlier:
-        num_leaks = _count(contains(seen, truth, edges.num_items))
-        num_reverse_leaks = _count(sum(find_leaks(edges, truth).values(), truth[0] < 0))
+        num_leaks = _num_true(contains(seen, truth, edges.num_items))
+        num_reverse_leaks = _num_true(sum(find_leaks(edges, truth).values(), truth[0] < 0))
         before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
-        num_earlier = _count(contains(before, truth, edges.num_items))
+        num_earlier = _num_true(contains(before, truth, edges.num_items))
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))
         was_truth = _coalesce(edges, torch.cat([of_stage for _, of_stage in earlier], dim=1))
         is_asked = of_users[was_truth[0]] > 0
-        num_unmasked = _count(is_asked & ~contains(known, was_truth, edges.num_items))
+        num_unmasked = _num_true(is_asked & ~contains(known, was_truth, edges.num_items))
         num_later, num_before_others = _count_later(store, edges, of_users > 0)
     return StageReport(
         num_edges=seen.size(1),
@@ -318,7 +280,7 @@ def _report(
         num_timed=sum(rows.size(1) for time, rows in _times(store, edges) if time is not None),
         num_later=num_later,
         num_before_others=num_before_others,
-        num_users_without_truth=_count(evaluated == 0),
+        num_users_without_truth=_num_true(evaluated == 0),
         **of_sides,
     )
 
@@ -342,31 +304,12 @@ def _count_later(
         return None, None
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
     is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
-    return _count(has_truth[user] & (of_seen > first[user])), _count(is_before)
+    return _num_true(has_truth[user] & (of_seen > first[user])), _num_true(is_before)
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:
     return coalesce_edges(rows, edges.num_items)
 
 
-def _count(mask: Tensor) -> int:
+def _num_true(mask: Tensor) -> int:
     return int(mask.sum())
-
-
-def _distribution(degree: Tensor) -> Distribution | None:
-    degree = degree[degree > 0].sort().values
-    if degree.numel() == 0:
-        return None
-    num = degree.numel()
-    return Distribution(
-        min=int(degree[0]),
-        median=(int(degree[(num - 1) // 2]) + int(degree[num // 2])) / 2,
-        mean=int(degree.sum()) / num,
-        max=int(degree[-1]),
-    )
-
-
-def _format(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyg_recmetrics import __version__
-from pyg_recmetrics.command import notes
+from pyg_recmetrics.command.main import INTERRUPTED, WRONG
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,11 +33,11 @@ def start(line, code=None, **options):
 @pytest.mark.parametrize("line", ["--help", "--version", "gate --help", "evaluate --tset x"])
 def test_help_and_mistakes_are_answered_without_torch(line):
     code = (
-        "import sys; from pyg_recmetrics.command import main; status = main(); "
+        "import sys; from pyg_recmetrics.command.main import main; status = main(); "
         "assert not {'torch', 'numpy', 'pandas', 'tqdm'} & set(sys.modules); sys.exit(status)"
     )
     done = start(line, code)
-    assert done.returncode == (notes.WRONG if "tset" in line else 0), done.stderr
+    assert done.returncode == (WRONG if "tset" in line else 0), done.stderr
 
 
 def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():
@@ -73,7 +73,7 @@ def test_the_version_is_that_of_the_package(run):
 )
 def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
     status, out, err = run(line)
-    assert (status, out) == (notes.WRONG, "")
+    assert (status, out) == (WRONG, "")
     assert part in err
 
 
@@ -88,12 +88,12 @@ def test_a_process_evaluates_and_says_nothing_but_the_result(files):
 
 def test_a_process_that_fails_has_no_traceback(files):
     done = start("evaluate --test none.csv --users u.csv --items i.csv")
-    assert (done.returncode, done.stdout) == (notes.WRONG, "")
+    assert (done.returncode, done.stdout) == (WRONG, "")
     assert done.stderr == "pyg-recmetrics: error: none.csv: No such file or directory\n"
 
 
 def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
-    monkeypatch.setattr("pyg_recmetrics.command.notes.is_terminal", lambda: True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     _, out, err = run("evaluate -q --test test.csv --users u.csv --items i.csv --json")
     assert "%|" in err
     assert out.startswith("{")
@@ -101,7 +101,7 @@ def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
 
 def test_a_reader_that_has_seen_enough_is_no_error(files):
     code = (
-        "import os, sys; from pyg_recmetrics.command import main; "
+        "import os, sys; from pyg_recmetrics.command.main import main; "
         "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
     )
     done = start("evaluate -q --test test.csv --users u.csv --items i.csv", code)
@@ -111,11 +111,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
 @pytest.mark.parametrize(
     ("error", "status", "part"),
     [
-        (KeyboardInterrupt(), notes.INTERRUPTED, ""),
-        (MemoryError(), notes.WRONG, "there is not enough memory"),
+        (KeyboardInterrupt(), INTERRUPTED, ""),
+        (MemoryError(), WRONG, "there is not enough memory"),
         (
             PermissionError(13, "Permission denied", "a.csv"),
-            notes.WRONG,
+            WRONG,
             "a.csv: Permission denied",
         ),
     ],
@@ -124,14 +124,14 @@ def test_what_stops_a_run_has_a_status(run, monkeypatch, error, status, part):
     def stop(options):
         raise error
 
-    monkeypatch.setattr("pyg_recmetrics.command.comparing.compare", stop)
+    monkeypatch.setattr("pyg_recmetrics.command.subcommands.compare", stop)
     found, out, err = run("compare a b")
     assert (found, out) == (status, "")
     assert part in err
 
 
 def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
-    monkeypatch.setattr("pyg_recmetrics.command.comparing.compare", lambda options: {}["no"])
+    monkeypatch.setattr("pyg_recmetrics.command.subcommands.compare", lambda options: {}["no"])
     with pytest.raises(KeyError):
         run("compare a b")
 
@@ -139,9 +139,9 @@ def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
 def test_without_pyarrow_the_error_says_what_to_install(files):
     code = (
         "import sys; sys.modules['pyarrow'] = None; "
-        "from pyg_recmetrics.command import main; sys.exit(main())"
+        "from pyg_recmetrics.command.main import main; sys.exit(main())"
     )
     done = start("evaluate --test test.csv --lists test.csv", code)
-    assert (done.returncode, done.stdout) == (notes.WRONG, "")
+    assert (done.returncode, done.stdout) == (WRONG, "")
     needs = "'evaluate' needs pyarrow: pip install pyarrow"
     assert done.stderr == f"pyg-recmetrics: error: {needs}\n"

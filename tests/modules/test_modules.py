@@ -318,7 +318,7 @@ def test_processes_and_machines_merge_their_states(use):
 def test_on_any_device_also_without_double_precision(name, device, has_double, data):
     use = data.draw(uses(name))
     first, *others = ({key: x.to(device) for key, x in batch.items()} for batch in use.batches)
-    with patch.object(modules.streaming_metric, "holds_double_precision", lambda _: has_double):
+    with patch.object(modules.ranking_metric, "holds_double_precision", lambda _: has_double):
         metric = use.new()
         for _ in range(2):
             use.after(*others, metric=use.after(first, metric=metric).to(device))
@@ -350,7 +350,7 @@ def test_it_takes_the_arguments_of_torchmetrics(name):
     given = {"compute_on_cpu": True, "dist_sync_on_step": True, "process_group": None}
     given |= {"sync_on_compute": False, "compute_with_cache": False, "dist_sync_fn": as_tuple}
     given |= {"distributed_available_fn": lambda: False}
-    assert given.keys() == modules.streaming_metric.TorchmetricsArguments.__annotations__.keys()
+    assert given.keys() == modules.ranking_metric.TorchmetricsArguments.__annotations__.keys()
     metric = make(name, **given)
     assert all(getattr(metric, argument) is value for argument, value in given.items())
     assert "compute_on_cpu" not in repr(metric)

@@ -1,10 +1,9 @@
-"""Pictures of trainings."""
+"""Pictures of trainings, and of groups of users; the rest is in test_plot.py."""
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 pytest.importorskip("matplotlib")
-
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from pyg_recmetrics import Evaluator, plot
 from tests.support.tools.small_pictures import lines, make_task, scores_like
@@ -60,3 +59,13 @@ def test_a_training_that_has_just_begun_is_drawn():
 def test_only_what_was_evaluated_is_drawn(histories):
     with pytest.raises(ValueError, match=r"'metric' needs to be one that was evaluated \(got 'n"):
         plot.history(histories, "ndcg@5")
+
+
+def test_groups_beyond_their_number_of_relevant_items(results):
+    _, axes = plot.metric_by_degree(results, "recall@5", bins=4, same_degree=True)
+    drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
+    for name, result in results.items():
+        groups = result.by_degree(4, same_degree=True)
+        assert drawn[name] == pytest.approx([of["recall@5"].value for of in groups.values()])
+    title = axes.get_title().replace("\n", " ")
+    assert "groups differ by the mean difference of users with as many" in title

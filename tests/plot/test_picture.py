@@ -1,4 +1,6 @@
-"""A notebook shows each picture once, by a real kernel."""
+"""A notebook shows each picture once, by a real kernel; and styles stay apart."""
+
+import itertools
 
 import matplotlib
 import nbformat
@@ -6,10 +8,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from pyg_recmetrics import plot
+from pyg_recmetrics.plot.picture import style_of
 from tests.support.tools import notebooks
 
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
+
+#: So many recommenders differ in colours, dashes and markers.
+NUM_STYLES = 40
 
 SETUP = """
 import torch
@@ -83,3 +89,18 @@ def test_axes_without_a_figure_are_refused(results):
     axes.remove()
     with pytest.raises(TypeError, match="'ax' needs to be axes of a figure"):
         plot.metric_at_k(results, "recall", ax=axes)
+
+
+def styles():
+    return [style_of(index) for index in range(NUM_STYLES)]
+
+
+def test_no_two_styles_are_equal():
+    for one, other in itertools.combinations(styles(), 2):
+        for second in ("linestyle", "marker"):  # some pictures have lines only, others points
+            assert (one["color"], one[second]) != (other["color"], other[second])
+
+
+def test_neighbours_differ_in_everything():
+    for one, other in itertools.pairwise(styles()):
+        assert all(one[part] != other[part] for part in ("color", "linestyle", "marker"))

@@ -11,7 +11,7 @@ import torch
 from torch_geometric.nn import LightGCN, MIPSKNNIndex
 
 from pyg_recmetrics import RankingTask, evaluate, rank
-from pyg_recmetrics.ranking.fitted import ADAPTERS, is_fitted, look_up, scores_by_row
+from pyg_recmetrics.ranking.fitted import ADAPTERS, is_fitted
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
@@ -21,7 +21,7 @@ class OfLibrary:
     pass
 
 
-OfLibrary.__module__ = "cornac.models.recommender"
+OfLibrary.__module__ = "implicit.cpu.als"
 
 
 class OfUser(OfLibrary):
@@ -54,49 +54,6 @@ def test_an_unknown_model_is_told_what_is_known_and_the_line_for_a_function():
     words = " ".join(str(raised.value).lower().split())
     assert all(library in words for library in ADAPTERS)
     assert "evaluate(lambda users: model.predict(users), data)" in words
-
-
-USERS, ITEMS = {"a": 1, "b": 0}, {"10": 2, "20": 0, "30": 1}
-
-
-def task(user_ids=None, item_ids=None):
-    truth = torch.tensor([[0], [1]])
-    return RankingTask(truth, num_users=2, num_items=2, user_ids=user_ids, item_ids=item_ids)
-
-
-OTHERS = "ignore:Items of 'recommender' are no candidates"
-
-
-@pytest.mark.filterwarnings(OTHERS)
-def test_ids_are_looked_up_as_they_are_or_as_text():
-    assert look_up(task(("a", "b"), (10, 30)), "user", USERS, "L").tolist() == [1, 0]
-    assert look_up(task(("a", "b"), (10, 30)), "item", ITEMS, "L").tolist() == [2, 1]
-    # A number is not text if the model has both.
-    both = {10: 5, "10": 6, "30": 7}
-    assert look_up(task(("a", "b"), (10, 30)), "item", both, "L").tolist() == [5, 7]
-    # Without original ids, positions are the ids.
-    assert look_up(task(), "user", {0: 4, 1: 3}, "L").tolist() == [4, 3]
-    assert look_up(task(), "item", {"0": 9, "1": 8}, "L").tolist() == [9, 8]
-
-
-def test_scores_are_those_of_the_rows():
-    user, item = torch.tensor([1, -1, 0]), torch.tensor([2, -1, 0])
-    given = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    scores = scores_by_row(user, item, lambda row: given[row])(torch.tensor([2, 1, 0]))
-    low = -torch.inf
-    assert scores.tolist() == [[3.0, low, 1.0], [low, low, low], [6.0, low, 4.0]]
-
-
-@pytest.mark.filterwarnings(OTHERS)
-def test_unknown_ids_are_said_and_nothing_known_is_an_error():
-    with pytest.warns(UserWarning, match=r"does not know 1 of 2 users \('c'\)\. They count as"):
-        look_up(task(("a", "c"), (10, 30)), "user", USERS, "L")
-    with pytest.warns(UserWarning, match=r"does not know 1 of 2 items \(40\)\. They are never"):
-        look_up(task(("a", "b"), (10, 40)), "item", ITEMS, "L")
-    with pytest.raises(
-        ValueError, match=r"users of the task .*got none of 'x', 'y'.* L knows: 'a'"
-    ):
-        look_up(task(("x", "y"), (10, 30)), "user", USERS, "L")
 
 
 class IndexFlatIP:

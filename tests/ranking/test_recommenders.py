@@ -4,6 +4,7 @@ The fuzz and the contract of kernels compare their ranks with the oracle.
 """
 
 import math
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -416,3 +417,95 @@ class TestIntegers:
         with pytest.warns(UserWarning, match="recommends an item more than once to a user"):
             ranked = rank(lists, self.task, k=3)
         assert ranked.rank.tolist() == [1, 3, 1]
+
+
+def draw_seen(num_users=150, num_items=90, num_kinds=6):
+    """Who has seen what: users like items of their kind, and everybody likes popular ones."""
+    rng = np.random.default_rng(0)
+    of_user, of_item = (rng.integers(num_kinds, size=size) for size in (num_users, num_items))
+    is_of_kind = of_user[:, None] == of_item
+    popularity = 0.1 + 0.9 * rng.random(num_items)
+    seen = rng.random((num_users, num_items)) < (0.08 + 0.6 * is_of_kind) * popularity
+    return seen.astype(np.float32)
+
+
+SEEN = draw_seen()
+
+
+def factors(seen):
+    """Eight dimensions of what was seen."""
+    left, size, right = np.linalg.svd(seen, full_matrices=False)
+    return left[:, :8] * size[:8], right[:8].T
+
+
+def neighbours(seen):
+    """Scores of items that are like those that were seen."""
+    similar = seen.T @ seen / np.sqrt(np.outer(seen.sum(0), seen.sum(0)))
+    return seen @ (similar - np.diag(np.diag(similar)))
+
+
+def autoencoder(seen):
+    """Scores of a linear autoencoder."""
+    inverse = np.linalg.inv(seen.T @ seen + 50 * np.eye(len(seen.T)))
+    return (seen @ (np.eye(len(inverse)) - inverse / np.diag(inverse))).astype(np.float32)
+
+
+#: What is fitted on what was seen, and becomes a recommender.
+FITTED = {
+    "embeddings": factors,
+    "embeddings of two bytes": lambda seen: [torch.tensor(x).bfloat16() for x in factors(seen)],
+    "biases": lambda seen: (*factors(seen), np.log(seen.sum(0)) / 5),
+    "neighbours": neighbours,
+    "an autoencoder": autoencoder,
+}
+
+
+def is_asked(recommender, task):
+    """Whether it is asked about the order of rows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate(recommender, task, "recall@5")
+    return sum("in their order" in str(warning.message) for warning in caught)
+
+
+def task_of_seen(device="cpu"):
+    truth, seen = (torch.tensor(np.stack(x.nonzero())).to(device) for x in (SEEN == 0, SEEN))
+    return RankingTask(truth[:, ::9], num_users=150, num_items=90, seen=seen)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_rows_in_another_order_are_asked_about(device, name):
+    def place(x):
+        return torch.as_tensor(x).to(device)
+
+    rng = np.random.default_rng(1)
+    for axes in ((), (0,), (1,), (0, 1)):
+        # A model of other rows is that of the same edges, numbered in another way.
+        seen = SEEN
+        for axis in axes:
+            seen = np.take(seen, rng.permutation(seen.shape[axis]), axis)
+        model = FITTED[name](seen)
+        model = place(model) if isinstance(model, np.ndarray) else tuple(map(place, model))
+        assert is_asked(model, task_of_seen(device)) == bool(axes), (name, axes)
+
+
+def test_scores_that_tell_nobody_apart_or_avoid_what_was_seen_are_not_asked_about():
+    popular = SEEN.sum(0)
+    scale = np.random.default_rng(0).random((150, 1)) + 0.1
+    masked = np.where(SEEN, -np.inf, autoencoder(SEEN))
+    for model in (popular, popular * scale, (scale, popular[:, None]), masked, -autoencoder(SEEN)):
+        assert not is_asked(model, task_of_seen())
+
+
+def test_a_task_is_asked_about_once_in_a_run():
+    task, rng = task_of_seen(), np.random.default_rng(0)
+    assert sum(is_asked(rng.random((150, 90)), task) for _ in range(100)) == 1
+
+
+def test_what_has_no_table_or_has_seen_little_is_not_asked_about():
+    scores = torch.rand(150, 90, generator=torch.Generator().manual_seed(0))
+    task = task_of_seen()
+    for model in (lambda users: scores[users], PairScorer(lambda u, i: scores[u, i])):
+        assert not is_asked(model, task_of_seen())
+    few = RankingTask(task.truth, num_users=150, num_items=90, seen=task.seen[:, ::4])
+    assert not is_asked(scores, few)

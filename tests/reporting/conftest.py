@@ -10,9 +10,9 @@ pytest.importorskip("matplotlib")
 import torch
 
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
+from pyg_recmetrics.reporting.contents import Page as Parts
 from pyg_recmetrics.reporting.contents import read_contents
-from pyg_recmetrics.reporting.parts import Page as Parts
-from pyg_recmetrics.reporting.sections import SECTIONS
+from pyg_recmetrics.reporting.page import SECTIONS
 from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.machines.browser import find_chromium, open_browser
 

@@ -352,7 +352,8 @@ def test_metrics_of_lists_say_what_they_leave_out(name):
     test = pd.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
     lists = {1: [1, 98, 99], 2: [98, 2, 3], 3: [1, 97, 96]}
     items = [1, 2, 3, 96, 97, 98, 99]
-    said = "5 places of lists with items that the task does not have"
+    said = "items that the task does not have, 5 of 9 down to the depth of the ranking"
+    places = torch.tensor([[0, -1, -1], [-1, 1, 2], [0, -1, -1]])
     for known in (None, items):
         task = RankingTask.from_frames(test=test, train=train, items=known)
         catalogue = Catalogue(
@@ -364,6 +365,9 @@ def test_metrics_of_lists_say_what_they_leave_out(name):
             warnings.simplefilter("ignore")
             result = evaluate(lists, task, f"{name}@3", catalogue=catalogue)
             recall = evaluate(lists, task, "recall@3")
+            if known is None:
+                alone = evaluate(places, task, f"{name}@3", catalogue=catalogue)
+                assert dict(alone) == pytest.approx(dict(result), nan_ok=True)
         for text in (str(result), result.recipe(), " ".join(result.cautions())):
             assert (said in " ".join(text.split())) == (known is None)
         assert said not in recall.recipe()

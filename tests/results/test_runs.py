@@ -24,7 +24,7 @@ from pyg_recmetrics import (
     report,
 )
 from pyg_recmetrics.ranked_edges import select_users
-from pyg_recmetrics.reporting.sections import SECTIONS
+from pyg_recmetrics.reporting.page import SECTIONS
 from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import recommenders_by_name, share_of_differing
 from pyg_recmetrics.results.statistics import mean_of_users

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, evaluate
-from pyg_recmetrics.sequential import FIRST_BATCH, ConfidenceSequence, num_to_rank
+from pyg_recmetrics.margins import FIRST_BATCH, ConfidenceSequence, num_to_rank
 
 pytestmark = pytest.mark.slow
 

@@ -13,13 +13,13 @@ from torch_geometric.data import Data
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from pyg_recmetrics.task import edges as module
 from pyg_recmetrics.task.edges import (
     TruthByUser,
     coalesce_edges,
     coalesce_truth,
     contains,
     count_zero_ratings,
+    order_of_edges,
 )
 from tests.support.cases.strategies import edges
 
@@ -198,18 +198,13 @@ def test_what_is_found_out_is_found_out_once_for_each_key():
     assert asked == [1, 2]
 
 
-@pytest.mark.parametrize("fits", [True, False])
 @pytest.mark.parametrize("dtype", [torch.long, torch.double])
 @pytest.mark.parametrize("largest", [1, 5, 2**31])
-def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(
-    fits, dtype, largest, device, monkeypatch
-):
-    if not fits:
-        monkeypatch.setattr(module, "_MAX_BITS", 40)
+def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(dtype, largest, device):
     generator = torch.Generator().manual_seed(largest)
     user = torch.randint(20, (300,), generator=generator).sort().values
     rank = torch.randint(1, largest + 1, (300,), generator=generator)
     rank[torch.rand(300, generator=generator) < 0.2] = NOT_RETRIEVED
     given = list(zip(user.tolist(), rank.tolist(), range(300), strict=True))
-    order = TruthByUser.of(user.to(device), num_users=21).order(rank.to(device, dtype))
+    order = order_of_edges(user.to(device), rank.to(device, dtype))
     assert order.tolist() == [edge for *_, edge in sorted(given)]

@@ -8,7 +8,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels import card
 from pyg_recmetrics.kernels.card import Error, Ranked
 from pyg_recmetrics.kernels.devices import Scratch, at_once
-from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.entries import UserItems, in_parts
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 
 #: How many comparisons are done at once, so that their results stay in the cache of a processor.
@@ -17,22 +17,22 @@ NUM_COMPARISONS = 2**18
 
 
 def count_ranks(
-    tiles: Iterable[tuple[int, Tensor]], ranked: Entries, own: Tensor, scratch: Scratch
+    tiles: Iterable[tuple[int, Tensor]], ranked: UserItems, own: Tensor, scratch: Scratch
 ) -> Ranks:
     """Ranks some columns of each row by counting what scores higher, and what scores the same.
 
     Args:
         tiles (iterable): The scores `[num_rows, num_columns]` of some columns after the other, each
             with the first of these columns. A column that must not be counted holds `-inf`.
-        ranked (Entries): The rows and the columns of what is ranked.
+        ranked (tuple): The rows and the columns of what is ranked, sorted by row.
         own (torch.Tensor): The scores of what is ranked, of shape `[num_ranked]`.
         scratch (Scratch): The buffers to compute in.
     """
+    row, column = ranked
     counts = torch.zeros((3, own.numel()), dtype=torch.long, device=own.device)
     for first, scores in tiles:
         for part in scores.split(NUM_COMPARISONS, dim=1):
-            at = Ranked(ranked.row, ranked.column - first, own, own)
-            counts += count_around(part, at, None, scratch)
+            counts += count_around(part, Ranked(row, column - first, own, own), None, scratch)
             first += part.size(1)
     num_above, num_equal, num_before = counts
     # A column ties with itself.
@@ -51,24 +51,24 @@ def count_around(scores: Tensor, ranked: Ranked, error: Error | None, scratch: S
 
     Returns:
         Counts of shape `[3, num_ranked]`: how many scores are above; how many may be between the
-        ends, the own one among them; and how many of these are in front of the own column.
+        ends, the own one among them; and how many of these are in front of the own column. The last
+        may be missing if there is an error.
     """
     if card.has_kernel(scores.device):
         return card.count(scores, ranked, error)
-    columns = torch.arange(scores.size(1), dtype=scores.dtype, device=scores.device)
-    counts = torch.empty((3, ranked.row.numel()), dtype=torch.long, device=scores.device)
-    for number, part, lower, upper in _gathered(scores, ranked, error, scratch):
+    parts = []
+    for part, lower, upper in _gathered(scores, ranked, error, scratch):
         flags = scratch("counting.flags", tuple(lower.shape), scores.dtype)
         # As numbers instead of booleans, the results are several times faster to sum.
-        counts[0, number] = torch.gt(lower, part.high, out=flags).sum(dim=1)
+        counts = [torch.gt(lower, part.high, out=flags).sum(dim=1)]
         if error is None:
-            torch.eq(upper, part.low, out=flags)
+            counts.append(torch.eq(upper, part.low, out=flags).sum(dim=1))
+            columns = torch.arange(scores.size(1), dtype=scores.dtype, device=scores.device)
+            counts.append(flags.mul_(torch.lt(columns, part.column, out=lower)).sum(dim=1))
         else:
-            torch.sub(torch.ge(upper, part.low, out=upper), flags, out=flags)
-        counts[1, number] = flags.sum(dim=1)
-        is_before = torch.lt(columns, part.column, out=lower)
-        counts[2, number] = flags.mul_(is_before).sum(dim=1)
-    return counts
+            counts.append(torch.ge(upper, part.low, out=flags).sum(dim=1).sub_(counts[0]))
+        parts.append(torch.stack(counts))
+    return torch.cat(parts, dim=1).long()
 
 
 def find_around(
@@ -90,29 +90,29 @@ def find_around(
     ranked = ranked._replace(low=ranked.low.masked_fill(num == 0, torch.inf))
     if card.has_kernel(scores.device):
         return card.find(scores, ranked, error, num, total)
-    columns, found = torch.arange(scores.size(1), device=scores.device), []
-    for number, part, lower, upper in _gathered(scores, ranked, error, scratch):
+    columns, found, first = torch.arange(scores.size(1), device=scores.device), [], 0
+    for part, lower, upper in _gathered(scores, ranked, error, scratch):
         is_close = (upper >= part.low) & (lower <= part.high) & (columns != part.column)
-        at, column = is_close.nonzero(as_tuple=True)
-        found.append(torch.stack([at + number.start, column]))
+        number, column = is_close.nonzero(as_tuple=True)
+        found.append(torch.stack([number + first, column]))
+        first += part.row.numel()
     return torch.cat(found, dim=1)
 
 
 def _gathered(
     scores: Tensor, ranked: Ranked, error: Error | None, scratch: Scratch
-) -> Iterator[tuple[slice, Ranked, Tensor, Tensor]]:
+) -> Iterator[tuple[Ranked, Tensor, Tensor]]:
     """Yields the least and the largest scores of the rows of some ranked items after the other."""
     at_a_time = max(1, at_once(NUM_COMPARISONS, scores.device) // scores.size(1))
-    for start in range(0, ranked.row.numel(), at_a_time):
-        number = slice(start, start + at_a_time)
-        row, part = ranked.row[number], Ranked(*(x[number].unsqueeze(1) for x in ranked))
+    for row, *at in in_parts(at_a_time, *ranked):
+        part = Ranked(row, *(values.unsqueeze(1) for values in at))
         others = scratch("counting.others", (row.numel(), scores.size(1)), scores.dtype)
         torch.index_select(scores, 0, row, out=others)
         if error is None:
-            yield number, part, others, others
+            yield part, others, others
         else:
             margin = error[0].index_select(0, row).unsqueeze(1) * error[1]
-            yield number, part, others - margin, others + margin
+            yield part, others - margin, others + margin
 
 
 def ranks_among_close(

@@ -24,10 +24,19 @@ def ranks_in_lists(lists: Tensor, row: Tensor, item: Tensor, num_items: int) -> 
         The 1-based ranks, of shape `[num_edges]`; :obj:`NOT_RETRIEVED` for items that are not in
         the list.
     """
+    num_edges = row.numel()
+    rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=row.device)
+    if num_edges == 0 or lists.numel() == 0:
+        return rank[:num_edges]
+    # Every entry looks up its edge. If there is one, it offers its position as the rank of that.
+    edge_key = row * num_items + item
     row_key = torch.arange(lists.size(0), device=lists.device).unsqueeze(1) * num_items
-    entry_key = torch.where(lists < 0, -1, lists + row_key)
+    # Lists may be the transpose of a matrix, of which torch would warn.
+    entry_key = torch.where(lists < 0, -1, lists + row_key).contiguous()
+    edge = torch.searchsorted(edge_key, entry_key).clamp_(max=num_edges - 1)
+    edge = torch.where(edge_key[edge] == entry_key, edge, num_edges)
     position = torch.arange(1, lists.size(1) + 1, device=lists.device).expand_as(lists)
-    return _first_positions(entry_key, position, row * num_items + item)
+    return rank.scatter_reduce_(0, edge.flatten(), position.flatten(), "amin")[:num_edges]
 
 
 def are_edges(lists: Tensor, row: Tensor, item: Tensor, num_items: int, scratch: Scratch) -> Tensor:
@@ -72,27 +81,6 @@ def without_repeats(lists: Tensor) -> Tensor:
     ordered, order = lists.sort(dim=1, stable=True)
     ordered[:, 1:].masked_fill_(ordered[:, 1:] == ordered[:, :-1], -1)
     return torch.empty_like(lists).scatter_(1, order, ordered)
-
-
-def _first_positions(entry_key: Tensor, position: Tensor, edge_key: Tensor) -> Tensor:
-    """Returns the first position of every edge among the entries of lists.
-
-    Every entry looks up its edge. If there is one, the entry offers its position as the rank of
-    that edge.
-
-    Args:
-        entry_key (torch.Tensor): What tells apart the entries of all lists; `-1` is no item.
-        position (torch.Tensor): Their 1-based positions, of the same shape.
-        edge_key (torch.Tensor): What tells apart the edges, in ascending order: `[num_edges]`.
-    """
-    num_edges = edge_key.numel()
-    rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=edge_key.device)
-    if num_edges == 0 or entry_key.numel() == 0:
-        return rank[:num_edges]
-    # Lists may be the transpose of a matrix, of which torch would warn.
-    edge = torch.searchsorted(edge_key, entry_key.contiguous()).clamp_(max=num_edges - 1)
-    edge = torch.where(edge_key[edge] == entry_key, edge, num_edges)
-    return rank.scatter_reduce_(0, edge.flatten(), position.flatten(), "amin")[:num_edges]
 
 
 def find_runs(*keys: Tensor) -> tuple[Tensor, Tensor]:

@@ -44,14 +44,14 @@ as zero, so that no term is below :math:`2^{-904}`.
 """
 
 import math
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.entries import Entries
+from pyg_recmetrics.kernels.entries import in_parts
 
 #: The power of two near which the largest number of scaled embeddings lies. The inner product of
 #: two embeddings then stays in the range of single precision up to a dimension of 2**15.
@@ -75,68 +75,55 @@ _ROWS_AT_ONCE = 4096
 #: What part of the scores of a tile may be undecided before a closer bound is worth its time.
 _MANY_UNDECIDED = 2.0**-5
 
-#: How many undecided scores are waited for, to add them up together.
-_NUM_UNDECIDED = 2**14
-
 #: What fraction of a sum its errors may be in the end.
 _PRECISION = 2.0**-40
 
 
 def scaled_by_row(embedding: Tensor) -> Tensor:
     """Scales every row by the power of two that brings its largest number near `2**EXPONENT`."""
-    return scaled(embedding, embedding.abs().amax(dim=1, keepdim=True))
+    return scaled(embedding, torch.linalg.vector_norm(embedding, torch.inf, 1, keepdim=True))
 
 
 def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
     """Copies to double precision, and scales such that `largest` comes near `2**EXPONENT`."""
+    exponent = (EXPONENT - largest.double().frexp().exponent).double()
     if embedding.dtype != torch.double:
         # The power of two is not too large for one number, and nothing comes near to negligible.
-        power = (EXPONENT - largest.double().frexp().exponent).double().exp2()
-        return embedding.double().mul_(power)
-    embedding = scale_(embedding.clone(), largest)
-    return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
-
-
-def scale_(embedding: Tensor, largest: Tensor) -> Tensor:
-    """Scales, in place, by the power of two that brings `largest` near `2**EXPONENT`."""
+        return embedding.double().mul_(exponent.exp2())
     # In two steps, since the power of two may be too large for one number.
-    exponent = EXPONENT - largest.double().frexp().exponent.double()
     half = (exponent / 2).floor()
-    return embedding.mul_(half.exp2()).mul_((exponent - half).exp2())
+    embedding = (embedding * half.exp2()).mul_((exponent - half).exp2())
+    return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
 
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
     """Returns the scores of pairs of rows of two scaled matrices, of shape `[num_pairs]`."""
-    parts = zip(
-        *(pairs_at_once(values, user.size(1), user.device) for values in (row, column)), strict=True
-    )
-    scores = [products_of_rows(user.index_select(0, r), item.index_select(0, c)) for r, c in parts]
-    return scores[0] if len(scores) == 1 else torch.cat(scores)
+    pairs = partial(_scores_of_rows, user, partial(item.index_select, 0))
+    return _of_pairs(pairs, row, column, user.size(1))
 
 
-def pairs_at_once(values: Tensor, dim: int, device: torch.device) -> tuple[Tensor, ...]:
-    """Splits what is known of pairs of embeddings such that the products of a part fit a cache."""
-    num_pairs = max(1, at_once(_NUM_PRODUCTS, device) // max(1, dim))
-    if values.numel() <= num_pairs:  # to split takes as long as to compute a few products
-        return (values,)
-    parts: tuple[Tensor, ...] = values.split(num_pairs)
-    return parts
+def _of_pairs(
+    function: Callable[[Tensor, Tensor], Tensor], row: Tensor, column: Tensor, dim: int
+) -> Tensor:
+    """Computes something of pairs of rows, of so few at once that their products fit a cache."""
+    num_pairs = max(1, at_once(_NUM_PRODUCTS, row.device) // max(1, dim))
+    parts = [function(*part) for part in in_parts(num_pairs, row, column)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def products_of_rows(left: Tensor, right: Tensor) -> Tensor:
-    """Returns the scores of each row of a scaled matrix and that of another: `[num_rows]`."""
-    score, upper = _bounds(left * right)
+def _scores_of_rows(
+    user: Tensor, items: Callable[[Tensor], Tensor], row: Tensor, item: Tensor
+) -> Tensor:
+    """Returns the scores of pairs of a row of a scaled matrix and an item: `[num_pairs]`."""
+    left, right = user.index_select(0, row), items(item)
+    product = left * right
+    total = product.sum(dim=1)
+    error = product.abs_().sum(dim=1).mul_(relative_error(product.size(1)))
+    score, upper = (total - error).float(), (total + error).float()
     pair = (score != upper).nonzero().squeeze(1)
     if pair.numel() > 0:
         score[pair] = _rounded_sums(_exact_products(left[pair], right[pair]))
     return score
-
-
-def _bounds(product: Tensor) -> tuple[Tensor, Tensor]:
-    """Rounds the lower and the upper bound of the exact sums of rows of products."""
-    total = product.sum(dim=1)
-    error = product.abs_().sum(dim=1).mul_(relative_error(product.size(1)))
-    return (total - error).float(), (total + error).float()
 
 
 class BoundedFactors:
@@ -153,9 +140,10 @@ class BoundedFactors:
 
     def parts(self, size: int) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
         """Yields some rows after the other: where they are, embeddings, norms and grains."""
-        parts = (values.split(size) for values in (self.embedding, self.norm, self.grain))
-        for number, part in enumerate(zip(*parts, strict=True)):
-            yield slice(number * size, number * size + part[0].size(0)), *part
+        parts = in_parts(size, self.embedding, self.norm, self.grain)
+        for number, (embedding, norm, grain) in enumerate(parts):
+            rows = slice(number * size, number * size + norm.numel())
+            yield rows, embedding, norm, grain
 
 
 def grains(embedding: Tensor) -> Tensor:
@@ -179,31 +167,19 @@ def inner_product_matrix(user: Tensor, item: BoundedFactors, scratch: Scratch) -
     The next call overwrites the result.
     """
     scores = scratch("scores.rounded", (user.size(0), item.norm.size(0)), torch.float32)
-    for row, column in _collected(_round_products(BoundedFactors(user), item, scores, scratch)):
-        scores[row, column] = inner_products(user, row, item.embedding, column)
-    return scores
-
-
-def _round_products(
-    user: BoundedFactors, item: BoundedFactors, scores: Tensor, scratch: Scratch
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rounds products in double precision.
-
-    Yields:
-        The rows and the columns of the scores that this does not decide.
-    """
     num_scores = at_once(_NUM_SCORES_IN_TILE, scores.device)
     width = max(_MIN_WIDTH, num_scores // max(1, scores.size(0)))
+    users = BoundedFactors(user)
     for columns, items, item_norm, item_grain in item.parts(width):
         largest, finest = item_norm.max(), 2.0**52 * item_grain.min()
-        for rows, users, norm, grain in user.parts(max(1, num_scores // width)):
+        for rows, of_rows, norm, grain in users.parts(max(1, num_scores // width)):
             is_exact = norm * largest <= grain * finest
-            error = (relative_error(users.size(1)) * norm).masked_fill_(is_exact, 0)
-            undecided = _round_tile(
-                users, items, error.unsqueeze(1), item_norm, scores[rows, columns], scratch
-            )
-            if undecided[0].numel() > 0:
-                yield undecided[0] + rows.start, undecided[1] + columns.start
+            error = (relative_error(user.size(1)) * norm).masked_fill_(is_exact, 0).unsqueeze(1)
+            tile = scores[rows, columns]
+            row, column = _round_tile(of_rows, items, error, item_norm, tile, scratch)
+            if row.numel() > 0:
+                tile[row, column] = inner_products(of_rows, row, items, column)
+    return scores
 
 
 def _round_tile(
@@ -233,21 +209,6 @@ def _round(
     row = upper.sub_(lower).amax(dim=1).nonzero().squeeze(1)
     found, column = upper[row].nonzero(as_tuple=True)
     return row[found], column
-
-
-def _collected(pairs: Iterable[tuple[Tensor, Tensor]]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Joins parts to larger ones."""
-    rows, columns = [], []
-    num_pairs = 0
-    for row, column in pairs:
-        rows.append(row)
-        columns.append(column)
-        num_pairs += row.numel()
-        if num_pairs >= _NUM_UNDECIDED:
-            yield torch.cat(rows), torch.cat(columns)
-            rows, columns, num_pairs = [], [], 0
-    if num_pairs > 0:
-        yield torch.cat(rows), torch.cat(columns)
 
 
 def relative_error(dim: int, dtype: torch.dtype = torch.double) -> float:
@@ -324,9 +285,6 @@ def _summed(terms: Tensor) -> Tensor:
 #: were much larger, the squares of their norms would be.
 _MODERATE_EXPONENTS = range(-15, 41)
 
-#: How many numbers of the embeddings of pairs are held at once.
-_NUM_NUMBERS = 2**20
-
 
 class ItemFactors:
     """The scaled embeddings of items. A bias is one more dimension, in which users have a one.
@@ -360,45 +318,35 @@ class ItemFactors:
         self._is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
         self.scale = 2.0 ** (EXPONENT - self._exponent) if self._is_moderate else 1.0
 
-    @cached_property
-    def largest(self) -> Tensor:
-        """The largest size of a number."""
-        return torch.tensor(self._largest, dtype=torch.double, device=self.device)
-
     def double(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
         rows = self._rows(index)
         if rows.dtype == torch.double:
-            return scaled(rows, self.largest)
+            return scaled(rows, rows.new_tensor(self._largest))
         return rows.double().mul_(2.0 ** (EXPONENT - self._exponent))
 
     def single(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
-        rows = self._rows(index)
-        if self._is_moderate:
-            return rows.float()
-        rows = rows.to(torch.promote_types(rows.dtype, torch.float32), copy=True)
-        return scale_(rows, self.largest).float()
+        return (self._rows(index) if self._is_moderate else self.double(index)).float()
 
     def for_single(self, user: Tensor) -> Tensor:
         """Scales the scaled embeddings of users such that :meth:`single` belongs to them."""
         return user * self.scale
 
-    def single_scores(self, user: Tensor, items: Entries) -> Tensor:
-        """Returns scores in single precision, of shape `[num_entries]`.
+    def single_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
+        """Returns scores in single precision of pairs of a user and an item: `[num_pairs]`.
 
         Args:
             user (torch.Tensor): The embeddings of users, which :meth:`for_single` scaled, in single
                 precision.
-            items (Entries): The items of each user.
+            row (torch.Tensor): The row of the user of each pair.
+            item (torch.Tensor): The item of each pair.
         """
-        pairs_at_once = max(1, _NUM_NUMBERS // max(1, self.dim))
-        parts = (values.split(pairs_at_once) for values in (items.row, items.column))
-        scores = [
-            (user.index_select(0, row) * self.single(item)).sum(dim=1)
-            for row, item in zip(*parts, strict=True)
-        ]
-        return torch.cat(scores)
+
+        def scores(row: Tensor, item: Tensor) -> Tensor:
+            return (user.index_select(0, row) * self.single(item)).sum(dim=1)
+
+        return _of_pairs(scores, row, item, self.dim)
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.
@@ -408,14 +356,7 @@ class ItemFactors:
             row (torch.Tensor): The row of the user of each pair.
             item (torch.Tensor): The item of each pair.
         """
-        parts = zip(
-            *(pairs_at_once(values, self.dim, self.device) for values in (row, item)), strict=True
-        )
-        scores = [
-            products_of_rows(user.index_select(0, rows), self.double(items))
-            for rows, items in parts
-        ]
-        return scores[0] if len(scores) == 1 else torch.cat(scores)
+        return _of_pairs(partial(_scores_of_rows, user, self.double), row, item, self.dim)
 
     def _rows(self, index: Tensor | slice) -> Tensor:
         rows = _copied(self.embedding, index, self.device)

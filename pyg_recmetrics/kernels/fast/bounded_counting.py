@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries, SortedRows, UserItems
+from pyg_recmetrics.kernels.entries import Entries, UserItems, nonzero
 from pyg_recmetrics.kernels.exact.counting import ranks_among_close
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.rounded_items import (
@@ -92,7 +92,7 @@ class ThresholdCount:
     stretches. It only looks into the stretches in which the two counts differ.
 
     Args:
-        row (torch.Tensor): The row of each threshold, of shape `[num_thresholds]`, sorted.
+        rows (Entries): What has a threshold, sorted by row.
         threshold (torch.Tensor): The thresholds, of shape `[num_thresholds]`.
         margin (torch.Tensor): How far a value has to be from a threshold for its integer part to
             tell on which side it is, of shape `[num_rows]`.
@@ -106,18 +106,17 @@ class ThresholdCount:
     """
 
     def __init__(
-        self, row: Tensor, threshold: Tensor, margin: Tensor, max_close: Tensor, scratch: Scratch
+        self, rows: Entries, threshold: Tensor, margin: Tensor, max_close: Tensor, scratch: Scratch
     ) -> None:
-        self.row, self.threshold, self.max_close = row, threshold, max_close
-        self.scratch = scratch
-        self.low = (threshold - margin[row]).short()
-        self.high = (threshold + margin[row]).short()
-        self.entries = SortedRows(row, margin.numel())
-        self.num_above = torch.zeros_like(row)
+        self.rows, self.row = rows, rows.row
+        self.threshold, self.max_close, self.scratch = threshold, max_close, scratch
+        self.low = (threshold - margin[self.row]).short()
+        self.high = (threshold + margin[self.row]).short()
+        self.num_above = torch.zeros_like(self.row)
         self.num_close = torch.zeros_like(max_close)
         # No integer is above the empty slots, or next to them.
         self.lows, self.highs = (
-            self.entries.side_by_side(values, LARGEST + 1)[:, :, None, None]
+            rows.side_by_side(values, LARGEST + 1)[:, :, None, None]
             for values in (self.low, self.high)
         )
 
@@ -138,15 +137,13 @@ class ThresholdCount:
         """
         num_stretches = keys.size(1) // STRETCH
         above, close = self._counts(keys.view(keys.size(0), 1, num_stretches, STRETCH))
-        self.num_above += unpack_counts(above.sum(dim=2))[self.row, self.entries.slot]
+        self.num_above += unpack_counts(above.sum(dim=2))[self.row, self.rows.slot]
         self.num_close += unpack_counts(close.sum(dim=2)).sum(dim=1)
         row, slot, stretch = close.nonzero(as_tuple=True)
-        found, row, stretch = self.left(self.entries.ptr[row] + slot, row, stretch)
-        value = keys.view(-1, STRETCH).index_select(0, row * num_stretches + stretch)
-        is_close = torch.empty_like(value)
-        torch.ge(value, self.low[found].unsqueeze(1), out=is_close)
-        is_close &= torch.le(value, self.high[found].unsqueeze(1), out=value)
-        index, column = _nonzero(is_close)
+        found, row, stretch = self.left(self.rows.ptr[row] + slot, row, stretch)
+        value = keys.view(-1, STRETCH).index_select(0, row * num_stretches + stretch).numpy()
+        low, high = (ends[found].unsqueeze(1).numpy() for ends in (self.low, self.high))
+        index, column = nonzero((value >= low) & (value <= high))
         return found[index], stretch[index] * STRETCH + column
 
     def _counts(self, keys: Tensor) -> tuple[Tensor, Tensor]:
@@ -195,16 +192,6 @@ class ThresholdCount:
         return tuple(x[left] for x in (found, *values))
 
 
-def _nonzero(flags: Tensor) -> tuple[Tensor, Tensor]:
-    """Finds the few flags of a matrix that are set: their rows and columns."""
-    # As many flags as 8 bytes hold are looked at together.
-    size = 8 // flags.element_size()
-    row, group = flags.view(torch.int64).nonzero(as_tuple=True)
-    groups = flags.view(flags.size(0), flags.size(1) // size, size)
-    found, column = groups[row, group].nonzero(as_tuple=True)
-    return row[found], group[found] * size + column
-
-
 #: How many scores are computed at once, so that they stay in the caches until they are counted, if
 #: no user has more than so many relevant items.
 NUM_SCORES_IN_TILE, _FEW_RELEVANT = 2**21, 64
@@ -224,125 +211,98 @@ _ROUNDING_OF_SHIFT = 2.0**-22
 NUM_RELEVANT = 2**16
 
 
-class BoundedCount:
-    """Finds all ranks, however deep, from scores in single precision.
+def rows_to_count(depth: int) -> int:
+    """Returns how many users are counted at once, if they have up to `depth` relevant items."""
+    return max(1, min(MAX_ROWS, NUM_RELEVANT // depth))
+
+
+def bounded_ranks(
+    user: Tensor,
+    items: RoundedItems,
+    depth: Tensor,
+    relevant: UserItems,
+    score: Tensor,
+    seen: UserItems,
+    scratch: Scratch,
+) -> tuple[Ranks, Tensor]:
+    """Ranks the relevant items of some users, however deep.
 
     Args:
+        user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
         items (RoundedItems): The items, in single precision.
-    """
-
-    def __init__(self, items: RoundedItems) -> None:
-        self.items = items
-
-    def num_rows(self, depth: int) -> int:
-        """Returns how many users are ranked at once, if they are ranked down to `depth`."""
-        return max(1, min(MAX_ROWS, NUM_RELEVANT // depth))
-
-    def ranks(
-        self,
-        user: Tensor,
-        depth: Tensor,
-        relevant: UserItems,
-        score: Tensor,
-        seen: UserItems,
-        scratch: Scratch,
-    ) -> tuple[Ranks, Tensor]:
-        """Ranks the relevant items of some users.
-
-        Args:
-            user (torch.Tensor): The scaled embeddings of the users, of shape `[num_rows, dim]`.
-            depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
-            relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each, sorted
-                by row. What is not among the items of the count has a number outside of theirs.
-            score (torch.Tensor): The exact scores of these, of shape `[num_relevant]`.
-            seen (tuple): The rows and the items that must not be retrieved.
-            scratch (Scratch): The buffers to compute in.
-
-        Returns:
-            The ranks of the relevant items, and which users could not be settled, of shape
-            `[num_rows]`. The ranks of these users are not valid.
-        """
-        row, item = relevant
-        if row.numel() == 0:
-            return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
-        factors, norm = self.items.factors, self.items.norm
-        scaled = factors.for_single(user)
-        # The exact score and the scaled user are rounded, too.
-        bound = ErrorBound(scaled, scaled.float(), rounding_in_single(user.size(1) + 2))
-        # The shift is rounded, and then a difference of up to twice its size, or that of a score. A
-        # relevant item that is not counted may score far above all that are.
-        largest = (bound.norm * norm[0]).scatter_reduce_(0, row, score.double().abs(), "amax")
-        error_of_shift = _ROUNDING_OF_SHIFT * largest
-        error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
-        middle, scale = _middle_and_scale(score, row, error)
-        count = ThresholdCount(
-            row,
-            (score - middle[row].double()) * scale[row],
-            error * scale,
-            _max_close(depth, norm.numel()),
-            scratch,
-        )
-        num_slots = max(_FEW_RELEVANT, count.lows.size(1))
-        max_scores = NUM_SCORES_IN_TILE * _FEW_RELEVANT // num_slots
-        num_columns = -(-norm.numel() // STRETCH) * STRETCH
-        max_width = min(max_scores // one_of_few_from(depth.numel()), num_columns, MAX_FLAGS)
-        width = max(1, max_width // STRETCH) * STRETCH
-        tiles = self._tiles(scaled, middle, scale, seen, width, scratch)
-        close, other, value = _count(count, tiles)
-        at_row = row[close]
-        margin = bound.of(norm[other], error_in_single(norm[other]), at_row)
-        margin += error_of_shift[at_row]
-        index = count.decide(close, value, margin * scale[at_row])
-        close, at_row, other = close[index], at_row[index], self.items.item[other[index]]
-        is_other = (other != item[close]).nonzero().squeeze(1)
-        close, at_row, other = (values[is_other] for values in (close, at_row, other))
-        scores = factors.exact_scores(user, at_row, other), score[close]
-        ranks = ranks_among_close(close, other, item[close], *scores, count.num_above)
-        return ranks, count.is_given_up
-
-    def _tiles(
-        self,
-        user: Tensor,
-        middle: Tensor,
-        scale: Tensor,
-        seen: UserItems,
-        width: int,
-        scratch: Scratch,
-    ) -> Iterator[tuple[int, Tensor, Tensor]]:
-        """Scores one tile of the items after the other.
-
-        Yields:
-            The first item, shifted and scaled scores of shape `[num_rows, width]`, and 16-bit
-            integers of the same shape.
-        """
-        user = (user * scale.unsqueeze(1)).float()
-        shift = (middle * scale).float().unsqueeze(1)
-        masked = Entries(seen[0], self.items.column[seen[1]], user.size(0))
-        num_columns = self.items.item.numel()
-        for start in range(0, num_columns, width):
-            end = min(start + width, -(-num_columns // STRETCH) * STRETCH)
-            items = self.items.rounded(start, end)
-            scores = matrix_product(user, items, scratch, "bounded_count.scores")
-            scores.sub_(shift).clamp_(-LARGEST, LARGEST)
-            keys = scratch("bounded_count.keys", scores.shape, torch.int16).copy_(scores)
-            keys[:, max(0, num_columns - start) :] = MASKED
-            masked.fill_(keys, slice(0, user.size(0)), start, MASKED)
-            yield start, scores, keys
-
-
-def _count(
-    count: ThresholdCount, tiles: Iterator[tuple[int, Tensor, Tensor]]
-) -> tuple[Tensor, ...]:
-    """Counts tile by tile.
+        depth (torch.Tensor): How deep each of them is ranked, of shape `[num_rows]`.
+        relevant (tuple): The rows and the items to rank, of shape `[num_relevant]` each, sorted by
+            row. What is not among the items that are counted has a number outside of theirs.
+        score (torch.Tensor): The exact scores of these, of shape `[num_relevant]`.
+        seen (tuple): The rows and the items that must not be retrieved.
+        scratch (Scratch): The buffers to compute in.
 
     Returns:
-        What some values are close to, their columns, and the values, of shape `[num_found]` each.
+        The ranks of the relevant items, and which users could not be settled, of shape
+        `[num_rows]`. The ranks of these users are not valid.
     """
+    row, item = relevant
+    if row.numel() == 0:
+        return Ranks.unknown(item), torch.zeros_like(depth, dtype=torch.bool)
+    factors, norm = items.factors, items.norm
+    scaled = factors.for_single(user)
+    # The exact score and the scaled user are rounded, too.
+    bound = ErrorBound(scaled, scaled.float(), rounding_in_single(user.size(1) + 2))
+    # The shift is rounded, and then a difference of up to twice its size, or that of a score. A
+    # relevant item that is not counted may score far above all that are.
+    largest = (bound.norm * norm[0]).scatter_reduce_(0, row, score.double().abs(), "amax")
+    error_of_shift = _ROUNDING_OF_SHIFT * largest
+    error = bound.of(norm[0], error_in_single(norm[0])) + error_of_shift
+    middle, scale = _middle_and_scale(score, row, error)
+    threshold = (score - middle[row].double()) * scale[row]
+    rows, max_close = Entries(row, item, depth.numel()), _max_close(depth, norm.numel())
+    count = ThresholdCount(rows, threshold, error * scale, max_close, scratch)
     found = []
-    for first, scores, keys in tiles:
+    num_slots = max(_FEW_RELEVANT, count.lows.size(1))
+    num_scores = NUM_SCORES_IN_TILE * _FEW_RELEVANT // num_slots
+    masked = Entries(seen[0], items.column[seen[1]], depth.numel())
+    user_and_shift = (scaled * scale.unsqueeze(1)).float(), (middle * scale).float().unsqueeze(1)
+    for start, scores, keys in _tiles(*user_and_shift, items, masked, num_scores, scratch):
         close, column = count.add(keys)
-        found.append((close, column + first, scores[count.row[close], column]))
-    return count.left(*map(torch.cat, zip(*found, strict=True)))
+        found.append((close, column + start, scores[row[close], column]))
+    close, other, value = count.left(*map(torch.cat, zip(*found, strict=True)))
+    at_row = row[close]
+    margin = bound.of(norm[other], error_in_single(norm[other]), at_row) + error_of_shift[at_row]
+    index = count.decide(close, value, margin * scale[at_row])
+    close, other = close[index], items.item[other[index]]
+    is_other = (other != item[close]).nonzero().squeeze(1)
+    close, other = close[is_other], other[is_other]
+    scores = factors.exact_scores(user, row[close], other)
+    ranks = ranks_among_close(close, other, item[close], scores, score[close], count.num_above)
+    return ranks, count.is_given_up
+
+
+def _tiles(
+    user: Tensor,
+    shift: Tensor,
+    items: RoundedItems,
+    masked: Entries,
+    num_scores: int,
+    scratch: Scratch,
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Scores one tile of the items after the other.
+
+    Yields:
+        The first item, shifted scores of shape `[num_rows, width]`, and 16-bit integers of the same
+        shape.
+    """
+    num_rows, num_items = user.size(0), items.item.numel()
+    last = -(-num_items // STRETCH) * STRETCH
+    width = min(num_scores // one_of_few_from(num_rows), last, MAX_FLAGS)
+    width = max(1, width // STRETCH) * STRETCH
+    for start in range(0, num_items, width):
+        rounded = items.rounded(start, min(start + width, last))
+        scores = matrix_product(user, rounded, scratch, "bounded_count.scores")
+        scores.sub_(shift).clamp_(-LARGEST, LARGEST)
+        keys = scratch("bounded_count.keys", tuple(scores.shape), torch.int16).copy_(scores)
+        keys[:, max(0, num_items - start) :] = MASKED
+        masked.fill_(keys, slice(0, num_rows), start, MASKED)
+        yield start, scores, keys
 
 
 def _max_close(depth: Tensor, num_items: int) -> Tensor:

@@ -1,13 +1,14 @@
 """Items in the order of their norms, rounded to the precision of a fast product, and its bound."""
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch
+from pyg_recmetrics.kernels.entries import in_parts
 from pyg_recmetrics.kernels.exact.scores import ItemFactors
 
 # How far a score from a fast matrix product can be from the exact score.
@@ -32,9 +33,6 @@ from pyg_recmetrics.kernels.exact.scores import ItemFactors
 # is exact and changes no order, so that overflow cannot break the bound. To allow for underflow,
 # norms and the bound include constants that are far below any score that matters.
 
-#: One norm, or several of them.
-Norm = TypeVar("Norm", Tensor, float)
-
 #: The error that arises where a processor takes numbers for zero that are too small to be normal:
 #: up to 2**15 products of a number below 2**-126 and one below 2**56.
 _UNDERFLOW = 2.0**-50
@@ -48,12 +46,9 @@ _ROUNDING_OF_NORM = 1e-6
 
 def largest_norms(rows: Tensor) -> Tensor:
     """Returns upper bounds of the norms of rows, whose own norms are rounded: `[num_rows]`."""
+    relative_error = _ROUNDING_OF_NORM + rows.size(1) * torch.finfo(rows.dtype).eps
     norm: Tensor = torch.linalg.vector_norm(rows, dim=1).double()
-    return norm.mul_(1 + _relative_error_of_norm(rows)).add_(_UNDERFLOW_OF_NORM)
-
-
-def _relative_error_of_norm(rows: Tensor) -> float:
-    return _ROUNDING_OF_NORM + rows.size(1) * torch.finfo(rows.dtype).eps
+    return norm.mul_(1 + relative_error).add_(_UNDERFLOW_OF_NORM)
 
 
 class ErrorBound:
@@ -71,18 +66,13 @@ class ErrorBound:
         self.error = largest_norms(rounded - embedding)
         self.error += rounding_of_sum * largest_norms(rounded)
 
-    def of(
-        self,
-        rounded_norm: Tensor | float,
-        error: Tensor | float,
-        row: Tensor | slice = slice(None),
-    ) -> Tensor:
+    def of(self, rounded_norm: Tensor, error: Tensor, row: Tensor | slice = slice(None)) -> Tensor:
         """Returns the bound for scores of items.
 
         Args:
-            rounded_norm (torch.Tensor or float): The norms of the rounded embeddings of items, or
-                the largest one.
-            error (torch.Tensor or float): The norms of their rounding errors, or the largest one.
+            rounded_norm (torch.Tensor): The norms of the rounded embeddings of items, or the
+                largest one.
+            error (torch.Tensor): The norms of their rounding errors, or the largest one.
             row (torch.Tensor, optional): The rows of the users of these items.
                 (default: all rows)
         """
@@ -96,7 +86,7 @@ def rounding_in_single(num_roundings: int) -> float:
     return 1.01 * num_roundings * 2.0**-24
 
 
-def error_in_single(norm: Norm) -> Norm:
+def error_in_single(norm: Tensor) -> Tensor:
     """Returns the largest norm of a rounding error in single precision, given that of a row."""
     return 2.0**-24 * norm
 
@@ -128,19 +118,16 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
         The products, of shape `[num_rows, num_columns]`. They are valid until the next call.
     """
     num_rows = left.size(0)
-    if left.dtype != torch.double:
-        num_added = one_of_few_from(num_rows) - num_rows
-        left = F.pad(left, (0, 0, 0, num_added)) if num_added > 0 else left
-    return _product(left, right, scratch, name)[:num_rows]
-
-
-def _product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> Tensor:
-    if _is_for_onednn(left):
+    num_added = one_of_few_from(num_rows) - num_rows
+    left = F.pad(left, (0, 0, 0, num_added)) if num_added > 0 else left
+    is_single = left.dtype == torch.float32 and left.size(1) > 0
+    if is_single and _BY_ONEDNN is not None and torch.backends.mkldnn.enabled:
         _keep_memory()
         product: Tensor = _BY_ONEDNN(left.contiguous(), right.contiguous(), None, "none", [], "")
-        return product
-    product = scratch(name, (left.size(0), right.size(0)), left.dtype)
-    return torch.mm(left, right.t(), out=product)
+    else:
+        product = scratch(name, (left.size(0), right.size(0)), left.dtype)
+        torch.mm(left, right.t(), out=product)
+    return product[:num_rows]
 
 
 @cache
@@ -151,12 +138,6 @@ def _keep_memory() -> None:
     page, and hands it back, until a piece as large has been handed back once.
     """
     torch.empty(_NUM_BYTES_TO_KEEP, dtype=torch.uint8, device="cpu")
-
-
-def _is_for_onednn(matrix: Tensor) -> bool:
-    if _BY_ONEDNN is None or matrix.dtype != torch.float32:
-        return False
-    return bool(torch.backends.mkldnn.enabled) and matrix.size(1) > 0
 
 
 def one_of_few_from(number: int) -> int:
@@ -213,12 +194,10 @@ class RoundedItems:
         self.item = items[order]
         self.column = torch.full((factors.num_items,), -1, device=device)
         self.column[self.item] = torch.arange(items.numel(), device=device)
-        # Where the embeddings are, so that reading them waits for nothing.
-        self._index = self.item.to(factors.embedding.device)
         self._table: Tensor | None = None
         num_bytes = items.numel() * factors.dim * dtype.itemsize
         if num_bytes <= _MAX_BYTES:
-            self._table = self._round(self._index, MAX_PADDING)
+            self._table = self._round(self.item, MAX_PADDING)
 
     def rounded(self, start: int, end: int) -> Tensor:
         """Returns the rounded embeddings of some columns, of shape `[end - start, dim]`.
@@ -227,26 +206,20 @@ class RoundedItems:
         """
         if self._table is not None:
             return self._table[start:end]
-        items = self._index[start:end]
+        items = self.item[start:end]
         return self._round(items, end - start - items.numel())
 
     def _round(self, items: Tensor, num_zeros: int) -> Tensor:
         shape = (items.numel() + num_zeros, self.factors.dim)
         rounded = torch.zeros(shape, dtype=self.dtype, device=self.factors.device)
-        start = 0
-        for part in self._parts(items):
-            rounded[start : start + part.numel()] = self.factors.single(part)
-            start += part.numel()
+        for part, out in in_parts(_ITEMS_AT_ONCE, items, rounded[: items.numel()]):
+            out.copy_(self.factors.single(part))
         return rounded
-
-    def _parts(self, items: Tensor) -> tuple[Tensor, ...]:
-        parts: tuple[Tensor, ...] = items.split(_ITEMS_AT_ONCE)
-        return parts
 
     def _measure(self, items: Tensor) -> Tensor:
         """Finds the largest norms of rounded embeddings and of errors, and returns all norms."""
         norms, rounded_norms, errors = [], [], []
-        for part in self._parts(items):
+        for (part,) in in_parts(_ITEMS_AT_ONCE, items):
             single = self.factors.single(part)
             rounded = single.to(self.dtype).float()
             norms.append(largest_norms(single))

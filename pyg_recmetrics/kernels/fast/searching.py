@@ -3,14 +3,13 @@ r"""The first of each user's ranking, from fast scores and a bound on their erro
 A metric needs the ranks of a few items, or the top of a list. Nearly all items are far from both,
 and fast scores tell so. The search finds the few that may matter, and looks closely at them alone.
 
-**What is within reach.** The fast scores of a user are cut into blocks
-(:mod:`~pyg_recmetrics.kernels.fast.searching`). If the largest scores of as many blocks as the
-user's depth are at least :math:`t`, then as many items have an exact score of at least
-:math:`t - \alpha`, where :math:`\alpha` is the bound. This is the *reach* of the user: an item with
-a lower exact score is beyond the depth. All others are found in blocks whose largest score is at
-least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest relevant item
-within reach; and a user without any is not looked at further. The lowest exact score that matters
-is the *threshold*.
+**What is within reach.** The fast scores of a user are cut into blocks. If the largest scores of as
+many blocks as the user's depth are at least :math:`t`, then as many items have an exact score of at
+least :math:`t - \alpha`, where :math:`\alpha` is the bound. This is the *reach* of the user: an
+item with a lower exact score is beyond the depth. All others are found in blocks whose largest
+score is at least :math:`t - 2 \alpha`. If no lists are wanted, what matters starts at the lowest
+relevant item within reach; and a user without any is not looked at further. The lowest exact score
+that matters is the *threshold*.
 
 **The sieve.** A first pass looks at a sixteenth of the items in the same way, or at an eighth if
 there are many positions: those of the largest norms, which are likely to have high scores. It
@@ -58,7 +57,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries, max_id
+from pyg_recmetrics.kernels.entries import Entries, UserItems, max_id, nonzero
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.exact.sorting import LOW_HALF, key_of, put_in_order_
 from pyg_recmetrics.kernels.fast.rounded_items import (
@@ -81,7 +80,7 @@ from pyg_recmetrics.kernels.fast.rounded_items import (
 class Blocks:
     """Values in blocks, some of which are hidden: these are not looked at.
 
-    They are in memory that may be overwritten.
+    They are in memory that may be overwritten: numbers, or the bits of those in `bfloat16`.
 
     Args:
         values (torch.Tensor): The values, of shape `[num_rows, block_size * num_blocks]`.
@@ -130,6 +129,9 @@ class Blocks:
 
         Entries that were hidden have to be hidden again.
         """
+        if self.matrix.dtype == torch.int16:
+            put_in_order_(self.matrix)
+            self._hide_padding()
 
 
 def nothing_of(dtype: torch.dtype) -> float:
@@ -146,7 +148,7 @@ class FastScores(ABC):
     Attributes:
         item (torch.Tensor): The item of each column, of shape `[num_columns]`.
         column (torch.Tensor): The column of each item, of shape `[num_items]`; `-1` for items that
-            nobody may be recommended.
+            no user may be recommended.
         num_in_sieve (int): So many of the first columns are likely to have the highest scores, the
             first of them more than others. Zero if there are no such columns.
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
@@ -185,13 +187,8 @@ class FastScores(ABC):
         """Returns the lowest scores that have the given values."""
 
     @abstractmethod
-    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
-        """Returns the scores of some items for each of some rows, of shape `[num_entries]`.
-
-        Args:
-            rows (torch.Tensor): The rows, of shape `[num_asked]`.
-            items (Entries): The items of each of them.
-        """
+    def of_items(self, row: Tensor, item: Tensor) -> Tensor:
+        """Returns the scores of pairs of a row and an item, of shape `[num_pairs]`."""
 
     @abstractmethod
     def exactly(self, row: Tensor, item: Tensor) -> Tensor:
@@ -233,8 +230,8 @@ class FastProducts(FastScores):
         # The bits of positive numbers have the order of the numbers, and lie above all others.
         self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
 
-    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
-        return self.items.factors.single_scores(self.single.index_select(0, rows), items)
+    def of_items(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.items.factors.single_scores(self.single, row, item)
 
     def exactly(self, row: Tensor, item: Tensor) -> Tensor:
         return self.items.factors.exact_scores(self.user, row, item)
@@ -246,10 +243,8 @@ class FastProducts(FastScores):
     def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
         user, items = self.rounded.index_select(0, rows), self.items.rounded(start, end)
         scores = matrix_product(user, items, scratch, "fast_products")
-        num_columns = min(end, self.item.numel()) - start
-        if self.is_bfloat16:
-            return _Bfloat16Products(scores.view(torch.int16), num_columns)
-        return Blocks(scores, num_columns)
+        values = scores.view(torch.int16) if self.is_bfloat16 else scores
+        return Blocks(values, min(end, self.item.numel()) - start)
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
@@ -261,14 +256,6 @@ class FastProducts(FastScores):
         number = put_in_order_(value.clone()).view(torch.bfloat16).double()
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
         return number - 2.0**-8 * number.abs()
-
-
-class _Bfloat16Products(Blocks):
-    """The bits of products in `bfloat16`."""
-
-    def put_in_order_(self) -> None:
-        put_in_order_(self.matrix)
-        self._hide_padding()
 
 
 class GivenScores(FastScores):
@@ -318,13 +305,14 @@ class GivenScores(FastScores):
     def to_score(self, value: Tensor) -> Tensor:
         return value.double()
 
-    def of_items(self, rows: Tensor, items: Entries) -> Tensor:
-        return self.exactly(rows[items.row], items.column)
+    def of_items(self, row: Tensor, item: Tensor) -> Tensor:
+        return self.exactly(row, item)
 
     def exactly(self, row: Tensor, item: Tensor) -> Tensor:
         return self.matrix[self.row[row], item].to(self.dtype)
 
     def num_within_reach(self, score: Tensor) -> Tensor:
+        # All are looked at, also to find out which of them are missing.
         return torch.full_like(self.row, self.item.numel())
 
     def _read(self, rows: Tensor, columns: slice, out: Tensor) -> None:
@@ -379,9 +367,7 @@ def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
         values (torch.Tensor): Values of shape `[num_rows, num_columns]`.
         threshold (torch.Tensor): The thresholds, of shape `[num_rows]`.
     """
-    found = np.flatnonzero(values.numpy() >= threshold.unsqueeze(1).numpy())
-    rows = found // values.size(1)
-    return torch.from_numpy(rows), torch.from_numpy(found - rows * values.size(1))
+    return nonzero(values.numpy() >= threshold.unsqueeze(1).numpy())
 
 
 #: The number of blocks is a multiple of this, so that they can be joined to larger ones.
@@ -455,69 +441,56 @@ class Search:
         self,
         scores: FastScores,
         depth: Tensor,
-        relevant: tuple[Tensor, Tensor],
-        masked: tuple[Tensor, Tensor],
+        relevant: UserItems,
+        masked: UserItems,
         makes_lists: bool,
         scratch: Scratch,
     ) -> None:
         self.scores, self.depth, self.makes_lists = scores, depth, makes_lists
         self.scratch = scratch
         self.max_depth = int(depth.max())
+        self.min_maxima = _MIN_MAXIMA_PER_POSITION * self.max_depth
         num_rows = depth.numel()
         row, item = relevant
         self.item = item
         self.relevant = Entries(row, scores.column[item], num_rows)
         self.masked = Entries(masked[0], scores.column[masked[1]], num_rows)
-        rows = torch.arange(num_rows, device=depth.device)
-        relevant_scores = scores.of_items(rows, Entries(row, item, num_rows))
         # Comparisons with NaN are false, so padding is never within reach.
-        self.relevant_scores = self.relevant.side_by_side(relevant_scores, torch.nan)
+        self.relevant_scores = self.relevant.side_by_side(scores.of_items(row, item), torch.nan)
         self.is_unsettled = torch.zeros_like(depth, dtype=torch.bool)
         # At least as many items as the user's depth have this exact score or a higher one.
         self.reach = torch.full(depth.shape, -torch.inf, dtype=torch.double, device=depth.device)
 
     def run(self) -> Found:
         """Searches, and returns what was found."""
-        is_sieved = self._sieve()
-        rows, found = self._find(is_sieved)
+        self._sieve()
+        rows, found = self._find()
         ranking = self._sort(rows, found)
         ranks = Ranks.unknown(self.item)
         ranks.update(ranking.edge, ranking.ranks())
         return Found(ranks, self._lists(rows, ranking), self.is_unsettled)
 
-    def _find(self, is_sieved: bool) -> tuple[Tensor, Entries]:
+    def _find(self) -> tuple[Tensor, Entries]:
         """Returns the rows for which anything may matter, and what may matter to each."""
-        threshold = self._threshold(slice(None))
-        width = torch.full_like(self.depth, self.scores.item.numel())
-        if is_sieved:
-            width = self.scores.num_within_reach(threshold).masked_fill_(threshold == torch.inf, 0)
+        width = self.scores.num_within_reach(self._threshold(slice(None)))
         width, rows = width.sort(descending=True, stable=True)
         rows = rows[: int((width > 0).sum())]
         return rows, self._items_within_reach(rows, width)
 
-    def _sieve(self) -> bool:
-        """Looks at the first columns, to find what is out of reach because of these alone.
-
-        Returns:
-            Whether these are enough to find anything.
-        """
-        width = self._width_of_sieve(_MIN_MAXIMA_PER_POSITION * self.max_depth * Blocks.block_size)
-        if width == 0:
-            return False
+    def _sieve(self) -> None:
+        """Looks at the first columns, to find what is out of reach because of these alone."""
+        num_needed = self.min_maxima * Blocks.block_size
+        width = min(self.scores.num_in_sieve, MAX_COLUMNS)
+        if width // 2 >= num_needed:
+            width //= 2
+        width = width // width_to_join() * width_to_join()
+        if width < num_needed:
+            return
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
         for part, _ in _parts_of_rows(width, torch.full_like(rows, width), 0):
             blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
             blocks.hide(self.masked, part, 0)
             self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
-        return True
-
-    def _width_of_sieve(self, num_needed: int) -> int:
-        """Returns how many columns belong to the sieve, if they are enough, and zero if not."""
-        width = min(self.scores.num_in_sieve, MAX_COLUMNS)
-        if width // 2 >= num_needed:
-            width //= 2
-        width = width // width_to_join() * width_to_join()
-        return width if width >= num_needed else 0
 
     def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
         """Returns the items that may matter to each of some rows, but those that are relevant.
@@ -550,30 +523,16 @@ class Search:
         afterwards, so that those of the next part take the same memory.
         """
         blocks = self.scores.blocks(rows, start, end, self.scratch)
-        maxima, threshold = self._find_maxima(rows, blocks, masked, part, start)
+        for lowest_in_order in (self.scores.lowest_in_order, _lowest_value(blocks.matrix.dtype)):
+            blocks.hide(masked, part, start)
+            maxima = blocks.maxima()
+            self._raise_reach(rows, maxima, lowest_in_order)
+            threshold = self._value_of_threshold(rows)
+            if bool((threshold >= lowest_in_order).all()):
+                break
+            blocks.put_in_order_()
         blocks.hide(relevant, part, start)
         return self._find_places(rows, blocks, maxima, threshold)
-
-    def _find_maxima(
-        self, rows: Tensor, blocks: Blocks, masked: Entries, part: slice, start: int
-    ) -> tuple[Tensor, Tensor]:
-        """Masks values, and finds the maxima of blocks, and the values of thresholds.
-
-        Returns:
-            Values of shape `[len(rows), num_blocks]` and `[len(rows)]`.
-        """
-        blocks.hide(masked, part, start)
-        maxima = blocks.maxima()
-        lowest_in_order = self.scores.lowest_in_order
-        self._raise_reach(rows, maxima, lowest_in_order)
-        threshold = self._value_of_threshold(rows)
-        if bool((threshold >= lowest_in_order).all()):
-            return maxima, threshold
-        blocks.put_in_order_()
-        blocks.hide(masked, part, start)
-        maxima = blocks.maxima()
-        self._raise_reach(rows, maxima, _lowest_value(maxima.dtype))
-        return maxima, self._value_of_threshold(rows)
 
     def _raise_reach(self, rows: Tensor, maxima: Tensor, lowest_in_order: float) -> None:
         """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach.
@@ -583,11 +542,8 @@ class Search:
             maxima (torch.Tensor): The maxima.
             lowest_in_order (float): Values below this one are in no order.
         """
-        least, most = (
-            num_maxima * self.max_depth
-            for num_maxima in (_MIN_MAXIMA_PER_POSITION, _MAX_MAXIMA_PER_POSITION)
-        )
-        num_wanted = max(least, min(most, NUM_MAXIMA))
+        most = _MAX_MAXIMA_PER_POSITION * self.max_depth
+        num_wanted = max(self.min_maxima, min(most, NUM_MAXIMA))
         num_joined = MAX_JOINED
         while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
             num_joined //= 2
@@ -648,7 +604,8 @@ class Search:
         edge = self.relevant.ptr[rows[row]] + slot
         relevant = Entries(row, self.item[edge], rows.numel())
         entries = relevant, found
-        scores = self.relevant_scores[rows[row], slot], self.scores.of_items(rows, found)
+        of_found = self.scores.of_items(rows[found.row], found.column)
+        scores = self.relevant_scores[rows[row], slot], of_found
         item = torch.cat([part.side_by_side(part.column, -1) for part in entries], 1)
         pairs = zip(entries, scores, strict=True)
         score = torch.cat([part.side_by_side(of_part, -torch.inf) for part, of_part in pairs], 1)
@@ -743,11 +700,6 @@ def width_to_join() -> int:
     return Blocks.block_size * MAX_JOINED
 
 
-def rounded_up_to_join(num_columns: int) -> int:
-    """Rounds a number of columns up, so that blocks can be joined."""
-    return -(-num_columns // width_to_join()) * width_to_join()
-
-
 def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tuple[slice, int]]:
     """Yields slices of rows that are looked at together, and where their columns end.
 
@@ -758,13 +710,13 @@ def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tupl
         width (torch.Tensor): How many columns each row has, descending, of shape `[num_rows]`.
         start (int): The first column.
     """
-    widths = width[width > start].tolist()
+    widths, unit = width[width > start].tolist(), width_to_join()
     num_rows = len(widths)
-    last = rounded_up_to_join(num_columns)
+    last = -(-num_columns // unit) * unit
     first = 0
     while first < num_rows:
-        num_joined = one_of_few_from(-(-min(widths[first] - start, MAX_COLUMNS) // width_to_join()))
-        end = min(start + num_joined * width_to_join(), start + MAX_COLUMNS, last)
+        num_joined = one_of_few_from(-(-min(widths[first] - start, MAX_COLUMNS) // unit))
+        end = min(start + num_joined * unit, start + MAX_COLUMNS, last)
         stop = first + max(1, one_of_few_to(NUM_VALUES // (end - start)))
         part = slice(first, min(stop, num_rows))
         yield part, end

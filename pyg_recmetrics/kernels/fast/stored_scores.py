@@ -27,7 +27,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.card import Error, Ranked
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import SortedRows, UserItems
+from pyg_recmetrics.kernels.entries import Entries, UserItems
 from pyg_recmetrics.kernels.exact.counting import count_around, find_around, ranks_among_close
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 
@@ -47,7 +47,7 @@ class Layout:
     Args:
         relevant (tuple): The rows and the items to rank, sorted by row, of shape `[num_relevant]`.
         masked (tuple): The rows and the items that must not be retrieved, sorted by row.
-        hidden (torch.Tensor or None): The items that nobody can be recommended.
+        is_hidden (torch.Tensor or None): Whether each item cannot be recommended to any user.
         shape (tuple): The number of rows, and that of items.
         rows_at_once (int): How many rows a tile has. The last has the rest.
 
@@ -60,14 +60,14 @@ class Layout:
         self,
         relevant: UserItems,
         masked: UserItems,
-        hidden: Tensor | None,
+        is_hidden: Tensor | None,
         shape: tuple[int, int],
         rows_at_once: int,
     ) -> None:
         (self.row, _), device = relevant, relevant[0].device
-        self.hidden, (num_rows, self.num_items) = hidden, shape
+        self.is_hidden, (num_rows, self.num_items) = is_hidden, shape
         start = torch.arange(0, num_rows + rows_at_once, rows_at_once, device=device)
-        rows = SortedRows(self.row, num_rows)
+        rows = Entries(*relevant, num_rows)
         pairs = (relevant, masked)
         ends = [torch.searchsorted(row.contiguous(), start) for row, _ in pairs]
         # All that the host has to know comes in one copy.
@@ -85,7 +85,7 @@ class Layout:
     def mask_(self, scores: Tensor, number: int) -> Tensor:
         """Overwrites the scores of a tile that must not be retrieved."""
         scores.view(-1).index_fill_(0, self.masked[number], -torch.inf)
-        return scores if self.hidden is None else scores.index_fill_(1, self.hidden, -torch.inf)
+        return scores if self.is_hidden is None else scores.masked_fill_(self.is_hidden, -torch.inf)
 
     def num_below(self, ascending: Tensor, values: Tensor, or_same: bool) -> Tensor:
         """Returns how many numbers of its row are below each value, of shape `[num_relevant]`.
@@ -107,7 +107,7 @@ class Largest(NamedTuple):
         item: Their items, best first, of the same shape, if lists are wanted.
         own: The scores of the relevant items, of shape `[num_relevant]`.
         span: How far all scores of each row are apart, masked ones, too: finite if all of them are,
-            and small; `None` if nobody asked. Of shape `[num_rows]`.
+            and small; `None` if it is not needed. Of shape `[num_rows]`.
     """
 
     value: Tensor
@@ -174,19 +174,18 @@ def ranks_among(
         The ranks down to the depth, and which items this does not settle, of shape
         `[num_relevant]`.
     """
-    if found.own.numel() == 0:
-        return Ranks.unknown(layout.row), torch.zeros_like(layout.row, dtype=torch.bool)
     low = high = found.own
     if error is not None:
         width = _window(found.own, error.index_select(0, layout.row))
         low, high = found.own - width, found.own + width
     num_kept = found.value.size(1)
-    num_above = num_kept - layout.num_below(found.value, high, or_same=True)
-    num_tied = num_kept - 1 - layout.num_below(found.value, low, or_same=False) - num_above
+    num_up_to = layout.num_below(found.value, high, or_same=True)
+    num_below = layout.num_below(found.value, low, or_same=False)
+    num_above, num_tied = num_kept - num_up_to, num_up_to - num_below - 1
     # What was not kept is below a score that is kept and too low.
     is_open = num_tied > 0
     if num_kept < layout.num_items:
-        is_open |= num_above + num_tied >= num_kept - 1
+        is_open |= num_below == 0
     # What has no score is ranked below everything.
     is_open &= (num_above < depth).logical_and_(found.own > -torch.inf)
     return Ranks(num_above + 1, num_above, num_tied), is_open
@@ -239,13 +238,13 @@ def ranks_by_counting(
     """
     row, item = relevant
     own = scores.take(item.add(row, alpha=scores.size(1)))
-    margin = _window(own, error[0].index_select(0, row) * error[1].index_select(0, item)) / 2
-    ranked = Ranked(row, item, own - margin, own + margin)
-    num_above, num_close, _ = count_around(scores, ranked, error, scratch)
+    window = _window(own, error[0].index_select(0, row) * error[1].index_select(0, item))
+    ranked = Ranked(row, item, own.sub(window, alpha=0.5), own.add(window, alpha=0.5))
+    num_above, num_close, *_ = count_around(scores, ranked, error, scratch)
     num_left = num_close.sub_(1).masked_fill_(num_above >= depth, 0)  # without itself
     is_open = num_left > _MAX_CLOSE + scores.size(1) // _ITEMS_PER_CLOSE
     num_left.masked_fill_(is_open, 0)
-    total, num_open = torch.stack([num_left.sum(), is_open.sum()]).tolist()
+    total, num_open = torch.stack([num_left, is_open]).sum(dim=1).tolist()
     unsettled = is_open if num_open else None
     if total == 0:
         return Ranks(num_above + 1, num_above, num_left), unsettled

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import counting
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 
@@ -57,7 +56,7 @@ def test_ranks_are_those_of_plain_python(matrix, data, dtype, num_comparisons, w
         starts = range(0, scores.size(1), width)
         tiles = [(start, scores[:, start : start + width]) for start in starts]
         own = scores[row, column]
-        ranks = count_ranks(tiles, Entries(row, column, len(matrix)), own, Scratch(CPU))
+        ranks = count_ranks(tiles, (row, column), own, Scratch(CPU))
     others = [(matrix[row][column], [*matrix[row]]) for row, column in ranked]
     assert ranks.rank.tolist() == [rank_of(matrix[row], column) for row, column in ranked]
     assert ranks.num_above.tolist() == [sum(x > own for x in scores) for own, scores in others]

@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
@@ -35,10 +34,7 @@ dtypes = st.sampled_from(DTYPES[1:])
 def at_once(size):
     """Lets everything go through in parts of a few numbers."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in (
-            *("_MIN_WIDTH", "_NUM_SCORES_IN_TILE", "_NUM_UNDECIDED", "_NUM_PRODUCTS"),
-            "_NUM_NUMBERS",
-        ):
+        for name in ("_MIN_WIDTH", "_NUM_SCORES_IN_TILE", "_NUM_PRODUCTS"):
             patch.setattr(scores, name, size)
         yield
 
@@ -183,7 +179,7 @@ def test_scores_in_single_precision(dtype, has_bias, size, is_transposed):
     user = items.for_single(scaled_by_row(torch.randn(3, items.dim, dtype=torch.double)))
     row, item = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([8, 1, 3, 3, 0])
     with at_once(size):
-        found = items.single_scores(user.float(), Entries(row, item, 3))
+        found = items.single_scores(user.float(), row, item)
     wanted = (user[row] * items.double(item) / items.scale).sum(dim=1)
     torch.testing.assert_close(
         found.double(), wanted, rtol=1e-5, atol=1e-5 * float(wanted.abs().max())

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.devices import Scratch
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
 from pyg_recmetrics.kernels.fast import bounded_counting
 from pyg_recmetrics.kernels.fast.bounded_counting import (
     LARGEST,
     MASKED,
     MAX_FLAGS,
-    BoundedCount,
     ThresholdCount,
+    bounded_ranks,
     pack_counts,
     unpack_counts,
 )
@@ -37,15 +38,15 @@ def test_a_relevant_item_may_score_far_above_all_that_are_counted():
     generator = torch.Generator().manual_seed(0)
     item, user = torch.randn(40, 3, generator=generator), torch.randn(1, 3, generator=generator)
     factors = ItemFactors(item, None, torch.device("cpu"), largest=2.0**40)
-    count = BoundedCount(RoundedItems(factors, None, torch.float32))
+    items = RoundedItems(factors, None, torch.float32)
     user = scaled_by_row(user)
     row = torch.zeros(2, dtype=torch.long)
     own = factors.exact_scores(user, row, torch.tensor([7, 8]))
     # One of those is in another shard, and scores above all others by twelve orders of magnitude.
     score, others = torch.stack([own[0], 2.0**40 * own.abs().max()]), torch.tensor([7, 99])
     scratch, nothing = Scratch(torch.device("cpu")), (row[:0], row[:0])
-    ranks, is_unsettled = count.ranks(
-        user, torch.tensor([2]), (row, others), score, nothing, scratch
+    ranks, is_unsettled = bounded_ranks(
+        user, items, torch.tensor([2]), (row, others), score, nothing, scratch
     )
     every = factors.exact_scores(user, torch.zeros(40, dtype=torch.long), torch.arange(40))
     assert not is_unsettled.any()
@@ -95,7 +96,9 @@ def test_values_are_counted_or_left_open(
         patch.setattr(bounded_counting, "STRETCH", 8)
         patch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", at_once)
         limits = torch.full((num_rows,), max_close)
-        count = ThresholdCount(row, threshold, margins, limits, Scratch(torch.device("cpu")))
+        count = ThresholdCount(
+            Entries(row, row, num_rows), threshold, margins, limits, Scratch(CPU)
+        )
         parts = []
         for tile, part in enumerate(keys.split(width, dim=1)):
             close, column = count.add(part.contiguous())
@@ -129,7 +132,7 @@ def test_nothing_more_is_found_in_rows_that_are_given_up():
     margin, max_close = torch.ones(2, dtype=torch.double), torch.tensor([3, 3])
     keys = torch.zeros(2, 128, dtype=torch.int16)
     keys[1, 2:] = 500
-    count = ThresholdCount(row, threshold, margin, max_close, Scratch(torch.device("cpu")))
+    count = ThresholdCount(Entries(row, row, 2), threshold, margin, max_close, Scratch(CPU))
     found, _ = count.add(keys)
     assert count.row[found].tolist() == [1, 1]
     keys[:] = 0

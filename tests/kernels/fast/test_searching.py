@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
 from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast import searching
@@ -87,8 +86,8 @@ class WrongScores(FastScores):
     def to_score(self, value):
         return value.clone()
 
-    def of_items(self, rows, items):
-        return self.of_some[rows[items.row], items.column]
+    def of_items(self, row, item):
+        return self.of_some[row, item]
 
     def exactly(self, row, item):
         return self.exact[row, item]
@@ -237,9 +236,9 @@ class CountingScores(WrongScores):
         self.settled += item.tolist()
         return super().exactly(row, item)
 
-    def of_items(self, rows, items):
-        self.found = items.column.tolist()
-        return super().of_items(rows, items)
+    def of_items(self, row, item):
+        self.found = item.tolist()
+        return super().of_items(row, item)
 
     def blocks(self, rows, start, end, *others):
         self.asked.append((rows.tolist(), start, end))
@@ -398,8 +397,8 @@ def test_no_score_is_further_from_the_exact_one_than_its_bound(makers, dtype, di
     assert (values <= scores.to_value(of_columns + error)).all()
     assert (scores.to_score(values) - error <= of_columns).all()
 
-    rows, every = torch.tensor([3, 0]), torch.cartesian_prod(torch.arange(2), torch.arange(50))
-    found = scores.of_items(rows, Entries(*every.t(), num_rows=2)).view(2, 50)
+    rows = torch.tensor([3, 0])
+    found = scores.of_items(*torch.cartesian_prod(rows, torch.arange(50)).t()).view(2, 50)
     error = (found.double() - exact[rows]).abs()
     assert (error <= scores.error_of_items[rows].unsqueeze(1)).all()
     assert (scores.error_of_items <= scores.error).all()

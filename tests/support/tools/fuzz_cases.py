@@ -13,7 +13,6 @@ import torch
 
 from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, scores
-from pyg_recmetrics.kernels.exact import scores as scores_module
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching, stored_scores
 from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms
@@ -515,7 +514,6 @@ def draw_patches(draw, task):
         patches += [
             (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
-            (scores_module, "_NUM_NUMBERS", draw.choice([1, 50])),
             (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
             (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),
             (algorithms, "SCRATCH_BYTES", draw.choice([1, 3000])),

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from pyg_recmetrics import metrics, modules
-from pyg_recmetrics.modules.classes import base_class, class_name
+from pyg_recmetrics.modules.ranking_metric import base_class, class_name
 
 STUB = Path(inspect.getfile(modules)).with_suffix(".pyi")
 
@@ -21,16 +21,16 @@ from typing import Literal
 
 from typing_extensions import Unpack
 
-from pyg_recmetrics.modules.classes import base_class as base_class
-from pyg_recmetrics.modules.classes import class_name as class_name
-from pyg_recmetrics.modules.classes import make_class as make_class
 from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve as PrecisionRecallCurve
 from pyg_recmetrics.modules.precision_recall import RecallAtFixedPrecision as RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
-from pyg_recmetrics.modules.streaming_metric import StreamingMetric as StreamingMetric
-from pyg_recmetrics.modules.streaming_metric import TorchmetricsArguments
+from pyg_recmetrics.modules.ranking_metric import StreamingMetric as StreamingMetric
+from pyg_recmetrics.modules.ranking_metric import TorchmetricsArguments
+from pyg_recmetrics.modules.ranking_metric import base_class as base_class
+from pyg_recmetrics.modules.ranking_metric import class_name as class_name
+from pyg_recmetrics.modules.ranking_metric import make_class as make_class
 from pyg_recmetrics.task import Catalogue
 """
 

@@ -1,6 +1,7 @@
 """The subcommands `compare`, `report` and `gate`."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -230,6 +231,7 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
         ("gate bad.npz --baseline bad.npz --metric mrr@3 --equivalence 1%", "bad.npz twice)"),
         (f"{GATE} ndcg@10 --margin 2", "'--margin' needs to be less than 1, the largest diff"),
         (f"{GATE} coverage@5 --margin 2%", "to be a metric of all results (got 'coverage@5')"),
+        (f"{GATE} ndcg@50 --margin 2%", "; write --metrics of 'evaluate' down to @50"),
         (f"{GATE} ndcg@10 --margin 2% --level 0.4", "than 0.5 with --margin (got 0.4)"),
     ],
 )
@@ -239,3 +241,4 @@ def test_mistakes_are_told(results, run, tmp_path, line, part):
     assert (status, out) == (3, "")
     assert part in err
     assert "Traceback" not in err
+    assert not re.search(r"\w\(\.\.\.", err), "Python"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyg_recmetrics.frozen import Frozen, FrozenDict, arguments_of, settle
+from pyg_recmetrics.utils import Frozen, FrozenDict, arguments_of, set_attributes
 
 dictionaries = st.dictionaries(st.text(max_size=2), st.integers(0, 2), max_size=3)
 
@@ -77,7 +77,7 @@ class TestFrozen:
     def test_a_copy_may_be_settled(self):
         circle = Circle(2)
         other = copy.copy(circle)
-        settle(other, color="blue")
+        set_attributes(other, color="blue")
         assert (circle.color, other.color) == ("red", "blue")
         with pytest.raises(AttributeError, match=r"'Circle\.color' cannot be set"):
             other.color = "green"

@@ -213,7 +213,7 @@ def test_it_says_how_files_are_read_and_what_could_not_be_learned(files, run):
         "'test.csv' has 1 user (77) that '--train' does not have, so nothing could be learned",
         "lists.csv (CSV): users from 'user', items from 'item', scores from 'score'",
         "warning: Items of 'lists.csv' are no candidates, as the task does not have them: 1 ('99')",
-        "The candidates are the whole catalogue if --item-ids names all items",
+        "The candidates are the whole catalogue with --item-ids FILE",
     ):
         assert part in err
     assert run(f"{line} --quiet")[2].count("pyg-recmetrics: warning") == err.count("warning")

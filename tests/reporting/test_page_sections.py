@@ -12,15 +12,14 @@ from pyg_recmetrics import (
     evaluate,
     transforms,
 )
-from pyg_recmetrics.reporting.contents import read_contents
-from pyg_recmetrics.reporting.parts import Grid, Remarks
-from pyg_recmetrics.reporting.sections import SECTIONS, _by_popularity, page_on
+from pyg_recmetrics.reporting.contents import Grid, Remarks, read_contents
+from pyg_recmetrics.reporting.page import SECTIONS, _by_popularity, page_on
 from tests.reporting.conftest import contents_of
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]
 
 
-DRAWINGS = "pyg_recmetrics.reporting.sections.drawings"
+DRAWINGS = "pyg_recmetrics.reporting.page.drawings"
 
 
 def remarks_of(results, split=None, comparison=None):

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyg_recmetrics.sequential import ConfidenceSequence, UserOrder, needed_users, num_to_rank
+from pyg_recmetrics.margins import ConfidenceSequence, UserOrder, needed_users, num_to_rank
 
 
 def money_one_by_one(values, margin, mean, sign, num_users):

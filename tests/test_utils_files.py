@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import RankingTask, evaluate, report
-from pyg_recmetrics.files import replacing
+from pyg_recmetrics.utils import replacing
 
 RESULT = evaluate(
     torch.arange(30.0),
@@ -38,7 +38,7 @@ def test_a_full_disk_leaves_the_old_file(kind, tmp_path):
 import resource, signal, sys
 sys.path[:0] = {sys.path!r}
 from pathlib import Path
-from tests.test_files import WRITERS
+from tests.test_utils_files import WRITERS
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 try:

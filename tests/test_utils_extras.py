@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyg_recmetrics.extras import requires_package
+from pyg_recmetrics.utils import requires_package
 
 ROOT = Path(__file__).resolve().parents[1]
 

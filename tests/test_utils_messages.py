@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyg_recmetrics.messages import list_some
+from pyg_recmetrics.utils import list_some
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyg_recmetrics.command.parser import make_parser
+from pyg_recmetrics.command.main import make_parser
 
 HERE = Path(__file__).parent
 
@@ -27,10 +27,10 @@ def options():
 
 #: Where lines of each subcommand stand.
 TESTED_IN = {
-    "evaluate": "test_evaluating.py",
-    "compare": "test_comparing.py",
-    "report": "test_comparing.py",
-    "gate": "test_comparing.py",
+    "evaluate": "test_subcommands_evaluate.py",
+    "compare": "test_subcommands_compare.py",
+    "report": "test_subcommands_compare.py",
+    "gate": "test_subcommands_compare.py",
 }
 
 #: What `report` hands on to `compare`, where it is tested.

@@ -1,0 +1,322 @@
+"""The subcommands. Each reads files, calls one public function, and prints what it returns."""
+
+import argparse
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pyg_recmetrics.checks import check_level, check_raw_ids
+from pyg_recmetrics.command import reading
+from pyg_recmetrics.command.main import (
+    DONE,
+    FILES,
+    UNDECIDED,
+    WORSE,
+    as_number,
+    check_output,
+    note,
+    print_result,
+    same_options,
+    show_warning,
+)
+from pyg_recmetrics.evaluation import evaluate as measure
+from pyg_recmetrics.metrics import parse
+from pyg_recmetrics.reporting import report as write_report
+from pyg_recmetrics.results import Comparison, EvaluationResult
+from pyg_recmetrics.results import compare as compare_results
+from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
+from pyg_recmetrics.results.notes import notes_on_limits
+from pyg_recmetrics.results.statistics import alpha_of
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
+from pyg_recmetrics.tables import format_p
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.data_frames import find_column, number_texts
+
+
+def evaluate(options: Namespace) -> int:
+    """Evaluates lists or embeddings on interactions, and prints the means."""
+    forms = ("lists", "item_ids", "users", "items")
+    given = {form for form in forms if getattr(options, form) is not None}
+    if given not in ({"lists"}, {"lists", "item_ids"}, {"users", "items"}):
+        raise ValueError("evaluate needs --lists (and --item-ids), or --users and --items")
+    check_output(options)
+    truth = _read_interactions(options.test, options, is_truth=True)
+    seen = [_read_interactions(path, options) for path in options.train or ()]
+    lists: pd.DataFrame | None = None
+    items: Iterable[str] | None = None
+    vectors: list[dict[str, NDArray[np.float32]]] = []
+    if options.lists is not None:
+        lists = _read_lists(options.lists, options)
+        if options.item_ids is not None:
+            items = reading.read_ids(options.item_ids)
+        FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
+        users: Iterable[str] = lists["user"].unique()
+    else:
+        vectors = [_read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")]
+        users, items = vectors
+        both = " and ".join(dict.fromkeys([str(options.users), str(options.items)]))
+        FILES.update(items=options.items, recommender=both)
+    FILES.update(test=options.test, truth=options.test, train="--train")
+    task = _make_task(truth, seen, items, lists, options)
+    if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
+        file = FILES["recommender"]
+        note(f"{file}: users without interactions that are left out: {num_others:,}")
+    by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
+    recommender: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
+    passed_on = same_options(measure, options)
+    result = measure(recommender, task, progress=sys.stderr.isatty(), **passed_on)
+    if options.output is not None:
+        result.save(options.output)
+    print_result(result, _means_to_json(result), options)
+    return DONE
+
+
+def _read_interactions(path: Path, options: Namespace, *, is_truth: bool = False) -> pd.DataFrame:
+    """Returns the ids of users and items, and the ratings of the truth if they count."""
+    table = reading.read_table(path, options.columns)
+    given = {"user": options.user_column, "item": options.item_column}
+    rating = find_column(table.data.column_names, "rating")
+    is_asked = options.rating_column is not None or options.threshold is not None
+    if is_truth and (is_asked or (table.form == "TREC" and rating is not None)):
+        given["rating"] = options.rating_column
+    elif is_truth and rating is not None:
+        why = f"{rating!r} is not used, so all rows are equally relevant"
+        note(f"{path}: {why}; --rating-column {rating} and --threshold use it")
+    frame = table.read(**given)
+    if num_repeated := int(frame.duplicated(["user", "item"]).sum()):
+        note(f"{path}: rows that repeat an interaction, which counts once: {num_repeated:,}")
+    return frame
+
+
+def _make_task(
+    truth: pd.DataFrame,
+    seen: Sequence[pd.DataFrame],
+    items: Iterable[str] | None,
+    lists: pd.DataFrame | None,
+    options: Namespace,
+) -> RankingTask:
+    """Returns the task. Ids of all frames become integers if those of it are all written so."""
+    for kind in ("user", "item"):
+        texts = [frame[kind] for frame in (truth, *seen)]
+        more = [] if kind == "user" or items is None else [pd.Series([*items], dtype=object)]
+        ids = {str(id_): id_ for id_ in number_texts([*texts, *more])[0]}
+        for frame in (truth, *seen, *([] if lists is None else [lists])):
+            codes, own = pd.factorize(frame[kind])
+            frame[kind] = pd.Series([ids.get(text, text) for text in own]).to_numpy()[codes]
+    has_weights = "rating" in truth and (options.threshold or not (truth["rating"] == 1).all())
+    return RankingTask.from_frames(
+        train=pd.concat(seen) if seen else None,
+        test=truth,
+        rating="rating" if has_weights else None,
+        items=None if items is None else sorted(ids[text] for text in items),
+        exclude_seen=not options.include_seen,
+        threshold=options.threshold,
+    )
+
+
+def _under_ids_of(
+    vectors: Mapping[str, NDArray[Any]], ids: Sequence[Hashable] | None
+) -> dict[Hashable, NDArray[Any]]:
+    """Returns the vectors under the ids of a task, of which some are integers."""
+    return {id_: vectors[str(id_)] for id_ in ids or () if str(id_) in vectors}
+
+
+def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
+    """Returns users, items, and their ranks or scores."""
+    table = reading.read_table(path, options.list_columns)
+    by = "rank" if find_column(table.data.column_names, "rank") else "score"
+    return table.read(**dict.fromkeys(("user", "item", by)))
+
+
+def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
+    """Returns the embeddings of users or items by their ids."""
+    table = reading.read_table(path)
+    column = find_column(table.data.column_names, kind, "id")
+    ids: list[str] = table.read(**{kind: column})[kind].tolist()
+    check_raw_ids(ids, str(path))
+    return dict(zip(ids, table.vectors(str(column)), strict=True))
+
+
+def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
+    metrics: dict[str, dict[str, Any]] = {}
+    for name in result:
+        metrics[name] = {"mean": as_number(result[name])}
+        if name in result.per_user:  # and not one value for all users together
+            low, high = result.confidence_interval(name)
+            metrics[name] |= {"low": as_number(low), "high": as_number(high)}
+    return {
+        "metrics": metrics,
+        "num_users": result.user_counts.num_evaluated,
+        "num_without_truth": result.user_counts.num_without_truth,
+        "convention": result.convention.name,
+        "recipe": result.recipe(),
+    }
+
+
+_STATUS = {"better": DONE, "equivalent": DONE, "worse": WORSE}
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Compares saved results, and prints their differences."""
+    comparison = _compare(_by_name(options.results), options)
+    as_json = {"claims": comparison.claims(), "differences": _differences_to_json(comparison)}
+    print_result(comparison, as_json, options)
+    return DONE
+
+
+def report(options: argparse.Namespace) -> int:
+    """Writes a page about saved results."""
+    check_output(options)
+    results = _by_name(options.results)
+    is_asked = same_options(compare_results, options).keys() - {"results"}
+    comparison = _compare(results, options) if is_asked else None
+    title = {} if options.title is None else {"title": options.title}
+    page = write_report(results, options.output, comparison=comparison, **title)
+    note(f"wrote {page}")
+    return DONE
+
+
+def gate(options: argparse.Namespace) -> int:
+    """Says in one sentence whether a new model may replace the old one."""
+    option = "--equivalence" if options.margin is None else "--margin"
+    FILES.update(metrics="--metric", level="--level", equivalence=option)
+    level, size = _read_level(options), _read_size(options)
+    sides = options.results, options.baseline
+    paths = [[_split(file)[1] for file in files] for files in sides]
+    if same := {*paths[0]} & {*paths[1]}:
+        raise ValueError(f"the baseline needs to be another file (got {min(same)} twice)")
+    names = [
+        _split(files[0])[0] or path.stem for files, (path, *_) in zip(sides, paths, strict=True)
+    ]
+    if names[0] == names[1]:
+        names = [str(path) for path, *_ in paths]
+    comparison = compare_results(
+        {
+            name: [EvaluationResult.load(path) for path in side]
+            for name, side in zip(names, paths, strict=True)
+        },
+        metrics=[options.metric],
+        baseline=names[1],
+        equivalence=options.equivalence,
+        # An interval of both sides at 90% has the ends of those of one side at 95%.
+        level=level if options.margin is None else 2 * level - 1,
+        deterministic=options.deterministic or (),
+    )
+    cautions = list(_cautions(comparison.protocol))
+    for caution in cautions:
+        show_warning(caution)
+    row = comparison[0]
+    if why := _why_undecided(row, comparison.protocol.nouns.rows):
+        status, sentence = UNDECIDED, why
+    elif options.margin is None:
+        status = _STATUS.get(row.verdict or "", UNDECIDED)
+        sentence = comparison.claims()[0]
+    else:
+        status, sentence = _by_margin(comparison, size, level)
+    if options.form == "json":
+        said = {"status": status, "sentence": sentence, "cautions": cautions}
+        as_json = {**said, **_differences_to_json(comparison)[0]}
+        print_result(comparison, as_json, options)
+    else:
+        print(sentence)
+    return status
+
+
+def _cautions(protocol: Protocol) -> Iterator[str]:
+    """Yields what the results know that may make the answer wrong."""
+    if names := protocol.uncovered:
+        yield f"one run of {', '.join(names)}: another seed may give another answer"
+    yield from notes_on_limits(protocol, (), "")
+    yield from protocol.remarks
+
+
+#: Of so many who differ in one direction alone, others in the other direction may be unseen.
+_FEW_DIFFERING = 30
+
+
+def _why_undecided(row: PairedDifference, rows: str) -> str | None:
+    """Returns why no test can decide, in a sentence; `None` if one may."""
+    if row.wins is None or row.losses is None or row.verdict is None:
+        return f"{row.metric} has too few {rows} for a test."
+    differing = row.wins + row.losses
+    if differing == 0:
+        return f"{row.a} and {row.b} are the same in {row.metric} for all {rows}."
+    if differing < _FEW_DIFFERING and differing in (row.wins, row.losses):
+        side = "better" if row.wins else "worse"
+        few = f"few {rows} differ in {row.metric} ({differing:.3g})"
+        return f"{few}, and {row.a} is {side} for all of them: too few to decide."
+    return None
+
+
+def _read_level(options: argparse.Namespace) -> float:
+    """Returns the level of the test. Intervals of one side are those of twice the rest."""
+    level = 0.95 if options.level is None else check_level(options.level)
+    if options.margin is not None and level <= 0.5:
+        raise ValueError(f"'level' needs to be more than 0.5 with --margin (got {level})")
+    return level
+
+
+def _read_size(options: argparse.Namespace) -> Equivalence:
+    """Returns the difference that matters, which is less than metrics can differ by at all."""
+    size = Equivalence.of(options.equivalence if options.margin is None else options.margin)
+    size.check(parse(options.metric))
+    return size
+
+
+def _by_margin(comparison: Comparison, margin: Equivalence, level: float) -> tuple[int, str]:
+    """Returns whether the new model is surely not worse than the old one by more than a margin."""
+    row = comparison[0]
+    p_within, p_of_worse = p_of_margin(comparison, row, margin)
+    is_within, is_worse = (p <= alpha_of(level) for p in (p_within, p_of_worse))
+    status = DONE if is_within else WORSE if is_worse else UNDECIDED
+    says = ("is not worse than", "is worse than", "may be worse than")[status]
+    by = "" if status == WORSE else f" by more than {margin}"
+    # A mean of zero has no ratio to the other.
+    has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
+    low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
+    shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
+    lower = "" if is_higher_better(row.metric) else ", where lower is better"
+    p = format_p(p_of_worse if status == WORSE else p_within)
+    return status, f"{row.a} {says} {row.b} in {row.metric}{by} ({shown}{lower}; p = {p})."
+
+
+def _compare(results: Mapping[str, Sequence[EvaluationResult]], options: Any) -> Comparison:
+    return compare_results(**same_options(compare_results, options) | {"results": results})
+
+
+def _differences_to_json(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {name: as_number(value) for name, value in difference._asdict().items()}
+        for difference in comparison
+    ]
+
+
+def _by_name(files: Sequence[str]) -> dict[str, list[EvaluationResult]]:
+    """Returns the runs of each recommender. Files of one given name are runs of one recommender.
+
+    Raises:
+        ValueError: If a file is given twice.
+    """
+    given = [_split(file) for file in files]
+    if len({path for _, path in given}) < len(given):
+        raise ValueError(f"every file needs to be given once (got {', '.join(files)})")
+    stems = [path.stem for name, path in given if name is None]
+    runs: dict[str, list[EvaluationResult]] = {}
+    for name, path in given:
+        # Folders tell files of one name apart.
+        own = path.stem if stems.count(path.stem) == 1 else str(path.with_suffix(""))
+        runs.setdefault(name or own, []).append(EvaluationResult.load(path))
+    return runs
+
+
+def _split(file: str) -> tuple[str | None, Path]:
+    """Returns the name and the path of `NAME=FILE`; the name is `None` if there is none."""
+    name, separator, path = file.partition("=")
+    return (name, Path(path)) if separator and not Path(file).exists() else (None, Path(file))
