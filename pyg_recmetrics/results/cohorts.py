@@ -108,20 +108,24 @@ class SameDegree:
         self.person, self.values = person, values[self.is_counted]
         self.group = group[self.is_counted]
         self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
-        is_in = np.eye(int(group.max(initial=-1)) + 1)[self.group]
-        self.counts = sums_by(self.of_degree, is_in)
-        self.sizes = self.counts.sum(axis=0)
-        # What is left of groups and of values within each number of relevant items.
-        self.groups, self.rest = self._within(is_in), self._within(self.values)
-        products = self.groups.T @ self.groups  # whose rank is one less than there are groups
+        num_groups = int(group.max(initial=-1)) + 1
+        self.counts = np.zeros((int(self.of_degree.max(initial=-1)) + 1, num_groups))
+        np.add.at(self.counts, (self.of_degree, self.group), 1)
+        self.sizes, of_degrees = self.counts.sum(axis=0), self.counts.sum(axis=1)[:, None]
+        self.shares = self.counts / of_degrees
+        self.rest = (
+            self.values - (sums_by(self.of_degree, self.values) / of_degrees)[self.of_degree]
+        )
+        # The normal equations of the effects, whose rank is one less than there are groups.
+        products = np.diag(self.sizes) - self.counts.T @ self.shares
         self.inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
-        self.effects = self.inverse @ (self.groups.T @ self.rest)
-        self.rest -= self.groups @ self.effects
+        self.effects = self.inverse @ sums_by(self.group, self.rest, num_groups)
+        self.rest -= self._of_users(self.effects)
 
-    def _within(self, values: Array) -> Array:
-        means = sums_by(self.of_degree, values) / self.counts.sum(axis=1)[:, None]
-        within: Array = values - means[self.of_degree]
-        return within
+    def _of_users(self, effects: Array) -> Array:
+        """Returns the effect of the group of each user, less that of all with as many items."""
+        own: Array = effects[self.group] - (self.shares @ effects)[self.of_degree]
+        return own
 
     def mean(self, number: int) -> Mean:
         """Returns the mean of a group."""
@@ -131,7 +135,7 @@ class SameDegree:
             return Mean(np.full(self.values.shape[1], math.nan), deviations, 0)
         of_all = self.values.mean(axis=0)
         contrast = (np.arange(len(self.sizes)) == number) - self.sizes / num_users
-        lever = self.groups @ (self.inverse @ contrast)
+        lever = self._of_users(self.inverse @ contrast)
         # Users without any of another group beside them tell nothing.
         tells = (self.counts > 0).sum(axis=1) > 1
         num_telling = self.counts[tells].sum()
