@@ -92,7 +92,7 @@ PARTS = {
         last=(
             "Cohorts",
             "Comparison",
-            "results.notes.UserCounts",
+            "results.counts.UserCounts",
             "results.statistics.MetricMean",
             "results.PairedDifference",
             "results.Protocol",

@@ -136,7 +136,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         no best mean differs significantly from the next in a column (paired t-test, ...
         2 data sets were looked at: decide by what was chosen before
         >>> benchmark.to_pandas().shape
-        (4, 12)
+        (4, 14)
     """
 
     def __init__(

@@ -209,7 +209,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             >>> task = RankingTask(truth, num_users=8, num_items=2)
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
             >>> result.by(["new"] * 4 + ["old"] * 4).gaps().round(4)
-                 metric    a    b  difference    low    high
+                 metric    a    b  difference     low    high
             0  recall@1  new  old       -0.25 -1.4653  0.9653
         """
         rows = []
