@@ -76,7 +76,7 @@ PARTS = {
         "Ranking",
         "The rank of every ground-truth edge, from which all metrics follow.",
         names=("rank", "RankedEdges", "PairScorer"),
-        last=("ranked_edges.Origin",),
+        last=("ranked_edges.Provenance",),
     ),
     "results": Part(
         "Results",

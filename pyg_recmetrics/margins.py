@@ -29,8 +29,9 @@ from pyg_recmetrics.ranked_edges import RankedEdges, select_users
 from pyg_recmetrics.ranking.ranking import OpenRanking
 from pyg_recmetrics.results.counts import Sampling, Stopped
 from pyg_recmetrics.results.statistics import Interval
+from pyg_recmetrics.sums import exact_mean
 from pyg_recmetrics.task import Catalogue, RankingTask
-from pyg_recmetrics.utils import FrozenDict, exact_mean, set_attributes
+from pyg_recmetrics.utils import FrozenDict, set_attributes
 
 #: How many users are ranked before anything can be said.
 FIRST_BATCH = 512

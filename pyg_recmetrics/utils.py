@@ -1,16 +1,12 @@
-"""What all rooms use: frozen objects, exact sums, warnings, optional packages, and files.
+"""What all rooms use: frozen objects, warnings, optional packages, and files.
 
 There are two ways to make an object that cannot be changed. A value whose fields are its whole
 definition is a `@dataclass(frozen=True)`, whose `__post_init__` may :func:`set_attributes`. An
 object that computes its attributes from other arguments is a :class:`Frozen`.
-
-Sums over users depend neither on their order nor on how they were cut into parts. A floating-point
-sum is rounded at every step. :func:`math.fsum` adds up without rounding, and rounds once.
 """
 
 import gzip
 import inspect
-import math
 import os
 import secrets
 import shutil
@@ -21,11 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Any, TypeAlias, TypeVar
-
-import numpy as np
-import torch
-from torch import Tensor
+from typing import IO, Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -175,35 +167,6 @@ class FrozenDict(Mapping[K, V]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._items})"
-
-
-#: Values in memory that the host reads.
-Numbers: TypeAlias = np.ndarray[Any, Any]
-
-#: Sums of values that are smaller by this factor do not overflow.
-_SCALE = 2.0**64
-
-
-def on_host(parts: Sequence[Tensor]) -> list[Numbers]:
-    """Copies vectors or numbers to the host, all of them at once, in the widest precision."""
-    numbers = torch.cat([part if part.dim() else part.view(1) for part in parts]).cpu().numpy()
-    return np.split(numbers, np.cumsum([part.numel() for part in parts])[:-1])
-
-
-def exact_sum(values: Tensor | Numbers) -> float:
-    """Returns the sum of values `[num_values]`, rounded once; `NaN` if one of them is."""
-    try:
-        return math.fsum(values.tolist())
-    except OverflowError:  # on the way, whatever the sum is
-        return math.fsum((values / _SCALE).tolist()) * _SCALE
-    except ValueError:  # inf and -inf
-        return math.nan
-
-
-def exact_mean(values: Tensor | Numbers) -> float:
-    """Returns the mean of the values that are not `NaN`; `NaN` if there are none."""
-    counted = values[values == values]  # which `NaN` is not
-    return exact_sum(counted) / len(counted) if len(counted) else math.nan
 
 
 #: Warnings point at the line that called one of these libraries.

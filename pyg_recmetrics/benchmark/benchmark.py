@@ -13,7 +13,7 @@ from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse_all
 from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results.comparison import (
-    Question,
+    Hypothesis,
     best_first,
     compare_on_each,
     is_higher_better,
@@ -232,7 +232,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         shown = filter(None, [", ".join(filter(None, self)), ", ".join(self.recommenders)])
         return f"{type(self).__name__}({'; '.join(shown)})"
 
-    def _questions(self, of_one: Results) -> Iterator[Question]:
+    def _questions(self, of_one: Results) -> Iterator[Hypothesis]:
         for metric in self.metrics:
             order = best_first(of_one, metric)
             pairs = list(combinations(order, 2))

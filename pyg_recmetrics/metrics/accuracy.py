@@ -17,7 +17,7 @@ from pyg_recmetrics.ranked_edges import (
     length_of_lists,
     positions,
 )
-from pyg_recmetrics.utils import exact_sum
+from pyg_recmetrics.sums import exact_sum
 
 #: Down to so many ranks, discounts are looked up, and not computed again.
 _MAX_LOOKED_UP = 2**12

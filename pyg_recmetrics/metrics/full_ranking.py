@@ -13,7 +13,7 @@ from pyg_recmetrics.ranked_edges import (
     count_irrelevant,
     positions,
 )
-from pyg_recmetrics.utils import exact_mean
+from pyg_recmetrics.sums import exact_mean
 
 TiedPairs: TypeAlias = Annotated[
     Literal["ranked", "half"],

@@ -4,8 +4,8 @@ Recommenders stand on one side of it and metrics on the other. This package may 
 all layers below it. Other rooms import from here what is named `as` itself.
 """
 
-from pyg_recmetrics.ranked_edges.lists import Listed as Listed
 from pyg_recmetrics.ranked_edges.lists import Lists as Lists
+from pyg_recmetrics.ranked_edges.lists import ListStatistics as ListStatistics
 from pyg_recmetrics.ranked_edges.lists import describe_lack as describe_lack
 from pyg_recmetrics.ranked_edges.ranked_edges import RankedEdges as RankedEdges
 from pyg_recmetrics.ranked_edges.ranked_edges import candidates_of as candidates_of
@@ -24,4 +24,4 @@ from pyg_recmetrics.ranked_edges.ranked_edges import select_edges as select_edge
 from pyg_recmetrics.ranked_edges.ranked_edges import select_users as select_users
 from pyg_recmetrics.ranked_edges.ranked_edges import sort_edges as sort_edges
 from pyg_recmetrics.ranked_edges.sources import ONE_SCORE_PER_ITEM as ONE_SCORE_PER_ITEM
-from pyg_recmetrics.ranked_edges.sources import Origin as Origin
+from pyg_recmetrics.ranked_edges.sources import Provenance as Provenance

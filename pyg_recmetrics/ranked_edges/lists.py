@@ -13,7 +13,7 @@ from torch import Tensor
 from pyg_recmetrics.utils import list_some
 
 
-class Listed(NamedTuple):
+class ListStatistics(NamedTuple):
     """Counts of items in the lists of users, down to the depth of each ranking: `[num_users]` each.
 
     All of them are `-1` for users whose lists were not looked at.
@@ -45,7 +45,7 @@ def describe_lack(
     """Says how many users with truth have too few items in their lists, and why; or `None`.
 
     Args:
-        table (torch.Tensor): The columns of :class:`Listed`, of shape `[num_users, 5]`.
+        table (torch.Tensor): The columns of :class:`ListStatistics`, of shape `[num_users, 5]`.
         degree (torch.Tensor): How many items are relevant to each user, of shape `[num_users]`.
         num_candidates (torch.Tensor): How many items each can get, of shape `[num_users]`.
         depth (int or None): How many items are looked at; `None` for all candidates.
@@ -54,7 +54,7 @@ def describe_lack(
         users (str, optional): What the users are called. (default: `"users"`)
     """
     is_counted = (degree > 0) & (table[:, 0] >= 0)
-    listed = Listed(*table[is_counted].unbind(1))
+    listed = ListStatistics(*table[is_counted].unbind(1))
     wanted, what = num_candidates[is_counted], "fewer items than candidates"
     if depth is not None:
         deepest = degree[is_counted] if needs_degree else torch.zeros_like(wanted)

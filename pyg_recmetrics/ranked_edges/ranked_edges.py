@@ -17,8 +17,8 @@ from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED, Ranks, find_runs
 from pyg_recmetrics.ranked_edges import trec
-from pyg_recmetrics.ranked_edges.lists import Listed, Lists
-from pyg_recmetrics.ranked_edges.sources import Origin, rank_lists, rank_negatives, rank_pairs
+from pyg_recmetrics.ranked_edges.lists import Lists, ListStatistics
+from pyg_recmetrics.ranked_edges.sources import Provenance, rank_lists, rank_negatives, rank_pairs
 from pyg_recmetrics.ranked_edges.ties import Ties, break_ties, check_ties, keys_of
 from pyg_recmetrics.task import Catalogue, TruthByUser
 from pyg_recmetrics.task.edges import order_of_edges
@@ -125,7 +125,7 @@ class RankedEdges:
             is no candidate, such as one with a score of `-inf`. `None` if scores are not known.
         is_candidate (torch.Tensor or None): Whether each edge is among the candidates of its user,
             of shape `[num_edges]`; `None` if all are.
-        origin (Origin): Where the ranking comes from.
+        origin (Provenance): Where the ranking comes from.
 
     Example:
         >>> import torch
@@ -155,7 +155,7 @@ class RankedEdges:
     num_above: Tensor | None = None
     num_tied: Tensor | None = None
     is_candidate: Tensor | None = None
-    origin: Origin = field(default_factory=Origin)
+    origin: Provenance = field(default_factory=Provenance)
 
     @classmethod
     def from_topk(
@@ -754,7 +754,7 @@ def length_of_lists(ranked: RankedEdges, k: int) -> Tensor:
         ValueError: If neither lists nor the number of candidates are known.
     """
     if ranked.origin.listed is not None:
-        return Listed(*ranked.origin.listed.unbind(1)).length.clamp(0, k)
+        return ListStatistics(*ranked.origin.listed.unbind(1)).length.clamp(0, k)
     if ranked.num_candidates is not None:
         return ranked.num_candidates.clamp(max=k)
     user, place, _ = lists_of(ranked).places(lists_of(ranked).width)
@@ -766,7 +766,7 @@ def num_with_other_places(ranked: RankedEdges) -> int:
     """Returns how many users with truth have places in their lists that hold no candidate."""
     if ranked.origin.listed is None or ranked.origin.user_of_row is not None:
         return 0
-    listed = Listed(*ranked.origin.listed[ranked.degree > 0].unbind(1))
+    listed = ListStatistics(*ranked.origin.listed[ranked.degree > 0].unbind(1))
     return int((listed.length > listed.num_items).sum())
 
 
@@ -843,7 +843,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
         "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
-        "origin": made_of(Origin, fields),
+        "origin": made_of(Provenance, fields),
     }
     return made_of(RankedEdges, parts)
 

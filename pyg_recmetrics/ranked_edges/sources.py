@@ -39,12 +39,12 @@ _MANY_RELEVANT = 100
 _NUM_SCORES = 2**16
 
 
-#: What ranks the items alike for all users, in the words of :attr:`Origin.ranked_by`.
+#: What ranks the items alike for all users, in the words of :attr:`Provenance.ranked_by`.
 ONE_SCORE_PER_ITEM = "one score per item"
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class Provenance:
     """Where a ranking comes from: what ranked it, and what its rows are.
 
     Attributes:
@@ -53,7 +53,7 @@ class Origin:
         seed: The seed of random ties; `None` for all others.
         num_masked: How many items of each user are no candidates because their score is `-inf`, of
             shape `[num_users]`; `None` if there are no such users.
-        listed: What the list of each user holds, the columns of :class:`Listed`, of shape
+        listed: What the list of each user holds, the columns of :class:`ListStatistics`, of shape
             `[num_users, 5]`; `None` if a task was ranked by scores, or there was no task.
         person: The number of the person that each row of users belongs to, of shape
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
@@ -151,7 +151,7 @@ def rank_pairs(
         "num_users": num_queries,
         "weight": None if is_binary else target[relevant].double(),
         "num_candidates": num_candidates,
-        "origin": Origin(num_masked=num_masked),
+        "origin": Provenance(num_masked=num_masked),
         **ranks._asdict(),
     }
 
@@ -176,7 +176,7 @@ def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
         "truth": torch.stack([query, torch.zeros_like(query)]),
         "num_users": positive.numel(),
         "num_candidates": num_candidates,
-        "origin": Origin(
+        "origin": Provenance(
             num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
             user_of_row=query,
         ),

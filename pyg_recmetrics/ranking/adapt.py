@@ -295,7 +295,7 @@ def _unknown_form(value: object) -> TypeError:
     return TypeError(f"'recommender' needs to be one of these (got {got}):{forms}{remedy}")
 
 
-#: Whatever one of the :data:`DOORS` reads.
+#: Whatever one of the :data:`RECOMMENDER_FORMS` reads.
 RecommenderLike: TypeAlias = (
     HasRecommend
     | KGEModel
@@ -625,7 +625,7 @@ def _is_labelled(part: object) -> bool:
     return isinstance(part, Mapping) or hasattr(part, "columns")
 
 
-class Door(NamedTuple):
+class RecommenderForm(NamedTuple):
     """One kind of recommender.
 
     Attributes:
@@ -641,26 +641,26 @@ class Door(NamedTuple):
 
 
 #: All that can be ranked. The first that fits is it.
-DOORS = (
-    Door(_are_embeddings, _from_embeddings, _counts_of_embeddings),
-    Door(lambda value: isinstance(value, PairScorer), PairRecommender),
-    Door(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
-    Door(is_fitted, _from_fitted),
-    Door(is_model, _from_model, _counts_of_model),
-    Door(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
-    Door(_are_lists_by_id, _read_lists),
-    Door(_is_function, FunctionRecommender),
-    Door(_are_numbers, _from_numbers, _counts_of_numbers),
+RECOMMENDER_FORMS = (
+    RecommenderForm(_are_embeddings, _from_embeddings, _counts_of_embeddings),
+    RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
+    RecommenderForm(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
+    RecommenderForm(is_fitted, _from_fitted),
+    RecommenderForm(is_model, _from_model, _counts_of_model),
+    RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
+    RecommenderForm(_are_lists_by_id, _read_lists),
+    RecommenderForm(_is_function, FunctionRecommender),
+    RecommenderForm(_are_numbers, _from_numbers, _counts_of_numbers),
 )
 
 
-def find_door(value: object) -> Door:
+def find_door(value: object) -> RecommenderForm:
     """Returns what kind of recommender something is.
 
     Raises:
         TypeError: If it is none.
     """
-    for door in DOORS:
+    for door in RECOMMENDER_FORMS:
         if not isinstance(value, type) and door.is_it(value):
             return door
     raise _unknown_form(value)

@@ -1,7 +1,7 @@
 """The ways to rank, as objects with one interface: which ones apply, and in which order."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,6 +20,7 @@ from pyg_recmetrics.kernels.fast.stored_scores import (
     lists_among,
     ranks_among,
     ranks_by_counting,
+    settle_,
 )
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
@@ -52,15 +53,20 @@ def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dt
 #: on their error; from what a model recommends by itself; or by the fastest way that applies.
 Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
 
+#: Products of some rows with all items, and how far those of each row can be off.
+Products: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
+
 #: How many bytes a chunk of users may take on a CPU.
 SCRATCH_BYTES = 256 * 2**20
 
 #: How many bytes the largest scores of the users of a chunk may take on a CPU.
 _BYTES_OF_LARGEST = 32 * 2**20
 
-#: How many scores are stored at once. So many in all are products in double precision, which leave
-#: fewer users unsettled. Of more, in single precision, few stay in the caches.
-_NUM_IN_DOUBLE, _NUM_IN_SINGLE, _NUM_GIVEN = 2**21, 2**18, 2**20
+#: How many scores are stored at once.
+_NUM_STORED = 2**21
+
+#: So many scores in all are products in double precision, which are close to no other.
+_NUM_IN_DOUBLE = 2**18
 
 #: All scores are stored for at most so many items if lists are made, and for half as many more if
 #: not. For more, a search takes less time.
@@ -193,34 +199,75 @@ class RankByLargest(RankingAlgorithm):
     It leaves users unsettled who have close scores, or equal ones.
     """
 
-    def __init__(
-        self,
-        recommender: EmbeddingRecommender | MatrixRecommender,
-        request: Request,
-        dtype: torch.dtype,
-        num_scores: int,
-    ) -> None:
-        self.recommender, self.dtype = recommender, dtype
+    def __init__(self, request: Request) -> None:
         self.depth, self.list_width = request.depth, request.list_width
-        self.rows_at_once = max(1, num_scores // request.task.num_items)
+        self.num_items = request.task.num_items
 
     def num_rows(self, depth: int) -> int:
-        return max(1, _BYTES_OF_LARGEST // (depth * BYTES_PER_POSITION))
+        bytes_per_row = depth * BYTES_PER_POSITION
+        return max(1, min(_BYTES_OF_LARGEST // bytes_per_row, _NUM_STORED // self.num_items))
+
+    def find(
+        self, chunk: Chunk, scores: Tensor, error: Tensor | None, products: Products | None
+    ) -> Findings:
+        """Looks at scores, which it overwrites; :func:`settle_` asks for products."""
+        layout, k = chunk.layout, min(chunk.max_depth + 1, self.num_items)
+        found = largest(chunk.hide_(scores), layout, k, self.list_width > 0)
+        ranks, is_open = ranks_among(found, layout, chunk.depth_of_truth, error)
+        if products is not None:
+            settle_(ranks, is_open, layout, chunk.seen.pairs, products)
+        lists = is_unsettled = None
+        if found.item is not None:
+            lists, is_unsettled = lists_among(found.value, found.item, self.list_width, error)
+        if bool(is_open.any()):
+            if is_unsettled is None:
+                is_unsettled = torch.zeros_like(chunk.depth, dtype=torch.bool)
+            is_unsettled.index_fill_(0, layout.row[is_open], True)
+        return Findings(ranks, is_unsettled, lists)
+
+
+class LargestProducts(RankByLargest):
+    """Stores products of embeddings, and looks again at the few that are close."""
+
+    def __init__(
+        self, recommender: EmbeddingRecommender, request: Request, dtype: torch.dtype
+    ) -> None:
+        super().__init__(request)
+        self.recommender, self.dtype = recommender, dtype
 
     def rank(self, chunk: Chunk) -> Findings:
-        layout = chunk.layout(self.rows_at_once)
-        tiles, error = self.recommender.tiles(chunk, self.rows_at_once, self.dtype)
-        k = min(chunk.max_depth + 1, chunk.num_items)
-        found = largest(tiles, layout, k, self.list_width > 0, looks_at_all=error is None)
-        ranks, is_open = ranks_among(found, layout, chunk.depth_of_truth, error)
-        num_open = torch.zeros_like(chunk.depth).index_add_(0, layout.row, is_open.long())
-        is_unsettled, lists = num_open > 0, None
-        if self.list_width > 0:
-            lists, is_open = lists_among(found.value, found.item, self.list_width, error)
-            is_unsettled |= is_open
-        if found.span is not None:  # other ways count what is `-inf`, and what is wrong
-            is_unsettled |= ~found.span.isfinite()
-        return Findings(ranks, is_unsettled, lists)
+        user = self.recommender.users(chunk.users)
+        scores, (factor, errors) = self.recommender.products(user, self.dtype, chunk.scratch)
+        error = factor.mul_(errors.amax())
+
+        def in_double(rows: Tensor) -> tuple[Tensor, Tensor]:
+            item = self.recommender.items.double(slice(None))
+            scores = torch.mm(user.index_select(0, rows), item.t())
+            # Numbers in double precision have 29 bits more.
+            of_rows = error.index_select(0, rows).mul_(2.0**-29)
+            return chunk.hide_shared_(scores, -torch.inf), of_rows
+
+        products = in_double if self.dtype == torch.float32 else None
+        return self.find(chunk, scores, error, products)
+
+
+class LargestGivenScores(RankByLargest):
+    """Stores a copy of given scores."""
+
+    def __init__(self, recommender: MatrixRecommender, request: Request) -> None:
+        super().__init__(request)
+        self.recommender = recommender
+
+    def rank(self, chunk: Chunk) -> Findings:
+        scores = self.recommender.copied(chunk)
+        low, high = scores.aminmax(dim=1)
+        is_finite = high.sub_(low).isfinite()
+        found = self.find(chunk, scores, None, None)
+        # Other ways count what is `-inf`, and what is wrong.
+        is_unsettled = is_finite.logical_not_()
+        if found.is_unsettled is not None:
+            is_unsettled |= found.is_unsettled
+        return found._replace(is_unsettled=is_unsettled)
 
 
 class CountStored(RankingAlgorithm):
@@ -232,7 +279,8 @@ class CountStored(RankingAlgorithm):
     def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
         self.recommender, self.task, self.depth = recommender, request.task, request.depth
         self.list_width = request.list_width
-        self.dtype = torch.float32 if _is_in_single(self.task) else torch.double
+        is_in_single = _is_in_single(self.task, _NUM_STORED)
+        self.dtype = torch.float32 if is_in_single else torch.double
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = self.task.num_items * self.dtype.itemsize
@@ -241,7 +289,8 @@ class CountStored(RankingAlgorithm):
 
     def rank(self, chunk: Chunk) -> Findings:
         user = self.recommender.users(chunk.users)
-        scores, error = self.recommender.products(user, self.dtype, chunk.scratch)
+        scores, (factor, errors) = self.recommender.products(user, self.dtype, chunk.scratch)
+        error = factor.to(self.dtype), errors
         chunk.hide_(scores)
         exactly = partial(self.recommender.items.exact_scores, user)
         edges = chunk.truth.pairs, chunk.depth_of_truth
@@ -427,15 +476,15 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
         others = _quick("search", request) if is_shallow else []
-        return [RankByLargest(recommender, request, torch.float32, _NUM_GIVEN), *others]
+        return [LargestGivenScores(recommender, request), *others]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
     if recommender.items_at_once != task.num_items:  # the table passes through in parts
         return []
-    in_double = RankByLargest(recommender, request, torch.double, _NUM_IN_DOUBLE)
-    if not _is_in_single(task):
+    in_double = LargestProducts(recommender, request, torch.double)
+    if not _is_in_single(task, _NUM_IN_DOUBLE):
         return [in_double]
-    return [RankByLargest(recommender, request, torch.float32, _NUM_IN_SINGLE), in_double]
+    return [LargestProducts(recommender, request, torch.float32), in_double]
 
 
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
@@ -492,9 +541,9 @@ def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
     return None
 
 
-def _is_in_single(task: RankingTask) -> bool:
+def _is_in_single(task: RankingTask, num_in_double: int) -> bool:
     """Returns whether products that are stored are in single precision: many, if that is exact."""
-    is_large = task.num_users * task.num_items > _NUM_IN_DOUBLE
+    is_large = task.num_users * task.num_items > num_in_double
     return is_large and has_exact_single_precision(task.device)
 
 

@@ -46,7 +46,7 @@ _NUM_NUMBERS = 2**20
 _FORWARD = {kind: kind.forward for kind in (ComplEx, DistMult, RotatE, TransE)}
 
 
-class Question(NamedTuple):
+class TripleQuery(NamedTuple):
     """Entity and relation of some queries of a knowledge graph.
 
     Attributes:
@@ -60,7 +60,7 @@ class Question(NamedTuple):
     is_head: Tensor
 
     @classmethod
-    def of(cls, query: Tensor, num_relations: int) -> "Question":
+    def of(cls, query: Tensor, num_relations: int) -> "TripleQuery":
         """Reads rows of a task."""
         entity, relation = query.unbind(1)
         return cls(entity, relation % num_relations, relation >= num_relations)
@@ -73,7 +73,7 @@ class Question(NamedTuple):
 #: Inner products that rank entities as a model does: the vectors of all entities, of shape
 #: `[num_entities, dim]`; their biases, if they have any; and a function that computes the vectors
 #: of some queries, of shape `[num_queries, dim]`.
-InnerProducts: TypeAlias = tuple[Tensor, Tensor | None, Callable[[Question], Tensor]]
+InnerProducts: TypeAlias = tuple[Tensor, Tensor | None, Callable[[TripleQuery], Tensor]]
 
 
 class InnerProductRecommender(EmbeddingRecommender):
@@ -85,7 +85,7 @@ class InnerProductRecommender(EmbeddingRecommender):
         self.num_relations = num_relations
 
     def vectors(self, users: Tensor) -> Tensor:
-        return self.vectors_of(Question.of(self.user[users], self.num_relations))
+        return self.vectors_of(TripleQuery.of(self.user[users], self.num_relations))
 
 
 def from_kge_model(value: object, task: RankingTask) -> Recommender:
@@ -186,7 +186,7 @@ def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -
     """
     real, imaginary = _table(model.node_emb), _table(model.node_emb_im)
 
-    def vectors(asked: Question) -> Tensor:
+    def vectors(asked: TripleQuery) -> Tensor:
         x, y = real[asked.entity].double(), imaginary[asked.entity].double()
         # The head is asked for by the conjugate of the relation.
         a, b = parts_of(asked.relation)
@@ -203,7 +203,7 @@ def _distances(model: KGEModel, query: Tensor) -> Callable[[Tensor], Tensor]:
     relations = _table(model.rel_emb).to(dtype)
 
     def scores(users: Tensor) -> Tensor:
-        asked = Question.of(query[users], model.num_relations)
+        asked = TripleQuery.of(query[users], model.num_relations)
         vectors = entities[asked.entity] + asked.turned(relations[asked.relation])
         return torch.cdist(vectors, entities, p=1.0).neg_()
 
@@ -214,7 +214,7 @@ def _scores_of_pairs(model: KGEModel, query: Tensor) -> Callable[[Tensor, Tensor
     """Returns a function from queries and entities to the scores of their triples."""
 
     def scores(users: Tensor, item: Tensor) -> Tensor:
-        asked = Question.of(query[users], model.num_relations)
+        asked = TripleQuery.of(query[users], model.num_relations)
         head = torch.where(asked.is_head, item, asked.entity)
         tail = torch.where(asked.is_head, asked.entity, item)
         score: Tensor = model(head, asked.relation, tail)

@@ -17,7 +17,7 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.ranked_edges import Lists, Origin, RankedEdges, describe_lack, sort_edges
+from pyg_recmetrics.ranked_edges import Lists, Provenance, RankedEdges, describe_lack, sort_edges
 from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
@@ -287,7 +287,7 @@ class OpenRanking:
             catalogue=catalogue,
             user_ids=task.user_ids,
             item_ids=task.item_ids,
-            origin=Origin(
+            origin=Provenance(
                 ranker.in_words, num_masked=num_masked, listed=ranker.listed, person=task.person
             ),
         )

@@ -38,12 +38,14 @@ from pyg_recmetrics.kernels.exact.scores import (
     with_column,
 )
 from pyg_recmetrics.kernels.exact.sorting import top_k
+from pyg_recmetrics.kernels.fast.rounded_items import matrix_product
 from pyg_recmetrics.kernels.fast.searching import GivenScores
-from pyg_recmetrics.ranked_edges import Listed, Lists
+from pyg_recmetrics.ranked_edges import Lists, ListStatistics
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
+from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, Numbers, list_some, set_attributes, warn
+from pyg_recmetrics.utils import Memory, list_some, set_attributes, warn
 
 
 class ScoreMask:
@@ -171,7 +173,7 @@ class Recommender(ABC):
     #: What its scores keep out of the rankings; `None` if they keep nothing out.
     mask: ScoreMask | None = None
 
-    #: What the list of each user holds, see :class:`Listed`; `None` if it gives scores.
+    #: What the list of each user holds, see :class:`ListStatistics`; `None` if it gives scores.
     listed: Tensor | None = None
 
     def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
@@ -350,32 +352,10 @@ class EmbeddingRecommender(ScoreRecommender):
 
         return count_ranks(tiles(), chunk.truth.pairs, own, chunk.scratch), best[0]
 
-    def tiles(
-        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
-    ) -> tuple[Iterator[Tensor], Tensor]:
-        """Returns products of the users of a chunk with all items, and how far they can be off.
-
-        Args:
-            chunk (Chunk): The chunk.
-            rows_at_once (int): How many users each tile has. The next tile overwrites it.
-            dtype (torch.dtype): The precision of the products, single or double.
-        """
-        user, [(_, item)] = self.users(chunk.users), self._columns(dtype)
-        error = user.norm(dim=1).mul_(self._errors(dtype).amax())
-        if dtype == torch.float32:
-            user = self.items.for_single(user).float()
-            error.mul_(self.items.scale)
-
-        def products() -> Iterator[Tensor]:
-            scores = user.new_empty(min(rows_at_once, user.size(0)), item.size(1))
-            for part in user.split(rows_at_once):
-                scores = scores if len(part) == len(scores) else scores[: len(part)]
-                yield torch.mm(part, item, out=scores)
-
-        return products(), error
-
     def products(self, user: Tensor, dtype: torch.dtype, scratch: Scratch) -> tuple[Tensor, Error]:
         """Returns products of some users with all items, and how far they can be off.
+
+        That is a number of each user, in double precision, times one of each item.
 
         Args:
             user (torch.Tensor): The scaled embeddings of the users, in double precision.
@@ -385,28 +365,29 @@ class EmbeddingRecommender(ScoreRecommender):
         factor, errors = user.norm(dim=1), self._errors(dtype)
         if dtype == torch.float32:
             user, factor = self.items.for_single(user).float(), factor.mul_(self.items.scale)
+        if dtype == torch.float32 and self.items_at_once >= self.items.num_items:
+            [(_, item)] = self._parts(dtype)
+            return matrix_product(user, item, scratch, "products"), (factor, errors)
         scores = scratch("products", (user.size(0), self.items.num_items), dtype)
-        for columns, item in self._columns(dtype):
-            torch.mm(user, item, out=scores[:, columns])
-        return scores, (factor.to(dtype), errors)
+        for columns, item in self._parts(dtype):
+            torch.mm(user, item.t(), out=scores[:, columns])
+        return scores, (factor, errors)
 
-    def _columns(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-        """Yields all items as columns; if their table is large, some of them after the other."""
+    def _parts(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+        """Yields all items; if their table is large, some of them after the other."""
         read = self.items.double if dtype == torch.double else self.items.single
         if self.items_at_once < self.items.num_items:
             for first in range(0, self.items.num_items, self.items_at_once):
                 columns = slice(first, first + self.items_at_once)
-                yield columns, read(columns).t()
-            return
-        # Few rows of users are multiplied faster if those of items lie side by side.
-        make = lambda: read(slice(None)).t().contiguous()  # noqa: E731
-        yield slice(None), self._known.once(("columns", dtype), make)
+                yield columns, read(columns)
+        else:
+            yield slice(None), self._known.once(dtype, lambda: read(slice(None)))
 
     def _errors(self, dtype: torch.dtype) -> Tensor:
         """Returns the norm of each item times the error of a product, of shape `[num_items]`."""
 
         def make() -> Tensor:
-            norm = torch.cat([item.norm(dim=0) for _, item in self._columns(dtype)])
+            norm = torch.cat([item.norm(dim=1) for _, item in self._parts(dtype)])
             error = norm.mul_(relative_error(self.items.dim, dtype))
             # What is added is far more than underflow changes a product by.
             return error.add_(error.amax(), alpha=2.0**-30)
@@ -498,26 +479,10 @@ class MatrixRecommender(GivenScoresRecommender):
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         return self.matrix, users
 
-    def tiles(
-        self, chunk: Chunk, rows_at_once: int, dtype: torch.dtype
-    ) -> tuple[Iterator[Tensor], None]:
-        """Returns the scores of the users of a chunk, which are exact in their own precision.
-
-        Args:
-            chunk (Chunk): The chunk.
-            rows_at_once (int): How many users each tile has.
-            dtype (torch.dtype): The precision of products, of which there are none.
-        """
+    def copied(self, chunk: Chunk) -> Tensor:
+        """Returns the scores of the users of a chunk, of which those of candidates are numbers."""
         dtype = torch.promote_types(self.matrix.dtype, torch.float32)
-
-        def copies() -> Iterator[Tensor]:
-            for users in chunk.users.split(rows_at_once):
-                scores = self.matrix.index_select(0, users).to(dtype)
-                if chunk.is_excluded is not None:  # these need not be numbers
-                    scores.masked_fill_(chunk.is_excluded, 0.0)
-                yield scores
-
-        return copies(), None
+        return chunk.hide_shared_(self.matrix.index_select(0, chunk.users).to(dtype), 0.0)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
@@ -583,7 +548,8 @@ class ListRecommender(Recommender):
 
     Attributes:
         noted (torch.Tensor): First, whether an item came more than once.
-        listed (torch.Tensor): What the list of each user holds, the columns of :class:`Listed`.
+        listed (torch.Tensor): What the list of each user holds, the columns of
+            :class:`ListStatistics`.
     """
 
     noted: Tensor
@@ -593,7 +559,7 @@ class ListRecommender(Recommender):
         self.num_items, self.num_candidates = task.num_items, task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.noted = torch.zeros(1, dtype=torch.int8, device=task.device)
-        shape = (task.num_users, len(Listed._fields))
+        shape = (task.num_users, len(ListStatistics._fields))
         self.listed = torch.full(shape, -1, device=task.device)
 
     @abstractmethod

@@ -101,15 +101,11 @@ class Chunk:
         """How deep the user of each edge of the truth is ranked, of shape `[num_edges]`."""
         return self.known.once("depth", lambda: self.depth.index_select(0, self.truth.row))
 
-    def layout(self, rows_at_once: int) -> Layout:
-        """Returns where edges stand among the scores of so many rows, one tile after the other."""
-
-        def make() -> Layout:
-            shape = self.users.numel(), self.num_items
-            pairs = self.truth.pairs, self.seen.pairs
-            return Layout(*pairs, self.is_excluded, shape, rows_at_once)
-
-        return self.known.once(rows_at_once, make)
+    @property
+    def layout(self) -> Layout:
+        """Where the truth stands among the scores of all items."""
+        shape = self.users.numel(), self.num_items
+        return self.known.once("layout", lambda: Layout(self.truth.pairs, shape))
 
     @property
     def num_needed(self) -> int:
@@ -121,13 +117,17 @@ class Chunk:
         """How many items all users together can be recommended."""
         return self.users.numel() * self.num_items - sum(self.schedule.counts[0][self.rows])
 
-    def hide_(self, scores: Tensor) -> None:
+    def hide_(self, scores: Tensor) -> Tensor:
         """Overwrites the scores `[num_rows, num_items]` of all but shared candidates by `-inf`."""
         seen = self.seen
         place = self.known.once("seen at", lambda: seen.item.add(seen.row, alpha=self.num_items))
         scores.view(-1).index_fill_(0, place, -torch.inf)
-        if self.is_excluded is not None:
-            scores.masked_fill_(self.is_excluded, -torch.inf)
+        return self.hide_shared_(scores, -torch.inf)
+
+    def hide_shared_(self, scores: Tensor, value: float) -> Tensor:
+        """Overwrites the scores `[?, num_items]` of items that nobody may be recommended."""
+        excluded = self.is_excluded
+        return scores if excluded is None else scores.masked_fill_(excluded, value)
 
     def mask_(self, scores: Tensor, value: float, first: int = 0) -> Tensor:
         """Overwrites the scores of items that must not be retrieved.
@@ -143,8 +143,8 @@ class Chunk:
         """Overwrites the scores of all but the candidates, which need not be numbers, by zeros."""
         if self.candidates is not None:
             self.mask_(scores, 0.0)
-        elif self.is_excluded is not None:
-            scores.masked_fill_(self.is_excluded, 0.0)
+        else:
+            self.hide_shared_(scores, 0.0)
 
     def must_not_retrieve(self, lists: Tensor) -> Tensor:
         """Returns which entries of lists are excluded items: `[num_rows, K]`; `-1` is none."""

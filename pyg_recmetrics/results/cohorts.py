@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.counts import Nouns
+from pyg_recmetrics.results.counts import RowNouns
 from pyg_recmetrics.results.notes import caution, note_on_intervals
 from pyg_recmetrics.results.statistics import (
     Array,
@@ -47,7 +47,7 @@ class Groups:
         name (str): What the labels say about a group.
         person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         level (float): The level of the intervals.
-        nouns (Nouns): What the rows are called.
+        nouns (RowNouns): What the rows are called.
         remarks (tuple of str): What groups differ in, and which users stand for all, if some do.
         degree (np.ndarray or None): The number of relevant items of each user, of shape
             `[num_users]`, if only users who have as many are compared.
@@ -58,7 +58,7 @@ class Groups:
     name: str
     person: Array | None
     level: float
-    nouns: Nouns
+    nouns: RowNouns
     remarks: tuple[str, ...] = ()
     degree: Array | None = None
 
@@ -294,7 +294,7 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
 
 
 def note_on_degrees(
-    group: Array, degree: Array, metrics: Iterable[Metric], nouns: Nouns
+    group: Array, degree: Array, metrics: Iterable[Metric], nouns: RowNouns
 ) -> str | None:
     """Says how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)

@@ -43,11 +43,11 @@ from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 from pyg_recmetrics.utils import FrozenDict, warn
 
 #: A metric, and the names of two recommenders that are compared in it.
-Question: TypeAlias = tuple[Metric, tuple[str, str]]
+Hypothesis: TypeAlias = tuple[Metric, tuple[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class RecommenderPair:
     """The values of two recommenders in a metric, for the users where both are defined.
 
     Attributes:
@@ -188,7 +188,7 @@ def _counts(metric: Metric, a: Array, b: Array) -> tuple[float, float]:
 
 def _pairs(
     metric: Metric, pairs: Iterable[tuple[str, str]], recommenders: Mapping[str, Measured]
-) -> Iterator[Pair]:
+) -> Iterator[RecommenderPair]:
     """Yields the values of each pair of recommenders in a metric."""
     values = {name: each.array_of(metric) for name, each in recommenders.items()}
     counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
@@ -199,7 +199,7 @@ def _pairs(
     for names in pairs:
         both = [values[name] for name in names]
         is_paired = ~(of_rows & np.isnan(np.concatenate(both, axis=1)).any(axis=1))
-        yield Pair(
+        yield RecommenderPair(
             metric,
             names,
             [x[is_paired] for x in both],
@@ -592,7 +592,7 @@ def compare(
 
 def compare_on_each(
     results: Mapping[str, Mapping[str, Measured]],
-    asked: Mapping[str, Sequence[Question]],
+    asked: Mapping[str, Sequence[Hypothesis]],
     *,
     equivalence: Equivalence | None = None,
     deterministic: Sequence[str] = (),
@@ -699,10 +699,10 @@ class _Test(NamedTuple):
 
 
 def _tests(
-    questions: Sequence[Question], recommenders: Mapping[str, Measured], protocol: Protocol
+    questions: Sequence[Hypothesis], recommenders: Mapping[str, Measured], protocol: Protocol
 ) -> list[_Test]:
     """Returns the answers to questions in their order, without corrections."""
-    found: dict[Question, _Test] = {}
+    found: dict[Hypothesis, _Test] = {}
     for metric in dict.fromkeys(metric for metric, _ in questions):
         names = [names for of, names in questions if of == metric]
         for pair in _pairs(metric, names, recommenders):

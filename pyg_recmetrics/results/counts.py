@@ -13,7 +13,7 @@ from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, singular
 
 
-class Nouns(NamedTuple):
+class RowNouns(NamedTuple):
     """Nouns for the rows and users of a result, in the plural.
 
     Attributes:
@@ -35,7 +35,7 @@ class Nouns(NamedTuple):
 
 
 #: The nouns where every row is a user, and every user a person.
-USERS = Nouns("users", "users", "users", "users")
+USERS = RowNouns("users", "users", "users", "users")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class UserCounts:
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
-        nouns (Nouns): What the users are called: they may be queries, or edges of them.
+        nouns (RowNouns): What the users are called: they may be queries, or edges of them.
 
     Example:
         >>> import torch
@@ -65,7 +65,7 @@ class UserCounts:
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
-    nouns: Nouns = USERS
+    nouns: RowNouns = USERS
 
     @classmethod
     def of(
@@ -73,7 +73,7 @@ class UserCounts:
         ranked: RankedEdges,
         max_k: int | None,
         num_left_out: int,
-        nouns: Nouns = USERS,
+        nouns: RowNouns = USERS,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -81,7 +81,7 @@ class UserCounts:
             ranked (RankedEdges): The ranked ground truth.
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
-            nouns (Nouns, optional): What the users are called. (default: users)
+            nouns (RowNouns, optional): What the users are called. (default: users)
         """
         num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
         if ranked.users is not None:

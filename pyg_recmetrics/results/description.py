@@ -12,7 +12,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.registry import EmptyTargetAction
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
-    Listed,
+    ListStatistics,
     RankedEdges,
     candidates_of,
     count_irrelevant,
@@ -21,7 +21,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
 from pyg_recmetrics.results import notes
-from pyg_recmetrics.results.counts import AverageOver, Nouns, Sampling, UserCounts
+from pyg_recmetrics.results.counts import AverageOver, RowNouns, Sampling, UserCounts
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.utils import all_items, counted, list_some
@@ -67,7 +67,7 @@ class Described(Mapping[str, float]):
         """How many users stand behind the result."""
 
     @property
-    def nouns(self) -> Nouns:
+    def nouns(self) -> RowNouns:
         """What its rows are called, such as `"queries"`."""
         return self.user_counts.nouns
 
@@ -206,7 +206,7 @@ class Described(Mapping[str, float]):
         task, ranked, nouns = self.task, self.ranked, self.nouns
         of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
         if of_lists and ranked.origin.listed is not None:
-            listed = Listed(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
+            listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
             num_unknown, num_known = (
                 int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
             )

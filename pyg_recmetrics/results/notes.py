@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pyg_recmetrics.results.counts import Nouns, Sampling
+from pyg_recmetrics.results.counts import RowNouns, Sampling
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
@@ -15,7 +15,7 @@ from pyg_recmetrics.utils import counted, list_some
 ON_TWO_RUNS = "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
 
 
-def note_on_calls(num_calls: int, nouns: Nouns) -> str | None:
+def note_on_calls(num_calls: int, nouns: RowNouns) -> str | None:
     """Returns what is said of the best of several calls: its mean is too good to be expected."""
     if num_calls == 1:
         return None
@@ -49,7 +49,9 @@ def note_on_near_copies(name: str, share: float) -> str:
     )
 
 
-def note_on_intervals(level: float, person: Array | None, nouns: Nouns, num_runs: int = 1) -> str:
+def note_on_intervals(
+    level: float, person: Array | None, nouns: RowNouns, num_runs: int = 1
+) -> str:
     """Returns the line below a table that says what its intervals are."""
     note = f"±: {format_level(level)} confidence interval of the mean"
     if num_runs > 1:
@@ -60,7 +62,7 @@ def note_on_intervals(level: float, person: Array | None, nouns: Nouns, num_runs
     return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
 
 
-def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
+def note_on_bounds(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns the line below a table that says what its bounds are."""
     together = " for all metrics together" if len(sampling.bounds) > 1 else ""
     return (
@@ -69,7 +71,7 @@ def note_on_bounds(sampling: Sampling, nouns: Nouns) -> str:
     )
 
 
-def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
+def note_on_sampling(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns the line below a table that says why no more users were ranked."""
     if sampling.is_complete:
         return f"all {nouns.users} were ranked"
@@ -80,7 +82,7 @@ def note_on_sampling(sampling: Sampling, nouns: Nouns) -> str:
     )
 
 
-def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
+def describe_sampling(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns which users were ranked, in words for a recipe."""
     if sampling.is_complete:
         return f"all {sampling.num_users:,} {nouns.users} with ground truth"
@@ -94,7 +96,7 @@ def describe_sampling(sampling: Sampling, nouns: Nouns) -> str:
     )
 
 
-def _who_counts(sampling: Sampling, nouns: Nouns) -> str:
+def _who_counts(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns which users the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
     if len(numbers) == 1:
@@ -111,13 +113,13 @@ def _wanted(sampling: Sampling) -> str:
 
 
 def describe_samples(
-    samples: Mapping[str, Sampling | None], nouns: Nouns, purpose: str = "are compared"
+    samples: Mapping[str, Sampling | None], nouns: RowNouns, purpose: str = "are compared"
 ) -> str | None:
     """Returns whose users stand for all of the task; `None` if none do.
 
     Args:
         samples (mapping): How users were drawn, by the name of the result; `None` if all were.
-        nouns (Nouns): What users are called.
+        nouns (RowNouns): What users are called.
         purpose (str, optional): What the users are needed for that all results have ranked.
     """
     drawn = {name: sample for name, sample in samples.items() if sample is not None}

@@ -57,7 +57,7 @@ from pyg_recmetrics.results.cohorts import (
 )
 from pyg_recmetrics.results.counts import (
     AverageOver,
-    Nouns,
+    RowNouns,
     Sampling,
     UserCounts,
     check_has_rows,
@@ -75,19 +75,11 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
 )
 from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
+from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.catalogue import check_has
-from pyg_recmetrics.utils import (
-    Frozen,
-    FrozenDict,
-    Numbers,
-    exact_mean,
-    on_host,
-    set_attributes,
-    singular,
-    warn,
-)
+from pyg_recmetrics.utils import Frozen, FrozenDict, set_attributes, singular, warn
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
@@ -1014,13 +1006,13 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
         """
         return self.ranked.origin.person if self.average_over == "user" else None
 
-    def _nouns(self) -> Nouns:
+    def _nouns(self) -> RowNouns:
         """Returns what its rows are called, such as `"queries"`."""
         users = "users" if self.task is None or self.task.query is None else "queries"
         person, row = self.ranked.origin.person, self.ranked.origin.user_of_row
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
-        return Nouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
+        return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"

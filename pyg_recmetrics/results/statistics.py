@@ -59,7 +59,7 @@ import numpy as np
 from scipy import optimize, special
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.utils import exact_mean
+from pyg_recmetrics.sums import exact_mean
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

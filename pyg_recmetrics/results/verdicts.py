@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pyg_recmetrics.checks import check_number
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.results.counts import Nouns
+from pyg_recmetrics.results.counts import RowNouns
 from pyg_recmetrics.results.statistics import alpha_of
 
 _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
@@ -142,7 +142,7 @@ class Protocol:
         num_runs (mapping): The number of runs of each recommender.
         deterministic (tuple of str): The recommenders that have no other runs.
         near_copies (tuple of str): The recommenders whose runs hardly differ.
-        nouns (Nouns): What was drawn, and what differences are means over.
+        nouns (RowNouns): What was drawn, and what differences are means over.
         caution (str or None): What makes intervals too narrow.
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
@@ -166,7 +166,7 @@ class Protocol:
     equivalence: Equivalence | None
     num_runs: Mapping[str, int]
     deterministic: tuple[str, ...]
-    nouns: Nouns
+    nouns: RowNouns
     near_copies: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     caution: str | None = None

@@ -10,7 +10,7 @@ from scipy import stats
 
 from pyg_recmetrics import RankingTask, compare, evaluate
 from pyg_recmetrics.metrics import parse
-from pyg_recmetrics.results.comparison import Pair
+from pyg_recmetrics.results.comparison import RecommenderPair
 from pyg_recmetrics.results.verdicts import Equivalence
 
 GATE = "gate bad.npz --baseline good0.npz --metric"
@@ -173,7 +173,7 @@ def test_a_margin_that_is_a_share_is_as_uncertain_as_the_old_mean(sign):
     generator = torch.Generator().manual_seed(0)
     a, b = torch.rand(2, 1, 50, generator=generator, dtype=torch.double)
     metric = parse("ndcg@10" if sign == 1 else "mean_rank")
-    pair = Pair(metric, ("a", "b"), [a.numpy().T, b.numpy().T], None, (None, None))
+    pair = RecommenderPair(metric, ("a", "b"), [a.numpy().T, b.numpy().T], None, (None, None))
     for size in (0.02, 0.3):
         lost = sign * (a - (1 - sign * size) * b)[0].numpy()
         expected = stats.ttest_1samp(lost, 0, alternative="greater").pvalue

@@ -21,7 +21,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.conventions import Population
-from pyg_recmetrics.ranked_edges import Origin, fields_of, from_fields, positions
+from pyg_recmetrics.ranked_edges import Provenance, fields_of, from_fields, positions
 from tests.support.cases.strategies import cases
 from tests.support.references import naive
 
@@ -118,7 +118,7 @@ class TestToDict:
     def test_it_holds_every_field(self):
         ranked = self.make_ranked()
         fields = fields_of(ranked)
-        kept = [*dataclasses.fields(RankedEdges), *dataclasses.fields(Origin)]
+        kept = [*dataclasses.fields(RankedEdges), *dataclasses.fields(Provenance)]
         kept = [field for field in kept if field.name != "origin"]
         assert list(fields) == [field.name for field in kept]
         for field in kept:

@@ -58,12 +58,12 @@ def used(monkeypatch):
 def stored(monkeypatch, used):
     """The same, and scores of few items are stored."""
 
-    def store(self, chunk):
-        used.append(f"RankByLargest in {str(self.dtype).removeprefix('torch.')}")
-        return rank_by_largest(self, chunk)
+    def store(self, chunk, scores, *others):
+        used.append(f"RankByLargest in {str(scores.dtype).removeprefix('torch.')}")
+        return find(self, chunk, scores, *others)
 
-    rank_by_largest = RankByLargest.rank
-    monkeypatch.setattr(RankByLargest, "rank", store)
+    find = RankByLargest.find
+    monkeypatch.setattr(RankByLargest, "find", store)
     monkeypatch.setattr(algorithms, "_MAX_ITEMS_STORED", 100)
     return used
 

@@ -42,7 +42,7 @@ def as_frame(lists, column, kind):
 
 
 #: How lists come in, and whether they may hold places without an item, or items of others.
-DOORS = {
+RECOMMENDER_FORMS = {
     "matrix": (torch.tensor, True, False),
     "array": (lambda lists: np.array(lists, dtype=np.int32), True, False),
     "dict": (lambda lists: {f"u{user}": items for user, items in enumerate(lists)}, False, True),
@@ -54,11 +54,11 @@ DOORS = {
 
 
 @pytest.mark.filterwarnings(ODD)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", RECOMMENDER_FORMS)
 @settings(max_examples=40)
 @given(data=st.data(), num_users=st.integers(1, 4), num_items=st.integers(1, 6))
 def test_a_rank_is_the_place_in_the_list(door, data, num_users, num_items):
-    make, has_none, has_others = DOORS[door]
+    make, has_none, has_others = RECOMMENDER_FORMS[door]
     draw, every = data.draw, [(u, i) for u in range(num_users) for i in range(num_items)]
     truth = draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
     seen = draw(st.lists(st.sampled_from(every), unique=True)) if len(every) > 1 else []

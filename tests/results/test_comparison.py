@@ -18,7 +18,7 @@ from pyg_recmetrics import (
     metrics,
 )
 from pyg_recmetrics.results import Protocol
-from pyg_recmetrics.results.comparison import Comparison, Pair
+from pyg_recmetrics.results.comparison import Comparison, RecommenderPair
 from pyg_recmetrics.results.counts import USERS
 from pyg_recmetrics.results.runs import recommenders_by_name
 from pyg_recmetrics.results.statistics import holm
@@ -468,7 +468,7 @@ def values_of(results):
 def pair_of_values(first, second):
     """Two recommenders with one run each, by the values of users."""
     both = [np.array(x)[:, None] for x in (first, second)]
-    return Pair(metrics.parse(METRIC), ("a", "b"), both, None, (None, None))
+    return RecommenderPair(metrics.parse(METRIC), ("a", "b"), both, None, (None, None))
 
 
 class TestRuns:

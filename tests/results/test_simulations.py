@@ -15,7 +15,7 @@ from scipy import stats
 
 from pyg_recmetrics import compare
 from pyg_recmetrics.metrics import parse
-from pyg_recmetrics.results.comparison import Pair
+from pyg_recmetrics.results.comparison import RecommenderPair
 from pyg_recmetrics.results.statistics import (
     difference_of_users,
     mean_of_users,
@@ -81,7 +81,7 @@ def pair_of(a, b):
     """What `compare` tests, given values of two recommenders, `[num_runs, num_users]` each."""
     both = [x.numpy().T for x in (a, b)]
     runs = run_variances({name: x.mean(axis=0) for name, x in zip("ab", both, strict=True)})
-    return Pair(parse("mrr"), ("a", "b"), both, None, [runs.get(name) for name in "ab"])
+    return RecommenderPair(parse("mrr"), ("a", "b"), both, None, [runs.get(name) for name in "ab"])
 
 
 def errors_of_differences(num_runs, deviations, num_draws, num_users=300):

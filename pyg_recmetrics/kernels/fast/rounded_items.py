@@ -106,7 +106,8 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
 
     A CPU multiplies in single precision by oneDNN. PyTorch itself asks its BLAS, which for many
     processors has no instructions of their own: on one of AMD, it takes up to three times as long.
-    Rows are added to those of `left` to have one of few numbers of them.
+    Rows are added to those of `left` to have one of few numbers of them. Double precision and other
+    devices have no use for either.
 
     Args:
         left (torch.Tensor): A matrix of shape `[num_rows, dim]`.
@@ -118,16 +119,17 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
         The products, of shape `[num_rows, num_columns]`. They are valid until the next call.
     """
     num_rows = left.size(0)
-    num_added = one_of_few_from(num_rows) - num_rows
+    is_rounded = left.device.type == "cpu" and left.dtype != torch.double
+    num_added = one_of_few_from(num_rows) - num_rows if is_rounded else 0
     left = F.pad(left, (0, 0, 0, num_added)) if num_added > 0 else left
-    is_single = left.dtype == torch.float32 and left.size(1) > 0
+    is_single = is_rounded and left.dtype == torch.float32 and left.size(1) > 0
     if is_single and _BY_ONEDNN is not None and torch.backends.mkldnn.enabled:
         _keep_memory()
         product: Tensor = _BY_ONEDNN(left.contiguous(), right.contiguous(), None, "none", [], "")
     else:
         product = scratch(name, (left.size(0), right.size(0)), left.dtype)
         torch.mm(left, right.t(), out=product)
-    return product[:num_rows]
+    return product[:num_rows] if num_added > 0 else product
 
 
 @cache

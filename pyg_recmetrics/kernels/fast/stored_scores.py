@@ -1,6 +1,6 @@
 r"""Ranks and lists from the largest scores of each row, where few items make it quick to store all.
 
-A product in double precision is within :math:`e` of the exact inner product
+A product, in single or double precision, is within :math:`e` of the exact inner product
 (:mod:`~pyg_recmetrics.kernels.exact.scores`). Scores that are given are exact, so :math:`e = 0`.
 Let :math:`y` be the stored score of a relevant item and :math:`x` that of another one. With
 
@@ -14,11 +14,16 @@ than two neighbours in single precision, which differ by at most :math:`2^{-22} 
 
 Of each row, the kernel keeps the largest scores, one more than the row is deep. As many of them as
 the row is deep above a relevant item prove that the item is out of reach. If none but its own is
-within :math:`w`, its rank is one more than the number of those above. What is close, or ties, is
-left to other kernels. A list is proved by the gaps between its scores, and that behind the last.
+within :math:`w`, its rank is one more than the number of those above. The few rows of which this
+does not settle all ranks are multiplied again in double precision, where nearly nothing is close.
+What still is, or ties, is left to other kernels. A list is proved by the gaps between its scores,
+and that behind the last.
+
+A GPU counts all scores that are within :math:`w` of a relevant one, instead of keeping the largest,
+and compares them by their exact scores.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +32,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.card import Error, Ranked
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries, UserItems
+from pyg_recmetrics.kernels.entries import Entries, UserItems, max_id
 from pyg_recmetrics.kernels.exact.counting import count_around, find_around, ranks_among_close
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 
@@ -35,57 +40,33 @@ from pyg_recmetrics.kernels.exact.ranks import Ranks
 #: with more is left unsettled. These numbers decide about time and memory alone.
 _MAX_CLOSE, _ITEMS_PER_CLOSE = 64, 1024
 
+#: How many scores of users with open ranks are looked at again. If there are more, nothing is.
+_NUM_SETTLED = 2**21
+
 #: How many more of the largest scores are looked at than a list is long.
 SPARE = 8
 
 
 class Layout:
-    """Where the relevant and the masked items of some rows stand, whatever their scores are.
-
-    Rows are cut into tiles, whose scores are stored one after the other.
+    """Where the relevant items of some rows stand, whatever the scores are.
 
     Args:
         relevant (tuple): The rows and the items to rank, sorted by row, of shape `[num_relevant]`.
-        masked (tuple): The rows and the items that must not be retrieved, sorted by row.
-        is_hidden (torch.Tensor or None): Whether each item cannot be recommended to any user.
         shape (tuple): The number of rows, and that of items.
-        rows_at_once (int): How many rows a tile has. The last has the rest.
 
     Attributes:
-        relevant: Where the relevant items of each tile stand among its scores.
-        masked: Where the masked ones do.
+        place (torch.Tensor): Where they stand among all scores, of shape `[num_relevant]`.
     """
 
-    def __init__(
-        self,
-        relevant: UserItems,
-        masked: UserItems,
-        is_hidden: Tensor | None,
-        shape: tuple[int, int],
-        rows_at_once: int,
-    ) -> None:
-        (self.row, _), device = relevant, relevant[0].device
-        self.is_hidden, (num_rows, self.num_items) = is_hidden, shape
-        start = torch.arange(0, num_rows + rows_at_once, rows_at_once, device=device)
-        rows = Entries(*relevant, num_rows)
-        pairs = (relevant, masked)
-        ends = [torch.searchsorted(row.contiguous(), start) for row, _ in pairs]
-        # All that the host has to know comes in one copy.
-        numbers = *(end.diff() for end in ends), rows.ptr.diff().amax(dim=0, keepdim=True)
-        *sizes, num_slots = torch.cat(numbers).tolist()
-        places = [item.add(row % rows_at_once, alpha=self.num_items) for row, item in pairs]
-        num_tiles = start.numel() - 1
-        self.relevant = places[0].split(sizes[:num_tiles])
-        self.masked = places[1].split(sizes[num_tiles:])
+    def __init__(self, relevant: UserItems, shape: tuple[int, int]) -> None:
+        (self.row, self.item), (self.num_rows, self.num_items) = relevant, shape
+        self.place = self.item.add(self.row, alpha=self.num_items)
+        rows = Entries(*relevant, self.num_rows)
+        num_slots = max_id(rows.ptr.diff())
         self._slot = rows.slot.add_(self.row, alpha=num_slots)
-        edge = torch.arange(self.row.numel(), device=device)
-        beside = torch.zeros(num_rows * num_slots, dtype=torch.long, device=device)
-        self._beside = beside.scatter_(0, self._slot, edge).view(num_rows, num_slots)
-
-    def mask_(self, scores: Tensor, number: int) -> Tensor:
-        """Overwrites the scores of a tile that must not be retrieved."""
-        scores.view(-1).index_fill_(0, self.masked[number], -torch.inf)
-        return scores if self.is_hidden is None else scores.masked_fill_(self.is_hidden, -torch.inf)
+        edge = torch.arange(self.row.numel(), device=self.row.device)
+        beside = edge.new_zeros(self.num_rows * num_slots)
+        self._beside = beside.scatter_(0, self._slot, edge).view(self.num_rows, num_slots)
 
     def num_below(self, ascending: Tensor, values: Tensor, or_same: bool) -> Tensor:
         """Returns how many numbers of its row are below each value, of shape `[num_relevant]`.
@@ -106,56 +87,33 @@ class Largest(NamedTuple):
         value: The scores, in ascending order, of shape `[num_rows, k]`.
         item: Their items, best first, of the same shape, if lists are wanted.
         own: The scores of the relevant items, of shape `[num_relevant]`.
-        span: How far all scores of each row are apart, masked ones, too: finite if all of them are,
-            and small; `None` if it is not needed. Of shape `[num_rows]`.
     """
 
     value: Tensor
-    item: Tensor
+    item: Tensor | None
     own: Tensor
-    span: Tensor | None
 
 
-def largest(
-    tiles: Iterable[Tensor], layout: Layout, k: int, makes_lists: bool, looks_at_all: bool
-) -> Largest:
+def largest(scores: Tensor, layout: Layout, k: int, makes_lists: bool) -> Largest:
     """Returns the largest scores of each row.
 
     Args:
-        tiles (iterable): The scores of the rows of each tile, which may be overwritten.
+        scores (torch.Tensor): The scores, of shape `[num_rows, num_items]`; `-inf` for those that
+            must not be retrieved. **Overwritten.**
         layout (Layout): Where what matters stands.
         k (int): How many scores of each row.
         makes_lists (bool): Whether to return their items, too.
-        looks_at_all (bool): Whether to find out how far all scores are apart.
     """
-    values, items, own, spans = [], [], [], []
-    for number, scores in enumerate(tiles):
-        if looks_at_all:
-            low, high = scores.aminmax(dim=1)
-            spans.append(high.sub_(low))
-        layout.mask_(scores, number)
-        own.append(scores.take(layout.relevant[number]))
-        value, item = _largest(scores, k, makes_lists)
-        values.append(value)
-        items.append(item)
-    return Largest(
-        torch.cat(values).double(),
-        torch.cat(items) if makes_lists else items[0],
-        torch.cat(own).double(),
-        torch.cat(spans) if looks_at_all else None,
-    )
-
-
-def _largest(scores: Tensor, k: int, makes_lists: bool) -> tuple[Tensor, Tensor]:
-    """Returns the largest values in ascending order, and their items best first, if wanted."""
+    own = scores.take(layout.place).double()
     if makes_lists:
         value, item = scores.topk(k, dim=1)
-        return value.flip(1), item
+        return Largest(value.flip(1).double(), item, own)
     # NumPy does it by vector instructions, in place, as to copy takes as long.
     values, first = scores.numpy(), scores.size(1) - k
     if first > 0:
         values.partition(first, axis=1)
-    return torch.from_numpy(np.sort(values[:, first:], axis=1)), scores[:, :0]
+    value = torch.from_numpy(np.sort(values[:, first:], axis=1))
+    return Largest(value.double(), None, own)
 
 
 def ranks_among(
@@ -189,6 +147,44 @@ def ranks_among(
     # What has no score is ranked below everything.
     is_open &= (num_above < depth).logical_and_(found.own > -torch.inf)
     return Ranks(num_above + 1, num_above, num_tied), is_open
+
+
+def settle_(
+    ranks: Ranks,
+    is_open: Tensor,
+    layout: Layout,
+    masked: UserItems,
+    products: Callable[[Tensor], tuple[Tensor, Tensor]],
+) -> None:
+    """Ranks, in place, what is open by better products of all items of its rows.
+
+    The few rows are looked at by NumPy, which takes a fraction of the time to be asked.
+
+    Args:
+        ranks (Ranks): The ranks of the relevant items.
+        is_open (torch.Tensor): Which of them are not settled, of shape `[num_relevant]`.
+        layout (Layout): Where the relevant items stand.
+        masked (tuple): The rows and the items that must not be retrieved.
+        products (callable): Returns products of some rows with all items, `-inf` for those that
+            nobody can be recommended; and how far those of each row can be off.
+    """
+    edge = np.flatnonzero(is_open.numpy())
+    if not 0 < edge.size * layout.num_items <= _NUM_SETTLED:
+        return
+    rows, number = np.unique(layout.row.numpy()[edge], return_inverse=True)
+    scores, error = (values.numpy() for values in products(torch.from_numpy(rows)))
+    place = np.full(layout.num_rows, -1)
+    place[rows] = np.arange(rows.size)
+    place = place[masked[0].numpy()]
+    scores[place[place >= 0], masked[1].numpy()[place >= 0]] = -np.inf
+    scores = scores[number]
+    own = scores[np.arange(edge.size), layout.item.numpy()[edge]]
+    width = 2.0**-21 * np.abs(own) + 2.002 * error[number] + 2.0**-140
+    num_above = (scores > (own + width)[:, None]).sum(axis=1)
+    num_tied = (scores >= (own - width)[:, None]).sum(axis=1) - num_above - 1
+    found = num_above + 1, num_above, num_tied, num_tied > 0
+    for known, new in zip((*ranks, is_open), found, strict=True):
+        known.numpy()[edge] = new
 
 
 def lists_among(

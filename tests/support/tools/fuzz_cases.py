@@ -478,8 +478,8 @@ def draw_patches(draw, task):
         scale = _scale(task)
         patches += [
             (algorithms, "_NUM_IN_DOUBLE", draw.choice([1, 40 * scale])),
-            (algorithms, "_NUM_IN_SINGLE", draw.choice([1, 40 * scale])),
-            (algorithms, "_NUM_GIVEN", draw.choice([1, 40 * scale])),
+            (algorithms, "_NUM_STORED", draw.choice([1, 40 * scale])),
+            (stored_scores, "_NUM_SETTLED", draw.choice([0, 2**21])),
             (algorithms, "_BYTES_OF_LARGEST", draw.choice([1, 3000])),
         ]
     if draw.chance(0.5):

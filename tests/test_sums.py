@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from pyg_recmetrics.utils import exact_mean, exact_sum
+from pyg_recmetrics.sums import exact_mean, exact_sum
 
 #: Values of users as metrics have them, and such as no metric has.
 KINDS = {
