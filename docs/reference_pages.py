@@ -92,10 +92,8 @@ PARTS = {
         last=(
             "Cohorts",
             "Comparison",
-            "results.notes.UserCounts",
-            "results.cohorts.CohortMean",
-            "results.cohorts.Gap",
-            "results.Gaps",
+            "results.counts.UserCounts",
+            "results.statistics.MetricMean",
             "results.PairedDifference",
             "results.Protocol",
             "results.Sampling",

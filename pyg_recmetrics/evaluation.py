@@ -30,8 +30,7 @@ from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.ranking import HowToRank, OpenRanking
 from pyg_recmetrics.results import EvaluationResult, History
-from pyg_recmetrics.results.counts import check_means_of_persons
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.counts import Sampling, check_means_of_persons
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
 from pyg_recmetrics.utils import Frozen, set_attributes
 

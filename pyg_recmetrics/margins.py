@@ -27,7 +27,7 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges, select_users
 from pyg_recmetrics.ranking.ranking import OpenRanking
-from pyg_recmetrics.results.sampling import Sampling, Stopped
+from pyg_recmetrics.results.counts import Sampling, Stopped
 from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.sums import exact_mean
 from pyg_recmetrics.task import Catalogue, RankingTask

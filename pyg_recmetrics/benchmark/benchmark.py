@@ -2,47 +2,82 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, combinations, product
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from pyg_recmetrics.benchmark.means import (
-    Results,
-    by_data_set,
-    on,
-    with_best,
-)
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse_all
-from pyg_recmetrics.results import Comparison, EvaluationResult, archive
-from pyg_recmetrics.results.archive import numbered
-from pyg_recmetrics.results.comparison import Hypothesis, best_first, compare_on_each, read_names
+from pyg_recmetrics.results import Comparison, EvaluationResult
+from pyg_recmetrics.results.comparison import (
+    Hypothesis,
+    best_first,
+    compare_on_each,
+    is_higher_better,
+    read_names,
+    rounded,
+)
 from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_of_all, notes_on_limits
-from pyg_recmetrics.results.result import Measured, mean_of
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
     budgets_of,
+    by_name,
+    check_same_task,
     common_metrics,
     every_run,
-    fields_of_runs,
     recommenders_by_name,
     remarks_on,
-    results_of,
-    runs_from_fields,
 )
-from pyg_recmetrics.results.same_task import check_same_task
 from pyg_recmetrics.results.verdicts import PairedDifference
-from pyg_recmetrics.tables import Table, Tabular, format_error
+from pyg_recmetrics.tables import Best, Table, Tabular, format_error
 from pyg_recmetrics.utils import Frozen, FrozenDict
 
-#: The columns of a data frame of means.
-_COLUMNS = [
-    *("data_set", "recommender", "metric", "value", "low", "high", "num_users", "num_runs"),
-    *("deviation", "p_adjusted", "num_trials", "seconds"),
-]
+#: The recommenders of one data set, by name.
+Results = Mapping[str, Measured]
+
+
+@contextmanager
+def on(data_set: str) -> Iterator[None]:
+    """Lets errors about arguments name a data set."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{data_set}: {error}" if data_set else str(error)) from error
+
+
+def by_data_set(results: Any) -> dict[str, Any]:
+    """Returns the results of each data set, of which one alone has no name."""
+    is_nested = isinstance(results, Mapping) and any(
+        isinstance(of_one, Mapping) and not isinstance(of_one, EvaluationResult)
+        for of_one in results.values()
+    )
+    return by_name(results, Mapping, "results by name") if is_nested else {"": results}
+
+
+def with_best(
+    cells: Mapping[str, tuple[float, str]], names: Iterable[str], metric: str | Metric
+) -> list[str]:
+    """Returns a cell for each recommender, of which the best is bold if there are several means.
+
+    Args:
+        cells (mapping): The mean of each recommender that has one, and how it is printed.
+        names (iterable): All recommenders.
+        metric (str or Metric): The metric.
+
+    Example:
+        >>> cells = {"x": (0.3, ".3"), "y": (0.1 + 0.2, ".3"), "z": (0.2, ".2")}
+        >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
+        ['Best', 'Best', 'str']
+    """
+    known = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
+    highest = max if is_higher_better(str(metric)) else min
+    best = [name for name in known if len(known) > 1 and known[name] == highest(known.values())]
+    texts = {name: text for name, (_, text) in cells.items()}
+    return [Best(texts[name]) if name in best else texts.get(name, "-") for name in names]
 
 
 class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
@@ -84,7 +119,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             unknown.
 
     Example:
-        >>> import tempfile
         >>> import torch
         >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
         >>> def run(num_users):
@@ -101,10 +135,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         users: 101 on small, 200 on large
         no best mean differs significantly from the next in a column (paired t-test, ...
         2 data sets were looked at: decide by what was chosen before
-        >>> path = tempfile.mkdtemp() + "/benchmark.npz"
-        >>> benchmark.save(path)
-        >>> Benchmark.load(path).to_pandas().shape
-        (4, 12)
+        >>> benchmark.to_pandas().shape
+        (4, 14)
     """
 
     def __init__(
@@ -176,69 +208,25 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every mean.
 
-        Its columns are `data_set`, `recommender`, `metric`, `value`, the ends of the confidence
-        interval of the mean, `num_users`, `num_runs`, the standard deviation over runs, the
-        corrected p-value of what a sign stands for, `num_trials` and `seconds`.
+        Its columns are `data_set`, `recommender`, `metric`, what :meth:`Runs.mean` returns,
+        `num_runs`, the corrected p-value of what a sign stands for, `num_trials` and `seconds`.
         """
         rows = [
-            (
-                *(data_set, name, str(metric)),
-                *mean_of(result, metric, self.level),
-                *(len(result.runs), result.estimate_of(metric).deviation),
-                getattr(self._row(data_set, name, metric), "p_adjusted", math.nan),
-                *(result.num_trials, result.seconds),
-            )
+            {
+                "data_set": data_set,
+                "recommender": name,
+                "metric": str(metric),
+                **result.mean(metric, self.level)._asdict(),
+                "num_runs": len(result.runs),
+                "p_adjusted": getattr(self._row(data_set, name, metric), "p_adjusted", math.nan),
+                "num_trials": result.num_trials,
+                "seconds": result.seconds,
+            }
             for data_set, of_one in self.items()
             for name, result in of_one.items()
             for metric in self.metrics
         ]
-        return pd.DataFrame(rows, columns=_COLUMNS)
-
-    def save(self, path: str | Path) -> None:
-        """Saves all results and options in one file, see :meth:`EvaluationResult.save`.
-
-        Args:
-            path (str or Path): The file. Its usual suffix is `.npz`.
-        """
-        data_sets = [
-            {
-                "name": data_set,
-                "recommenders": numbered(
-                    {"name": name, "runs": fields_of_runs(results_of(result))}
-                    for name, result in of_one.items()
-                ),
-            }
-            for data_set, of_one in self.items()
-        ]
-        options = {
-            "metrics": list(map(str, self.metrics)),
-            "proposed": None if self.proposed is None else list(self.proposed),
-            "deterministic": list(self.deterministic),
-            "level": self.level,
-        }
-        archive.write(path, {"data_sets": numbered(data_sets), "options": options})
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Benchmark":
-        """Loads the results that were saved, see :meth:`EvaluationResult.load`.
-
-        Args:
-            path (str or Path): The file.
-        """
-        return archive.read(path, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> "Benchmark":
-        return cls(
-            {
-                data_set["name"]: {
-                    recommender["name"]: runs_from_fields(recommender["runs"])
-                    for recommender in data_set["recommenders"].values()
-                }
-                for data_set in fields["data_sets"].values()
-            },
-            **fields.get("options", {}),  # which files of 0.3.0 do not have
-        )
+        return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
         shown = filter(None, [", ".join(filter(None, self)), ", ".join(self.recommenders)])
@@ -281,13 +269,13 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for data_set, of_one in self.items()
         }
         users = [f"{number:,}{f' on {name}' if name else ''}" for name, number in counts.items()]
-        yield f"{next(iter(next(iter(self.values())).values())).nouns.users}: {', '.join(users)}"
-        numbers: dict[int, list[str]] = {}
+        first = next(iter(next(iter(self.values())).values())).runs[0]
+        yield f"{first.nouns.users}: {', '.join(users)}"
+        names: dict[int, list[str]] = {}
         for name in self.recommenders:
-            for of_one in self.values():
-                if name in of_one and name not in numbers.get(number := len(of_one[name].runs), []):
-                    numbers.setdefault(number, []).append(name)
-        if several := [f"{x} of {', '.join(of)}" for x, of in numbers.items() if x > 1]:
+            for number in dict.fromkeys(len(x[name].runs) for x in self.values() if name in x):
+                names.setdefault(number, []).append(name)
+        if several := [f"{x} of {', '.join(of)}" for x, of in names.items() if x > 1]:
             yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
         rows = {data_set: self._beside_best(data_set) for data_set in self.comparisons}
         for found in [*self.comparisons.values()][:1]:  # all of which are tested together
@@ -297,13 +285,12 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         yield from notes_of_all({x: remarks_on(of_one) for x, of_one in self.items()})
 
     def _notes_on(self, data_set: str, rows: Sequence[PairedDifference]) -> Iterator[str]:
-        baselines: dict[str, list[str]] = {}
-        for row in rows:
-            if self.proposed is not None and row.metric not in baselines.get(row.b, []):
-                baselines.setdefault(row.b, []).append(row.metric)
-        if baselines:
-            best = [f"{name} in {', '.join(metrics)}" for name, metrics in baselines.items()]
-            yield f"best baseline: {'; '.join(best if len(best) > 1 else baselines)}"
+        if self.proposed is not None and rows:
+            metrics: dict[str, dict[str, None]] = {}
+            for row in rows:
+                metrics.setdefault(row.b, {})[row.metric] = None
+            best = [f"{name} in {', '.join(of_one)}" for name, of_one in metrics.items()]
+            yield f"best baseline: {'; '.join(best if len(best) > 1 else metrics)}"
         protocol = self.comparisons[data_set].protocol
         yield from notes_on_limits(protocol, rows, "signs in brackets: for these trained models")
 
@@ -315,9 +302,9 @@ def _place(data_set: str, name: str) -> str:
 
 def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
     """Raises if results of the same metrics mean different things by them."""
-    (first_name, first), *others = results.items()
+    first_name, first = next(iter(results.items()))
     for what in ("convention", "empty_target_action", "average_over"):
-        for name, result in others:
+        for name, result in results.items():
             if getattr(result, what) != getattr(first, what):
                 raise ValueError(
                     f"'results' needs to be measured alike on all data sets (got '{first_name}' "

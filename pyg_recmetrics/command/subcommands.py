@@ -33,7 +33,6 @@ from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results import compare as compare_results
 from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
 from pyg_recmetrics.results.notes import notes_on_limits
-from pyg_recmetrics.results.runs import load_results
 from pyg_recmetrics.results.statistics import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import format_p
@@ -200,8 +199,8 @@ def gate(options: argparse.Namespace) -> int:
         names = [str(path) for path, *_ in paths]
     comparison = compare_results(
         {
-            n: [run for x in side for run in load_results(x)]
-            for n, side in zip(names, paths, strict=True)
+            name: [EvaluationResult.load(path) for path in side]
+            for name, side in zip(names, paths, strict=True)
         },
         metrics=[options.metric],
         baseline=names[1],
@@ -313,7 +312,7 @@ def _by_name(files: Sequence[str]) -> dict[str, list[EvaluationResult]]:
     for name, path in given:
         # Folders tell files of one name apart.
         own = path.stem if stems.count(path.stem) == 1 else str(path.with_suffix(""))
-        runs.setdefault(name or own, []).extend(load_results(path))
+        runs.setdefault(name or own, []).append(EvaluationResult.load(path))
     return runs
 
 

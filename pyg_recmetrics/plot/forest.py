@@ -28,7 +28,7 @@ from pyg_recmetrics.plot.picture import (
 from pyg_recmetrics.results import Comparison
 from pyg_recmetrics.results.comparison import is_higher_better
 from pyg_recmetrics.results.notes import lift_in_words
-from pyg_recmetrics.results.result import Measured, mean_of
+from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import by_name, common_metrics, recommenders_by_name
 from pyg_recmetrics.tables import format_level, format_p
 
@@ -129,7 +129,7 @@ def means(
         for metric in asked:
             rows, counts = {}, []
             for place, (name, result) in enumerate(named.items()):
-                mean = mean_of(result, metric, level)
+                mean = result.mean(metric, level)
                 runs = result.runs if len(result.runs) > 1 else ()
                 values = [run.estimate_of(metric).value for run in runs]
                 rows[name] = _Row(*mean[:3], style_of(place), values)

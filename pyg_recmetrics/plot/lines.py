@@ -22,7 +22,7 @@ from pyg_recmetrics.plot.picture import (
     with_looks,
 )
 from pyg_recmetrics.results import History
-from pyg_recmetrics.results.result import common_popularity, exposure_of, mean_of
+from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import by_name, recommenders_by_name
 from pyg_recmetrics.tables import format_level
 
@@ -85,8 +85,8 @@ def metric_at_k(
     cut_offs = cut_offs_of(by_name.values(), max_k)
     axes, num_users = axes_for(ax), list[int]()
     for look, result in with_looks(by_name):
-        means = [mean_of(result, f"{metric}@{k}", level) for k in cut_offs]
-        values, low, high, counts = zip(*means, strict=True)
+        means = [result.mean(f"{metric}@{k}", level) for k in cut_offs]
+        values, low, high, counts, *_ = zip(*means, strict=True)
         axes.plot(cut_offs, values, markevery=max(1, len(cut_offs) // _NUM_MARKERS), **look)
         axes.fill_between(cut_offs, low, high, color=look["color"], alpha=0.15, linewidth=0)
         num_users += counts
@@ -136,8 +136,7 @@ def precision_recall_curve(
     axes, furthest, num_users = axes_for(ax), [(0.0, 0.0)], []
     for look, result in with_looks(by_name):
         x, y = (
-            [mean_of(result, f"{metric}@{k}") for k in cut_offs]
-            for metric in ("recall", "precision")
+            [result.mean(f"{metric}@{k}") for k in cut_offs] for metric in ("recall", "precision")
         )
         points = [(recall.value, precision.value) for recall, precision in zip(x, y, strict=True)]
         axes.plot(*zip(*points, strict=True), markevery=marked, **look)
@@ -284,7 +283,8 @@ def metric_by_degree(
         raise ValueError("'results' needs to be of users with the same training degrees")
     axes, sizes = axes_for(ax), []
     for index, (look, groups) in enumerate(with_looks(cohorts)):
-        values, low, high, counts = zip(*(of[str(metric)] for of in groups.values()), strict=True)
+        means = [of[str(metric)] for of in groups.values()]
+        values, low, high, counts, *_ = zip(*means, strict=True)
         # Results stand side by side, so that no interval hides another. No line joins the groups,
         # whose widths differ.
         shift = _SPREAD_AT_TICK * ((index + 0.5) / len(by_name) - 0.5)

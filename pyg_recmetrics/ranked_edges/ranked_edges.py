@@ -843,7 +843,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
         "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
-        "origin": made_of(Provenance, {"listed": None, **fields}),  # which older files do not have
+        "origin": made_of(Provenance, fields),
     }
     return made_of(RankedEdges, parts)
 

@@ -16,15 +16,14 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics.benchmark import Benchmark
-from pyg_recmetrics.benchmark.means import by_data_set
+from pyg_recmetrics.benchmark.benchmark import by_data_set
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import Picture
 from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR, all_runs
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
 from pyg_recmetrics.results.result import Measured
-from pyg_recmetrics.results.runs import common_metrics, recommenders_by_name
-from pyg_recmetrics.results.same_task import check_same_task
+from pyg_recmetrics.results.runs import check_same_task, common_metrics, recommenders_by_name
 from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data

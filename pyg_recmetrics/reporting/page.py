@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 
 from pyg_recmetrics import plot
 from pyg_recmetrics.benchmark import Benchmark
-from pyg_recmetrics.benchmark.means import with_best
+from pyg_recmetrics.benchmark.benchmark import with_best
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot.picture import COLORS, GREY, NOTE_COLOR, Recommenders, span, users
 from pyg_recmetrics.reporting.contents import (
@@ -113,8 +113,8 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
     if found is None:
         return
     on = f"on {data_set}, " if data_set else ""
-    trained = "" if found.covers_training(found[0]) else "as trained here, "
-    for claim in claims_on_best(found):
+    for claim, rows in claims_on_best(found):
+        trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
         yield _as_sentence(f"{on}{trained}{claim}", contents.names)
 
 

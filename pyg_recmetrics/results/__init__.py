@@ -3,20 +3,19 @@
 This package may import the conventions and all layers below them. It knows no recommenders.
 """
 
-from pyg_recmetrics.results.cohorts import Cohorts, Gaps
+from pyg_recmetrics.results.cohorts import Cohorts
 from pyg_recmetrics.results.comparison import Comparison, compare
+from pyg_recmetrics.results.counts import Sampling
 from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.merging import merge
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.results.runs import Runs
-from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
 
 __all__ = [
     "Cohorts",
     "Comparison",
     "EvaluationResult",
-    "Gaps",
     "History",
     "PairedDifference",
     "Protocol",

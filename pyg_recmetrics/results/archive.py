@@ -3,8 +3,7 @@
 import hashlib
 import io
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,16 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.metrics.registry import num_filled
 from pyg_recmetrics.utils import replacing
 
 T = TypeVar("T")
 
 #: The format of the files. It increases whenever older versions cannot read the new files.
-FORMAT = 10
-
-#: The formats without a checksum that can be read: that of 0.2.0, and those of 0.3.0.
-OLD_FORMATS = (5, 8, 9)
+FORMAT = 11
 
 #: What stands in the header for a tensor, beside the name of its array.
 _TENSOR = "__tensor__"
@@ -43,7 +38,8 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
         OSError: If the file cannot be written.
     """
     arrays: dict[str, Any] = {}
-    header = json.dumps({"format": FORMAT, "fields": _take_tensors(fields, "", arrays)})
+    held = {"format": FORMAT, "fields": _take_tensors(fields, "", arrays)}
+    header = json.dumps(held, default=dict)  # of other mappings
     with replacing(path) as file:
         np.savez_compressed(
             file, header=np.array(header), checksum=np.array(_checksum(header, arrays)), **arrays
@@ -65,29 +61,14 @@ def read(path: str | Path, build: Callable[[dict[str, Any]], T]) -> T:
     content = Path(path).read_bytes()
     try:
         return build(_parse(content))
-    except Exception as error:  # as an older file may hold anything
-        match error:
-            case KeyError():
-                what = f"it has no {error}"
-            case ValueError():
-                what = str(error)
-            case _:
-                what = f"{type(error).__name__}: {error}"
+    except Exception as error:  # as a file may hold anything
+        is_said = isinstance(error, ValueError)
+        what = str(error) if is_said else f"it is damaged: {type(error).__name__}: {error}"
         raise ValueError(f"'path' needs to be a saved result (got {path}: {what})") from error
 
 
-def numbered(parts: Iterable[Any]) -> dict[str, Any]:
-    """Returns parts by their numbers, as files hold several.
-
-    Example:
-        >>> numbered(["a", "b"])
-        {'0': 'a', '1': 'b'}
-    """
-    return {str(number): part for number, part in enumerate(parts)}
-
-
 def _parse(content: bytes) -> dict[str, Any]:
-    """Returns the nested dictionaries of a file of any format that can be read."""
+    """Returns the nested dictionaries of a file."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays = {name: np.asarray(file[name]) for name in file.files}
@@ -97,15 +78,13 @@ def _parse(content: bytes) -> dict[str, Any]:
     # There is no end of what decoders raise on damaged bytes, and all of it means the same.
     except Exception as error:
         raise ValueError("it is damaged, or no saved result, as 'save' writes it") from error
-    if number not in (*OLD_FORMATS, FORMAT):
-        raise ValueError(
-            f"another version of this package wrote it, in format {number}, and this version reads "
-            f"what releases from 0.2.0 on have written: evaluate again"
-        )
-    if number == FORMAT and str(arrays.pop("checksum", "")) != _checksum(text, arrays):
+    if number != FORMAT:
+        version = "a later version than this" if number > FORMAT else "version 0.2, 0.3 or 0.4"
+        raise ValueError(f"{version} of this package wrote it: evaluate again")
+    if str(arrays.pop("checksum", "")) != _checksum(text, arrays):
         raise ValueError("it is damaged, or was changed after it was saved")
     fields: dict[str, Any] = _put_tensors(header["fields"], arrays)
-    return fields if number == FORMAT else _upgraded(fields, number)
+    return fields
 
 
 def _checksum(header: str, arrays: Mapping[str, Any]) -> str:
@@ -115,52 +94,6 @@ def _checksum(header: str, arrays: Mapping[str, Any]) -> str:
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _upgraded(fields: Any, number: int) -> Any:
-    """Returns the fields of a result, or of all results in nested dictionaries, as today."""
-    if not isinstance(fields, dict):
-        return fields
-    fields = {name: _upgraded(part, number) for name, part in fields.items()}
-    if "ranked" not in fields:
-        return fields
-    fields = _from_format_9(fields)
-    if number == 9:
-        return fields
-    return _from_format_5(fields) if number == 5 else _from_format_8(fields)
-
-
-def _from_format_5(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today.
-
-    Edges and persons had other names, every row was a user, all truth was a candidate, and nothing
-    said what ranked the items.
-    """
-    ranked, task = fields["ranked"], fields["task"]
-    ranked["edge_label_index"] = ranked.pop("edge_index")
-    ranked |= {"ranked_by": None, "seed": None}
-    ranked |= {"person": None, "user_of_row": None, "is_candidate": None}
-    if task is not None:
-        task["person"] = task.pop("owner")
-        task |= {"missing": "drop", "query": None, "num_relations": None}
-    return fields | {"average_over": "user", "sampling": None}
-
-
-def _from_format_8(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today: nothing said how many users count in a mean."""
-    if sampling := fields["sampling"]:
-        others = num_filled(sampling["num_without_truth"], fields["empty_target_action"])
-        sampling["num_counted"] = dict.fromkeys(fields["metrics"], sampling["num_users"] + others)
-    return fields
-
-
-def _from_format_9(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns fields as they are today: the ROC-AUC had a `weight` in place of an `average`."""
-    of_roc_auc = (fields["convention"]["metrics"] or {}).get("roc_auc", {})
-    if "weight" in of_roc_auc:
-        of_roc_auc["average"] = of_roc_auc.pop("weight")
-    names = [re.sub(r"^(roc_auc\(.*)\bweight=", r"\1average=", name) for name in fields["metrics"]]
-    return fields | {"metrics": names}
 
 
 def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:

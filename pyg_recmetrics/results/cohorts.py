@@ -1,11 +1,10 @@
 """Cohorts: metrics measured for groups of users, or of items, and how far groups are apart."""
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations
-from typing import NamedTuple, TypeAlias
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -15,12 +14,16 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import RowNouns
 from pyg_recmetrics.results.notes import caution, note_on_intervals
-from pyg_recmetrics.results.statistics import Array, Basis, Mean, mean_of_users, mean_with, sums_by
-from pyg_recmetrics.tables import Rows, Table, Tabular, format_interval, format_level
+from pyg_recmetrics.results.statistics import (
+    Array,
+    Mean,
+    MetricMean,
+    mean_of_users,
+    mean_with,
+    sums_by,
+)
+from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.utils import FrozenDict
-
-#: Two groups, the second of which is taken from the first.
-GroupPair: TypeAlias = tuple[Hashable, Hashable]
 
 #: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
 _NUM_ESTIMATES = 128
@@ -31,121 +34,6 @@ _NEARLY_ZERO = 1e-10
 
 #: By which share of the mean number of relevant items groups may differ without a note.
 _ALIKE = 0.1
-
-
-class Gap(NamedTuple):
-    """The difference of two groups in a metric.
-
-    Attributes:
-        metric: The metric.
-        a: The label of one group.
-        b: The label of the other.
-        difference: The value of `a` minus that of `b`.
-        low: The lower end of its confidence interval.
-        high: The upper end.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
-        >>> task = RankingTask(truth, num_users=40, num_items=4)
-        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
-        >>> gaps = result.by(["a", "b"] * 20).gaps()
-        >>> gap = gaps[0]
-        >>> gap.a, gap.b, round(gap.difference, 4)
-        ('a', 'b', 0.2917)
-    """
-
-    metric: str
-    a: Hashable
-    b: Hashable
-    difference: float
-    low: float
-    high: float
-
-
-class Gaps(Rows[Gap]):
-    """How far groups are apart: a :class:`Gap` for every metric and pair of groups.
-
-    :meth:`Cohorts.gaps` returns it.
-
-    Attributes:
-        level (float): The level of the intervals.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
-        >>> task = RankingTask(truth, num_users=40, num_items=4)
-        >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
-        >>> gaps = result.by(["a", "b"] * 20).gaps()
-        >>> len(gaps), gaps[0].metric
-        (1, 'mrr')
-    """
-
-    def __init__(self, gaps: Iterable[Gap], level: float, remarks: Iterable[str] = ()) -> None:
-        self._rows, self.level, self._remarks = tuple(gaps), level, tuple(remarks)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns a data frame with a row for every metric and pair of groups.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> truth = torch.stack([torch.arange(40), torch.arange(40) % 4])
-            >>> task = RankingTask(truth, num_users=40, num_items=4)
-            >>> result = evaluate(torch.tensor([4.0, 3.0, 2.0, 1.0]), task, "mrr")
-            >>> gaps = result.by(["a", "b"] * 20).gaps()
-            >>> gaps.to_pandas().columns.tolist()
-            ['metric', 'a', 'b', 'difference', 'low', 'high']
-        """
-        return pd.DataFrame(self._rows, columns=Gap._fields)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self)} gaps)"
-
-    def table(self) -> Table:
-        """Returns the printed table."""
-        rows = [
-            [
-                gap.metric,
-                str(gap.a),
-                str(gap.b),
-                format_interval(gap.difference, gap.low, gap.high),
-            ]
-            for gap in self
-        ]
-        notes = (
-            f"{format_level(self.level)} confidence intervals, not corrected for several pairs",
-            "difference: a - b",
-            *self._remarks,
-        )
-        return Table(["metric", "a", "b", "difference"], rows, notes, num_left=3)
-
-
-class CohortMean(NamedTuple):
-    """The mean of a metric over the users of a cohort.
-
-    Attributes:
-        value: The mean; `NaN` if no user counts.
-        low: The lower end of its confidence interval; `NaN` for fewer than two users.
-        high: The upper end.
-        num_users: The number of users who count.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics import RankingTask, evaluate
-        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
-        >>> mean = result.by(["old", "new"])["old"]["mrr"]
-        >>> mean.value, mean.num_users
-        (0.5, 1)
-    """
-
-    value: float
-    low: float
-    high: float
-    num_users: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,29 +62,27 @@ class Groups:
     remarks: tuple[str, ...] = ()
     degree: Array | None = None
 
-    def mean(self, values: Array, number: int) -> Mean:
-        """Returns the mean over a group, given values of shape `[num_users, num_runs]`."""
+    def means(self, values: Array) -> Callable[[int], Mean]:
+        """Returns the mean over each group by number, given values `[num_users, num_runs]`."""
         if self.degree is not None:
-            return SameDegree(values, self.group, self.degree, self.person).mean(number)
+            return SameDegree(values, self.group, self.degree, self.person).mean
+        return lambda number: self.plain_mean(values, number)
+
+    def plain_mean(self, values: Array, number: int) -> Mean:
+        """Returns the mean over a group, whatever its numbers of relevant items are."""
         is_in = (self.group == number)[:, None]
         return mean_of_users(np.where(is_in, values, math.nan), self.person)
 
-    def cohort_mean(self, values: Array, number: int, metric: Metric) -> CohortMean:
-        """Returns the same with its interval, which is held by the range of the metric."""
-        mean, own = self.mean(values, number), values[self.group == number]
-        own = own[~np.isnan(own).any(axis=1)]
-        interval = mean.interval(self.level)
-        if self.degree is None:
-            interval = interval.of_metric(metric, own)
-        return CohortMean(mean.value, *interval, len(own))
-
-    def bases(self, metric: str, values: Array) -> Iterator[Basis]:
-        """Yields what the interval of each group rests on."""
-        of_users = values.mean(axis=1)
+    def of_metric(self, values: Array, metric: Metric) -> Iterator[MetricMean]:
+        """Yields the mean over each group, whose interval is held by the range of the metric."""
+        mean_of = self.means(values)
         for number in range(len(self.labels)):
-            is_in = self.group == number
-            person = None if self.person is None else self.person[is_in]
-            yield Basis.of(metric, of_users[is_in], person)
+            mean, own = mean_of(number), values[self.group == number]
+            own = own[~np.isnan(own).any(axis=1)]
+            interval = mean.interval(self.level)
+            if self.degree is None:
+                interval = interval.of_metric(metric, own)
+            yield mean.of_metric(len(own), interval)
 
 
 class SameDegree:
@@ -223,19 +109,23 @@ class SameDegree:
         self.group = group[self.is_counted]
         self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
         num_groups = int(group.max(initial=-1)) + 1
-        cells = np.stack([self.group, self.of_degree])
-        self.counts = np.zeros((num_groups, int(self.of_degree.max(initial=-1)) + 1))
-        np.add.at(self.counts, tuple(cells), 1)
-        self.sizes, of_degrees = self.counts.sum(axis=1), self.counts.sum(axis=0)
+        self.counts = np.zeros((int(self.of_degree.max(initial=-1)) + 1, num_groups))
+        np.add.at(self.counts, (self.of_degree, self.group), 1)
+        self.sizes, of_degrees = self.counts.sum(axis=0), self.counts.sum(axis=1)[:, None]
         self.shares = self.counts / of_degrees
-        within = sums_by(self.of_degree, self.values) / of_degrees[:, None]
-        apart = sums_by(self.group, self.values - within[self.of_degree], num_groups)
+        self.rest = (
+            self.values - (sums_by(self.of_degree, self.values) / of_degrees)[self.of_degree]
+        )
         # The normal equations of the effects, whose rank is one less than there are groups.
-        products = np.diag(self.sizes) - self.shares @ self.counts.T
+        products = np.diag(self.sizes) - self.counts.T @ self.shares
         self.inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
-        self.effects = self.inverse @ apart
-        within -= self.shares.T @ self.effects
-        self.rest = self.values - self.effects[self.group] - within[self.of_degree]
+        self.effects = self.inverse @ sums_by(self.group, self.rest, num_groups)
+        self.rest -= self._of_users(self.effects)
+
+    def _of_users(self, effects: Array) -> Array:
+        """Returns the effect of the group of each user, less that of all with as many items."""
+        own: Array = effects[self.group] - (self.shares @ effects)[self.of_degree]
+        return own
 
     def mean(self, number: int) -> Mean:
         """Returns the mean of a group."""
@@ -244,16 +134,16 @@ class SameDegree:
         if not self._is_connected(number):
             return Mean(np.full(self.values.shape[1], math.nan), deviations, 0)
         of_all = self.values.mean(axis=0)
-        weight = self.inverse[number] - self.sizes @ self.inverse / num_users
-        lever = weight[self.group] - (weight @ self.shares)[self.of_degree]
+        contrast = (np.arange(len(self.sizes)) == number) - self.sizes / num_users
+        lever = self._of_users(self.inverse @ contrast)
         # Users without any of another group beside them tell nothing.
-        tells = (self.counts > 0).sum(axis=0) > 1
-        num_telling = self.counts[:, tells].sum()
+        tells = (self.counts > 0).sum(axis=1) > 1
+        num_telling = self.counts[tells].sum()
         left = num_telling - tells.sum() - (self.sizes > 0).sum() + 1
         factor = math.sqrt(num_telling / left) if left > 0 else math.nan
         of_effect = factor * lever[:, None] * self.rest
         deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
-        means = of_all + self.effects[number] - self.sizes @ self.effects / num_users
+        means = of_all + contrast @ self.effects
         mean = mean_with(means, deviations, self.is_counted, self.person)
         drawn = is_own if self.person is None else self.person[self.is_counted][is_own]
         mean.num_drawn = int(is_own.sum()) if self.person is None else len(np.unique(drawn))
@@ -262,12 +152,12 @@ class SameDegree:
     def _is_connected(self, number: int) -> bool:
         """Returns whether users of a group can be compared with most of the others."""
         has = (self.counts > 0).astype(int)
-        _, component = connected_components(has @ has.T)
+        _, component = connected_components(has.T @ has)
         largest = np.bincount(component, self.sizes).argmax()
         return bool(self.sizes[number] > 0 and component[number] == largest)
 
 
-class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
+class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     r"""The metrics of several cohorts, as a mapping of a label to the means of a cohort.
 
     :meth:`EvaluationResult.by` and :meth:`EvaluationResult.by_degree` return them, and so do the
@@ -291,33 +181,23 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
     def __init__(
         self, values: Mapping[str, Array], metrics: Mapping[str, Metric], groups: Groups
     ) -> None:
+        means = {name: list(groups.of_metric(x, metrics[name])) for name, x in values.items()}
         super().__init__(
             {
-                label: FrozenDict(
-                    {
-                        name: groups.cohort_mean(of_metric, number, metrics[name])
-                        for name, of_metric in values.items()
-                    }
-                )
+                label: FrozenDict({name: of_each[number] for name, of_each in means.items()})
                 for number, label in enumerate(groups.labels)
             }
         )
         self._values, self._groups = values, groups
         self.name, self.level, self.remarks = groups.name, groups.level, groups.remarks
 
-    def gaps(self, reference: Hashable | None = None) -> Gaps:
-        r"""Returns how far groups are apart in each metric, with intervals.
+    def gaps(self) -> pd.DataFrame:
+        r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
 
-        The intervals allow for users who count in several groups, and for persons who have several
+        Its columns are `metric`, `a`, `b`, `difference`, which is `a - b`, `low` and `high`. The
+        intervals allow for users who count in several groups, and for persons who have several
         rows. Those of :class:`Runs` allow for other runs, too. They are not corrected for several
         pairs.
-
-        Args:
-            reference (label, optional): The group with which each of the others is compared, as
-                `b`. (default: `None`, all pairs of groups, where `a` comes before `b`)
-
-        Raises:
-            ValueError: If there is no such group.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
@@ -328,36 +208,17 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             >>> truth = torch.stack([torch.arange(8), torch.tensor([0, 1, 0, 1, 0, 0, 0, 1])])
             >>> task = RankingTask(truth, num_users=8, num_items=2)
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
-            >>> cohorts = result.by(["new"] * 4 + ["old"] * 4)
-            >>> print(cohorts.gaps("old"))
-            metric    a    b          difference
-            ------------------------------------
-            recall@1  new  old  -0.2500 ± 1.2153
-            95% confidence intervals, not corrected for several pairs
-            difference: a - b
+            >>> result.by(["new"] * 4 + ["old"] * 4).gaps().round(4)
+                 metric    a    b  difference     low    high
+            0  recall@1  new  old       -0.25 -1.4653  0.9653
         """
-        pairs = self._pairs(reference)
-        found = (self._gaps(metric, pairs) for metric in self._values)
-        return Gaps(chain.from_iterable(found), self.level, self.remarks)
-
-    def _gaps(self, metric: str, pairs: Iterable[GroupPair]) -> Iterator[Gap]:
-        """Yields how far groups are apart in a metric."""
-
-        @lru_cache(maxsize=_NUM_ESTIMATES)
-        def mean(label: Hashable) -> Mean:
-            return self._groups.mean(self._values[metric], list(self).index(label))
-
-        for a, b in pairs:
-            difference = mean(a).minus(mean(b))
-            yield Gap(metric, a, b, difference.value, *difference.interval(self.level))
-
-    def _pairs(self, reference: Hashable | None) -> list[tuple[Hashable, Hashable]]:
-        labels = list(self)
-        if reference is None:
-            return list(combinations(labels, 2))
-        if reference not in labels:
-            raise ValueError(f"'reference' needs to be one of {labels} (got {reference!r})")
-        return [(label, reference) for label in labels if label != reference]
+        rows = []
+        for metric, values in self._values.items():
+            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._groups.means(values))
+            for (first, a), (second, b) in combinations(enumerate(self), 2):
+                difference = mean_of(first).minus(mean_of(second))
+                rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
+        return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high"])
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every cohort and metric.
@@ -373,11 +234,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
             ['group', 'metric', 'value', 'low', 'high', 'num_users']
         """
         rows = [
-            (label, metric, *mean)
+            (label, metric, *mean[:4])
             for label, means in self.items()
             for metric, mean in means.items()
         ]
-        return pd.DataFrame(rows, columns=["group", "metric", *CohortMean._fields])
+        return pd.DataFrame(rows, columns=["group", "metric", *MetricMean._fields[:4]])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: {', '.join(map(str, self))})"
@@ -394,7 +255,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, CohortMean]]):
         ]
         groups, nouns = self._groups, self._groups.nouns
         num_runs = max((values.shape[1] for values in self._values.values()), default=1)
-        bases = [x for name, values in self._values.items() for x in groups.bases(name, values)]
+        bases = [
+            groups.plain_mean(values, number).basis(metric)
+            for metric, values in self._values.items()
+            for number in range(len(groups.labels))
+        ]
         notes = [
             note_on_intervals(self.level, groups.person, nouns, num_runs),
             *self.remarks,
@@ -416,11 +281,10 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
         The number of each user's group, `-1` for users without one; and the range of each group.
     """
     check_positive_integer(bins, "bins")
-    counted = np.sort(degree[is_counted])
-    if not len(counted):
+    if not is_counted.any():
         return np.full(len(degree), -1), []
-    last = [max(0, math.ceil(len(counted) * bin / bins) - 1) for bin in range(1, bins)]
-    bounds = np.unique(counted[last])
+    shares = np.arange(1, bins) / bins
+    bounds = np.unique(np.quantile(degree[is_counted], shares, method="inverted_cdf"))
     group = np.where(is_counted, np.searchsorted(bounds, degree), -1)
     labels: list[Hashable] = []
     for number in range(int(group.max()) + 1):

@@ -1,30 +1,23 @@
 """compare(): whether a recommender is better than another, user by user."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, product
-from typing import TypeAlias
+from itertools import combinations, product
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse, parse_all
-from pyg_recmetrics.results.notes import (
-    caution,
-    clauses,
-    lift_in_words,
-    note_on_near_copies,
-    notes_on_comparison,
-)
-from pyg_recmetrics.results.result import Measured, has_rows
+from pyg_recmetrics.results import notes
+from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
 from pyg_recmetrics.results.runs import (
     LEAST_DIFFERING,
     Name,
     Runnable,
-    are_copies,
     budgets_of,
     check_comparable,
     every_run,
@@ -38,13 +31,12 @@ from pyg_recmetrics.results.statistics import (
     Array,
     Basis,
     Difference,
-    Interval,
     RunVariance,
+    alpha_of,
     difference_of_users,
     holm,
     paired_difference,
     run_variances,
-    unless_rounding,
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
@@ -64,6 +56,7 @@ class RecommenderPair:
         both (sequence of np.ndarray): The values of each, of shape `[num_users, num_runs]`.
         person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         runs (sequence): How much the runs of each vary; `None` for one that has a single run.
+        has_rows (bool): Whether the values are of users. If not, there is one of all together.
     """
 
     metric: Metric
@@ -71,6 +64,7 @@ class RecommenderPair:
     both: Sequence[Array]
     person: Array | None
     runs: Sequence[RunVariance | None]
+    has_rows: bool = True
 
     @cached_property
     def difference(self) -> Difference:
@@ -79,10 +73,6 @@ class RecommenderPair:
 
     def _scaled(self, a: float, b: float) -> Difference:
         return difference_of_users(self.both, self.person, self.runs, (a, b))
-
-    @property
-    def _least(self) -> float:
-        return min((float(values.min()) for values in self.both if values.size), default=0.0)
 
     @property
     def basis(self) -> Basis:
@@ -100,14 +90,9 @@ class RecommenderPair:
             widest = float(np.abs(differing).max())
         unseen = 3 * widest / max(1, self.difference.mean.num_drawn)
         size = abs(self.difference.value)
-        return Basis.of(str(self.metric), values, self.person)._replace(
+        return self.difference.mean.basis(str(self.metric))._replace(
             skewness=self.difference.mean.skewness, is_one_sided=is_one_sided and 0 < size < unseen
         )
-
-    @property
-    def p_value(self) -> float:
-        """The p-value of the paired t-test."""
-        return self.difference.uncertainty.p_value(self.difference.value)
 
     def p_of_equivalence(self, equivalence: Equivalence) -> float:
         """Returns the p-value of two one-sided tests that the difference is no smaller.
@@ -151,47 +136,42 @@ class RecommenderPair:
 
     def row(self, alpha: float) -> PairedDifference:
         """Returns the difference without corrections, with intervals of level `1 - alpha`."""
-        a, b = self.both
-        wins, losses = _counts(a, b, self.metric)
-        mean_a, mean_b = float(a.mean()), float(b.mean())
+        a, b = (float(values.mean()) for values in self.both)
         found = self.difference
-        row = PairedDifference(
-            str(self.metric),
-            *self.names,
-            found.value,
-            lift=_lift(self.metric, self._least, mean_b, found.value),
-            wins=wins,
-            ties=len(a) - wins - losses,
-            losses=losses,
-            mean_a=mean_a,
-            mean_b=mean_b,
-        )
+        row = PairedDifference(str(self.metric), *self.names, found.value, mean_a=a, mean_b=b)
+        if self.has_lift:
+            row = row._replace(lift=100 * found.value / b)
+        if self.has_rows:
+            wins, losses = _counts(self.metric, *self.both)
+            ties = len(self.both[0]) - wins - losses
+            row = row._replace(wins=wins, ties=ties, losses=losses)
         if not found.mean.has_interval:
             return row
         margin = found.uncertainty.margin(alpha / 2)
-        lift_low, lift_high = self._lift_interval(mean_a, mean_b, alpha)
-        return row._replace(
+        row = row._replace(
             low=found.value - margin,
             high=found.value + margin,
-            p_value=self.p_value,
-            lift_low=lift_low,
-            lift_high=lift_high,
+            p_value=found.uncertainty.p_value(found.value),
             user_error=math.sqrt(found.mean.of_users),
             run_error=found.run_error,
         )
-
-    def _lift_interval(self, mean_a: float, mean_b: float, alpha: float) -> Interval:
-        """Returns the interval of the lift, which is one of the logarithm of the ratio."""
-        if mean_a <= 0 or math.isnan(_lift(self.metric, self._least, mean_b, 0.0)):
-            return Interval(math.nan, math.nan)
-        margin = self._scaled(1 / mean_a, 1 / mean_b).uncertainty.margin(alpha / 2)
-        log_ratio = math.log(mean_a / mean_b) if self.difference.value else 0.0
+        if not self.has_lift or a <= 0:
+            return row
+        # The interval of the lift is one of the logarithm of the ratio.
+        margin = self._scaled(1 / a, 1 / b).uncertainty.margin(alpha / 2)
+        log_ratio = math.log(a / b) if found.value else 0.0
         with np.errstate(over="ignore"):
-            low, high = np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
-        return Interval(100 * float(low), 100 * float(high))
+            low, high = 100 * np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
+        return row._replace(lift_low=float(low), lift_high=float(high))
+
+    @property
+    def has_lift(self) -> bool:
+        """Whether ratios of means say something: zero is the least there is, and not one of `b`."""
+        least = min(float(values.min(initial=0)) for values in self.both)
+        return min(least, self.metric.definition.range[0]) >= 0 and self.both[1].mean() != 0
 
 
-def _counts(a: Array, b: Array, metric: Metric) -> tuple[float, float]:
+def _counts(metric: Metric, a: Array, b: Array) -> tuple[float, float]:
     """Returns wins and losses on average over pairs of runs.
 
     Means over runs would have fewer ties the more runs there are.
@@ -206,32 +186,26 @@ def _counts(a: Array, b: Array, metric: Metric) -> tuple[float, float]:
     return found if metric.definition.higher_is_better else found[::-1]
 
 
-def _lift(metric: Metric, least: float, mean_b: float, difference: float) -> float:
-    """Returns how much larger a mean is than that of `b`, in per cent.
-
-    Ratios mean something where zero is the least that there is, and `least` is the least seen.
-    """
-    has_lift = mean_b != 0 and min(least, metric.definition.range[0]) >= 0
-    return 100 * difference / mean_b if has_lift else math.nan
-
-
 def _pairs(
     metric: Metric, pairs: Iterable[tuple[str, str]], recommenders: Mapping[str, Measured]
 ) -> Iterator[RecommenderPair]:
-    """Yields the values of each pair of recommenders in a metric that every user has."""
+    """Yields the values of each pair of recommenders in a metric."""
     values = {name: each.array_of(metric) for name, each in recommenders.items()}
-    person = next(iter(recommenders.values())).person
     counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
     runs = run_variances({name: x.mean(axis=0) for name, x in counted.items() if len(x)})
+    first = next(iter(recommenders.values()))
+    of_rows = has_rows(first, metric)
+    person = first.person if of_rows else None
     for names in pairs:
         both = [values[name] for name in names]
-        is_paired = ~np.isnan(np.concatenate(both, axis=1)).any(axis=1)
+        is_paired = ~(of_rows & np.isnan(np.concatenate(both, axis=1)).any(axis=1))
         yield RecommenderPair(
             metric,
             names,
             [x[is_paired] for x in both],
             None if person is None else person[is_paired],
             [runs.get(name) for name in names],
+            of_rows,
         )
 
 
@@ -258,26 +232,6 @@ def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
 def rounded(mean: float) -> float:
     """Returns a mean so that those of equal numbers, added up in another order, are equal."""
     return float(f"{mean:.12g}")
-
-
-def _difference_of_all(
-    metric: Metric, names: tuple[str, str], recommenders: Mapping[str, Measured]
-) -> PairedDifference:
-    """Returns the difference of two recommenders in a metric of all users together."""
-    mean_a, mean_b = (recommenders[name].estimate_of(metric).value for name in names)
-    difference = unless_rounding(mean_a - mean_b, max(abs(mean_a), abs(mean_b)))
-    lift = _lift(metric, min(mean_a, mean_b), mean_b, difference)
-    return PairedDifference(
-        str(metric), *names, difference, lift=lift, mean_a=mean_a, mean_b=mean_b
-    )
-
-
-def rows_by_pair(rows: Iterable[PairedDifference]) -> dict[tuple[str, str], list[PairedDifference]]:
-    """Returns the differences of each pair of recommenders."""
-    by_pair: dict[tuple[str, str], list[PairedDifference]] = {}
-    for row in rows:
-        by_pair.setdefault((row.a, row.b), []).append(row)
-    return by_pair
 
 
 class Comparison(Rows[PairedDifference]):
@@ -318,7 +272,7 @@ class Comparison(Rows[PairedDifference]):
         """
         own = self._recommenders
         differing = sorted(own.keys() ^ recommenders.keys()) or [
-            name for name in own if not are_copies(own[name].runs, recommenders[name].runs)
+            name for name in own if not _are_equal(own[name].runs, recommenders[name].runs)
         ]
         if differing:
             raise ValueError(
@@ -360,10 +314,12 @@ class Comparison(Rows[PairedDifference]):
 
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
+        judged = [row for row in self if row.verdict is not None]
         found = []
-        for rows in rows_by_pair(row for row in self if row.verdict is not None).values():
+        for a, b in dict.fromkeys((row.a, row.b) for row in judged):
+            rows = [row for row in judged if (row.a, row.b) == (a, b)]
             trained = "" if self.covers_training(rows[0]) else "As trained here, "
-            found.append(f"{trained}{'; '.join(clauses(rows, self.bound))}.")
+            found.append(f"{trained}{'; '.join(notes.clauses(rows, self.bound))}.")
         return tuple(found)
 
     def select(
@@ -393,18 +349,18 @@ class Comparison(Rows[PairedDifference]):
             >>> [difference.metric for difference in compare({"a": a, "b": b}).select("mrr")]
             ['mrr']
         """
-        kept = self._compared(metrics)
-        rows = [row for row in self if row.metric in kept]
+        compared = [*dict.fromkeys(row.metric for row in self)]
+        asked = compared if metrics is None else [*map(str, parse_all(metrics))]
+        for metric in asked:
+            if metric not in compared:
+                raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
+        rows = [row for row in self if row.metric in asked]
         if name is not None:
-            name = read_name(name, "name", list(self.protocol.num_runs))
-            rows = [row for row in rows if name in (row.a, row.b)]
-            rows = self._turned(rows, lambda row: row.b == name)
-            rows.sort(
-                key=lambda row: (
-                    kept.index(row.metric),
-                    -row.mean_b if is_higher_better(row.metric) else row.mean_b,
-                )
-            )
+            name, rows = read_name(name, "name", list(self.protocol.num_runs)), []
+            for metric in asked:
+                found = self._beside(name, metric, "a")
+                is_higher = is_higher_better(metric)
+                rows += sorted(found, key=lambda row: row.mean_b, reverse=is_higher)
         if not rows:
             raise ValueError(
                 f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
@@ -457,8 +413,8 @@ class Comparison(Rows[PairedDifference]):
                     mean = f"{self._recommenders[name].estimate_of(metric).value:.4f}"
                     found = cells if row is None else self._cells(row)
                     rows.append([label, mean, *found, *(known[name] for known in budgets.values())])
-        notes = notes_on_comparison(self.protocol, shown, len(self) > len(shown))
-        return Table([*head, *budgets], rows, tuple(notes))
+        said = notes.notes_on_comparison(self.protocol, shown, len(self) > len(shown))
+        return Table([*head, *budgets], rows, tuple(said))
 
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
@@ -466,44 +422,39 @@ class Comparison(Rows[PairedDifference]):
             return ""
         return "*" if self.covers_training(difference) else "(*)"
 
-    def _from_reference(self) -> Sequence[PairedDifference]:
+    def _from_reference(self) -> list[PairedDifference]:
         """Returns a difference for each recommender and metric, from the best if all are there."""
-        best = {}
+        found = []
         for metric in dict.fromkeys(row.metric for row in self):
-            pairs = [(row.a, row.b) for row in self if row.metric == metric]
-            names = dict.fromkeys(chain.from_iterable(pairs))
-            if len(pairs) >= len(names):
+            rows = [row for row in self if row.metric == metric]
+            names = dict.fromkeys(name for row in rows for name in (row.a, row.b))
+            if len(rows) >= len(names):
                 among = {name: self._recommenders[name] for name in names}
-                best[metric] = [*best_first(among, parse(metric)), *names][0]
-        kept = [row for row in self if best.get(row.metric, row.a) in (row.a, row.b)]
-        return self._turned(kept, lambda row: best.get(row.metric) == row.a)
+                best = [*best_first(among, parse(metric)), *names][0]
+                rows = self._beside(best, metric, "b")
+            found += rows
+        return found
 
-    def _turned(
-        self, rows: Sequence[PairedDifference], is_turned: Callable[[PairedDifference], bool]
-    ) -> list[PairedDifference]:
-        """Returns differences, some of them turned around, with the corrections that they have."""
-        asked = [(parse(row.metric), (row.b, row.a)) for row in rows if is_turned(row)]
-        turned = iter(_tests(asked, self._recommenders, self.protocol))
+    def _beside(self, name: str, metric: str, side: Literal["a", "b"]) -> list[PairedDifference]:
+        """Returns the differences of a recommender in a metric, of which it is one side of each.
+
+        Where it is the other side, they are turned around. They keep the corrections.
+        """
+        rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
+        asked = [(parse(metric), (row.b, row.a)) for row in rows if getattr(row, side) != name]
+        tests = _tests(asked, self._recommenders, self.protocol)
+        turned = {(test.row.b, test.row.a): test.row for test in tests}
         opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
-        return [
-            next(turned)[0]._replace(
-                p_value=row.p_value,
-                p_adjusted=row.p_adjusted,
-                verdict=opposite.get(row.verdict, row.verdict),
-            )
-            if is_turned(row)
-            else row
-            for row in rows
-        ]
-
-    def _compared(self, metrics: str | Metric | Iterable[str | Metric] | None) -> list[str]:
-        """Returns the names of metrics, all of which were compared."""
-        compared = list(dict.fromkeys(row.metric for row in self))
-        asked = compared if metrics is None else list(map(str, parse_all(metrics)))
-        for metric in asked:
-            if metric not in compared:
-                raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
-        return asked
+        found = []
+        for row in rows:
+            if getattr(row, side) != name:
+                row = turned[row.a, row.b]._replace(
+                    p_value=row.p_value,
+                    p_adjusted=row.p_adjusted,
+                    verdict=opposite.get(row.verdict, row.verdict),
+                )
+            found.append(row)
+        return found
 
     def _cells(self, row: PairedDifference) -> list[str]:
         counts = "-"
@@ -511,12 +462,20 @@ class Comparison(Rows[PairedDifference]):
             counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
         return [
             format_interval(row.difference, row.low, row.high, "+"),
-            lift_in_words(row, "-"),
+            notes.lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),
             row.verdict or "-",
             counts,
         ]
+
+
+def _are_equal(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
+    """Returns whether runs have the same means, and the same values of the same users."""
+    if list(map(str, map(dict, runs))) != list(map(str, map(dict, others))):
+        return False
+    frames = ((x.to_pandas(per_user=True) for x in both) for both in (runs, others))
+    return all(one.equals(other) for one, other in zip(*frames, strict=True))
 
 
 #: A recommender, how its row is labelled, and its difference; none of a reference itself.
@@ -608,25 +567,35 @@ def compare(
              metric        a        b  difference       verdict  wins
         0  recall@1  perfect  popular         0.5  inconclusive   3.0
     """
-    recommenders = _comparable(results)
+    recommenders = recommenders_by_name(results)
+    if len(recommenders) < 2:
+        raise ValueError(f"'results' needs to hold at least two results (got {len(recommenders)})")
     runs = list(every_run(recommenders).values())
     asked = metrics_in_common(runs) if metrics is None else parse_all(metrics)
-    protocol = _protocol(recommenders, equivalence, deterministic, level)
-    if protocol.equivalence is not None:
+    size = None if equivalence is None else Equivalence.of(equivalence)
+    if size is not None:
         for metric in asked:
-            protocol.equivalence.check(metric)
+            size.check(metric)
     pairs = list(combinations(recommenders, 2))
     if baseline is not None:
         baseline = read_name(baseline, "baseline", list(recommenders))
         pairs = [(name, baseline) for name in recommenders if name != baseline]
-    return _judge([(recommenders, protocol, list(product(asked, pairs)))])[0]
+    found = compare_on_each(
+        {"": recommenders},
+        {"": list(product(asked, pairs))},
+        equivalence=size,
+        deterministic=read_names(deterministic, list(recommenders)),
+        level=check_level(level),
+    )
+    return found[""]
 
 
 def compare_on_each(
     results: Mapping[str, Mapping[str, Measured]],
     asked: Mapping[str, Sequence[Hypothesis]],
     *,
-    deterministic: Iterable[Name] = (),
+    equivalence: Equivalence | None = None,
+    deterministic: Sequence[str] = (),
     level: float = 0.95,
 ) -> dict[str, Comparison]:
     """Compares what is asked on each of several data sets, and corrects all p-values together.
@@ -634,17 +603,47 @@ def compare_on_each(
     Args:
         results (dict): The recommenders by name, by data set.
         asked (dict): For each data set, metrics and the names of two recommenders.
+        equivalence (Equivalence, optional): The smallest difference that matters.
+            (default: `None`)
         deterministic (sequence of str, optional): As in :func:`compare`. Names may be of
             recommenders that are not on every data set. (default: `()`)
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    tested = []
-    for data_set, questions in asked.items():
-        recommenders = _comparable(results[data_set])
-        known = [name for name in deterministic if str(name) in recommenders]
-        tested.append((recommenders, _protocol(recommenders, None, known, level), questions))
-    return dict(zip(asked, _judge(tested), strict=True))
+    for data_set in asked:
+        check_comparable(every_run(results[data_set]))
+    protocols = {
+        data_set: _protocol(results[data_set], equivalence, deterministic, level)
+        for data_set in asked
+    }
+    tested = {
+        data_set: _tests(questions, results[data_set], protocols[data_set])
+        for data_set, questions in asked.items()
+    }
+    every = [test for of_one in tested.values() for test in of_one]
+    corrected = zip(
+        holm([test.row.p_value for test in every]),
+        holm([test.p_of_equivalence for test in every]),
+        strict=True,
+    )
+    alpha = alpha_of(level)
+    rows = [_with_verdict(x.row, *p, alpha) for x, p in zip(every, corrected, strict=True)]
+    of_tests = [row for row in rows if not math.isnan(row.p_value)]
+    found = {}
+    for data_set, tests in tested.items():
+        own, rows = rows[: len(tests)], rows[len(tests) :]
+        bases, nouns = [x.basis for x in tests if x.basis], protocols[data_set].nouns
+        for few in filter(None, [basis.few_persons(nouns.drawn) for basis in bases][:1]):
+            warn(f"intervals may be too narrow: {few}")
+        protocol = replace(
+            protocols[data_set],
+            caution=notes.caution(bases, nouns.means, nouns.drawn, are_differences=True),
+            num_tests=len(of_tests),
+            num_tested_metrics=len({row.metric for row in of_tests}),
+            num_data_sets=len(tested),
+        )
+        found[data_set] = Comparison(own, protocol, results[data_set])
+    return found
 
 
 def read_names(
@@ -665,98 +664,54 @@ def read_names(
     return tuple(read_name(name, argument, known) for name in names)
 
 
-def _comparable(results: Mapping[str, Runnable]) -> dict[str, Measured]:
-    """Returns two recommenders or more, whose users are pairs."""
-    recommenders = recommenders_by_name(results)
-    if len(recommenders) < 2:
-        raise ValueError(f"'results' needs to hold at least two results (got {len(recommenders)})")
-    check_comparable(every_run(recommenders))
-    return recommenders
-
-
 def _protocol(
     recommenders: Mapping[str, Measured],
-    equivalence: float | str | None,
-    deterministic: str | Iterable[Name],
+    equivalence: Equivalence | None,
+    deterministic: Sequence[str],
     level: float,
 ) -> Protocol:
-    """Returns how recommenders are compared if nothing else is asked for."""
-    without_seed = read_names(deterministic, list(recommenders))
+    """Returns how recommenders are compared, and what they know of themselves."""
+    without_seed = tuple(name for name in deterministic if name in recommenders)
     differing = {
         name: share_of_differing(each.runs)
         for name, each in recommenders.items()
         if len(each.runs) > 1 and name not in without_seed
     }
     near_copies = tuple(name for name, share in differing.items() if share < LEAST_DIFFERING)
-    remarks = [note_on_near_copies(name, differing[name]) for name in near_copies]
+    remarks = [notes.note_on_near_copies(name, differing[name]) for name in near_copies]
     return Protocol(
-        check_level(level),
-        None if equivalence is None else Equivalence.of(equivalence),
+        level,
+        equivalence,
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=without_seed,
         near_copies=near_copies,
-        nouns=next(iter(recommenders.values())).nouns,
+        nouns=next(iter(recommenders.values())).runs[0].nouns,
         remarks=(*remarks, *remarks_on(recommenders)),
     )
 
 
-#: A difference, the p-value of its equivalence, and what its interval rests on.
-Tested: TypeAlias = tuple[PairedDifference, float, Basis | None]
+class _Test(NamedTuple):
+    """A difference, the p-value of its equivalence, and what its interval rests on."""
+
+    row: PairedDifference
+    p_of_equivalence: float
+    basis: Basis | None
 
 
 def _tests(
     questions: Sequence[Hypothesis], recommenders: Mapping[str, Measured], protocol: Protocol
-) -> list[Tested]:
+) -> list[_Test]:
     """Returns the answers to questions in their order, without corrections."""
-    found: dict[Hypothesis, Tested] = {}
+    found: dict[Hypothesis, _Test] = {}
     for metric in dict.fromkeys(metric for metric, _ in questions):
-        asked = [names for of, names in questions if of == metric]
-        known = {name: each for name, each in recommenders.items() if has_rows(each, metric)}
-        for names in asked:
-            if not {*names} <= known.keys():
-                row = _difference_of_all(metric, names, recommenders)
-                found[metric, names] = row, math.nan, None
-        of_users = [names for names in asked if (metric, names) not in found]
-        for pair in _pairs(metric, of_users, known) if of_users else ():
-            found[metric, pair.names] = _tested(pair, protocol)
+        names = [names for of, names in questions if of == metric]
+        for pair in _pairs(metric, names, recommenders):
+            p, has_interval = math.nan, pair.difference.mean.has_interval
+            if has_interval and protocol.equivalence is not None:
+                p = pair.p_of_equivalence(protocol.equivalence)
+            basis = pair.basis if has_interval else None
+            found[metric, pair.names] = _Test(pair.row(protocol.alpha), p, basis)
     return [found[question] for question in questions]
-
-
-def _tested(pair: RecommenderPair, protocol: Protocol) -> Tested:
-    row, equivalence = pair.row(protocol.alpha), protocol.equivalence
-    if not pair.difference.mean.has_interval:
-        return row, math.nan, None
-    p = math.nan if equivalence is None else pair.p_of_equivalence(equivalence)
-    return row, p, pair.basis
-
-
-def _judge(
-    asked: Sequence[tuple[Mapping[str, Measured], Protocol, Sequence[Hypothesis]]],
-) -> list[Comparison]:
-    """Tests recommenders on each of several data sets, and corrects all p-values together."""
-    tested = [
-        _tests(questions, recommenders, protocol) for recommenders, protocol, questions in asked
-    ]
-    rows, of_equivalence, _ = zip(*chain.from_iterable(tested), strict=True)
-    judged = iter(zip(holm([row.p_value for row in rows]), holm(of_equivalence), strict=True))
-    of_tests = [row for row in rows if not math.isnan(row.p_value)]
-    found, few_persons = [], []
-    for (recommenders, protocol, _), tests in zip(asked, tested, strict=True):
-        bases = [basis for _, _, basis in tests if basis is not None]
-        nouns = protocol.nouns
-        few_persons += [few for basis in bases if (few := basis.few_persons(nouns.drawn))]
-        protocol = replace(
-            protocol,
-            caution=caution(bases, nouns.means, nouns.drawn, are_differences=True),
-            num_tests=len(of_tests),
-            num_tested_metrics=len({row.metric for row in of_tests}),
-            num_data_sets=len(tested),
-        )
-        judged_rows = [_with_verdict(row, *next(judged), protocol.alpha) for row, *_ in tests]
-        found.append(Comparison(judged_rows, protocol, recommenders))
-    if few_persons:
-        warn(f"intervals may be too narrow: {few_persons[0]}")
-    return found
 
 
 def _with_verdict(

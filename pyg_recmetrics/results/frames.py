@@ -13,13 +13,10 @@ from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, lists_of
 from pyg_recmetrics.utils import list_some
 
 
-def frame_of_means(means: Mapping[Metric, float]) -> pd.DataFrame:
-    """Returns a row for every metric: `metric`, `k` and `value`."""
-    rows = [(metric.label, metric.k, mean) for metric, mean in means.items()]
-    frame = pd.DataFrame(
-        rows, columns=["metric", "k", "value"], index=[str(metric) for metric in means]
-    )
-    return frame.astype({"k": "Int64"})
+def frame_of_means(means: Mapping[Metric, Mapping[str, float]]) -> pd.DataFrame:
+    """Returns a row for every metric: `metric`, `k`, and what is given by name."""
+    rows = [{"metric": metric.label, "k": metric.k, **mean} for metric, mean in means.items()]
+    return pd.DataFrame(rows, index=list(map(str, means))).astype({"k": "Int64"})
 
 
 def frame_of_users(
@@ -129,15 +126,14 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
     asked = users.tolist() if hasattr(users, "tolist") else users
     if isinstance(asked, str) or not isinstance(asked, Iterable):
         raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
-    asked = list(asked)
     known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
     try:
-        place = known.get_indexer(pd.Index(asked, tupleize_cols=False))
+        wanted = pd.Index([*asked], tupleize_cols=False)
+        place = known.get_indexer(wanted)
     except TypeError as error:
         raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
-    if unknown := [asked[index] for index in (place < 0).nonzero()[0]]:
-        named = list_some([repr(id_) for id_ in unknown])
-        raise ValueError(f"'users' needs to hold ids of evaluated users (got {named})")
+    if unknown := list(map(repr, wanted[place < 0].tolist())):
+        raise ValueError(f"'users' needs to hold ids of evaluated users (got {list_some(unknown)})")
     return evaluated[torch.from_numpy(place).to(evaluated.device)]
 
 

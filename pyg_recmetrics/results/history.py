@@ -4,7 +4,6 @@ import math
 
 import pandas as pd
 
-from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.result import EvaluationResult
 from pyg_recmetrics.tables import Rows, Table
@@ -27,9 +26,6 @@ class History(Rows[dict[str, float]]):
             `None` before the first evaluation.
         best_index (int or None): The index of the best among the evaluations.
 
-    Raises:
-        ValueError: If `patience` is not a positive integer.
-
     Example:
         >>> import torch
         >>> from pyg_recmetrics import Evaluator, RankingTask
@@ -50,7 +46,7 @@ class History(Rows[dict[str, float]]):
 
     def __init__(self, monitor: Metric, patience: int | None = None) -> None:
         self.monitor = monitor
-        self.patience = None if patience is None else check_positive_integer(patience, "patience")
+        self.patience = patience
         self.best: EvaluationResult | None = None
         self.best_index: int | None = None
         self._rows: list[dict[str, float]] = []

@@ -7,7 +7,7 @@ are laid side by side, and then measured.
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, chain
+from itertools import accumulate
 from operator import attrgetter
 from os import PathLike
 from pathlib import Path
@@ -22,7 +22,7 @@ from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
 from pyg_recmetrics.results.result import EvaluationResult, largest
-from pyg_recmetrics.results.same_task import is_same
+from pyg_recmetrics.results.runs import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.task import PartOf
 from pyg_recmetrics.utils import warn
@@ -38,6 +38,9 @@ _IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
     "origin.num_masked": lambda ranked: torch.zeros_like(ranked.ptr[1:]),
     "is_candidate": lambda ranked: torch.ones_like(ranked.rank, dtype=torch.bool),
 }
+
+#: What rankings have in common, if not all ranks are known.
+_DEPTH = "rankings of one depth"
 
 #: What is known about items, besides who has seen them.
 _FACTS = ("item_embedding", "item_category")
@@ -92,14 +95,18 @@ def merge(
     parts = [_read(result) for result in results]
     if not parts:
         raise ValueError("'results' needs to hold at least one result (got none)")
-    first = parts[0]
-    tasks = [_task_of(part).to(first.ranked.rank.device) for part in parts]
-    rankings = [part.ranked.to(first.ranked.rank.device) for part in parts]
+    first, device = parts[0], parts[0].ranked.rank.device
+    tasks = [_task_of(part).to(device) for part in parts]
     _check_alike(parts, tasks)
-    users = _Users(tasks, check_boolean(partial, "partial"))
-    task = users.task()
+    is_partial, differing = check_boolean(partial, "partial"), _differences(tasks, _OF_USERS)
+    per_edge = first.ranked.origin.user_of_row is not None
+    if differing:
+        task, source = _append(tasks, per_edge, differing)
+    else:
+        task, source = _join(tasks, per_edge, is_partial)
+    rankings = [part.ranked.to(device) for part in parts]
     merged = EvaluationResult(
-        _side_by_side(rankings, users, task),
+        _side_by_side(rankings, source, task, _catalogue(rankings, tasks, task)),
         first.metrics,
         task=task,
         empty_target_action=first.empty_target_action,
@@ -115,26 +122,22 @@ def merge(
 
 
 def _read(result: object) -> EvaluationResult:
-    if isinstance(result, EvaluationResult):
-        return result
     if isinstance(result, str | PathLike):
         return EvaluationResult.load(Path(result))
+    if isinstance(result, EvaluationResult):
+        return result
     raise TypeError(
         f"'results' needs to hold results, or paths of saved ones (got {type(result).__name__})"
     )
 
 
 def _task_of(result: EvaluationResult) -> RankingTask:
-    if result.sampling is not None:
-        raise ValueError(
-            "'results' needs to hold results of all users of their tasks (got one with a margin)"
-        )
-    if result.task is None:
-        raise ValueError(
-            "'results' needs to hold results of tasks, which say who their users are (got one "
-            "without a task)"
-        )
-    return result.task
+    if result.sampling is None and result.task is not None:
+        return result.task
+    what = "without a task" if result.task is None else "with a margin"
+    raise ValueError(
+        f"'results' needs to hold results of all users of their tasks (got one {what})"
+    )
 
 
 def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]) -> None:
@@ -146,13 +149,15 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
                 f"'results' needs to hold results that differ in their users alone (got a first "
                 f"one and one at place {number}, which differ in {', '.join(differing)})"
             )
+    lists = [part.ranked.lists for part in parts if part.ranked.lists is not None]
+    depths = {x for part in parts if (x := part.ranked.depth) is not None}
     # Where no user is evaluated, lists are empty.
-    kept = [part.ranked.lists for part in parts]
-    if len(widths := {lists.width for lists in kept if lists is not None and lists.width}) > 1:
-        raise ValueError(
-            f"'results' needs to hold lists of one length (got {sorted(widths)} items); give the "
-            f"same 'keep_items' to each part"
-        )
+    for what, found in (("lists of one length", {x.width for x in lists} - {0}), (_DEPTH, depths)):
+        if len(found) > 1:
+            raise ValueError(
+                f"'results' needs to hold {what} (got {sorted(found)}); give the same metrics and "
+                f"'keep_items' to each part"
+            )
 
 
 def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]:
@@ -176,128 +181,124 @@ def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]
     }
 
 
-class _Users:
-    """The users of several tasks, and the numbers that they have among all.
+def _differences(tasks: Sequence[RankingTask], names: Iterable[str]) -> list[str]:
+    """Returns in which of some attributes tasks differ."""
+    first = tasks[0]
+    return [
+        name
+        for name in names
+        if not all(is_same(getattr(task, name), getattr(first, name)) for task in tasks)
+    ]
+
+
+def _check_once(users: Iterable[Hashable]) -> None:
+    """Raises if a user is there twice."""
+    if repeated := [user for user, number in Counter(users).items() if number > 1]:
+        raise ValueError(
+            f"'results' needs to hold each user once (got {len(repeated)} users twice, such as "
+            f"{repeated[0]!r})"
+        )
+
+
+def _join(
+    tasks: Sequence[RankingTask], per_edge: bool, partial: bool
+) -> tuple[RankingTask, Tensor]:
+    """Returns the task of all users of its parts, and where each of its rows comes from.
+
+    That is its place if the rows of all rankings follow one another.
+    """
+    first, users = tasks[0], torch.cat([task.users for task in tasks])
+    numbers: list[int] = users.tolist()
+    _check_once(numbers if first.user_ids is None else [first.user_ids[user] for user in numbers])
+    truth, weight = torch.cat([task.truth for task in tasks], dim=1), _together(tasks, "weight")
+    order = truth[0].argsort(stable=True)  # those of each user are sorted by item
+    whole = first._with(
+        users=users.sort().values,
+        truth=truth[:, order],
+        weight=None if weight is None else weight[order],
+        part_of=_part_of(tasks, partial),
+    )
+    if per_edge:
+        return whole, order
+    # Each ranking has a row for every user, and says something of its own.
+    row = torch.arange(first.num_users, device=first.device)
+    for number, task in enumerate(tasks):
+        row[task.users] += number * first.num_users
+    return whole, row
+
+
+def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
+    """Returns what the users of some parts are a part of; `None` if they are a whole task."""
+    parts = [task.part_of for task in tasks]
+    if len({part and part[1:] for part in parts}) > 1:
+        raise ValueError(
+            "'results' needs to hold parts of one task (got parts of several, whose truth, "
+            "weights or users differ)"
+        )
+    whole, number = parts[0], sum(part.num_own for part in parts if part)
+    if whole is None or number == whole.num_users:
+        return None
+    held = f"{number:,} of the {whole.num_users:,} users of a task"
+    if not partial:
+        raise ValueError(
+            f"'results' needs to hold all parts of a task (got {held}); for the result of "
+            f"these users alone, write merge(results, partial=True)"
+        )
+    warn(f"'results' hold {held}: every number is of these users alone")
+    return whole._replace(num_own=number)
+
+
+def _append(
+    tasks: Sequence[RankingTask], per_edge: bool, differing: Sequence[str]
+) -> tuple[RankingTask, Tensor]:
+    """Returns the same of tasks of their own users, who stand one after the other."""
+    first = tasks[0]
+    if any(task.user_ids is None or task.person is not None for task in tasks):
+        raise ValueError(
+            f"'results' needs to hold parts of one task, or of tasks without persons whose "
+            f"'user_ids' name their users (got tasks that differ in {', '.join(differing)})"
+        )
+    if any(task.part_of for task in tasks):
+        raise ValueError("'results' needs to hold all parts of a task as one result (got parts)")
+    user_ids = [id_ for task in tasks for id_ in task.user_ids or ()]
+    _check_once(user_ids)
+    *offsets, num_users = accumulate((task.num_users for task in tasks), initial=0)
+    candidates = first.candidates
+    if candidates is not None and candidates.dim() > 1:
+        candidates = _shifted(map(attrgetter("candidates"), tasks), offsets)
+    whole = RankingTask(
+        _shifted([task.truth for task in tasks], offsets),
+        weight=_together(tasks, "weight"),
+        num_users=num_users,
+        seen=_shifted([task.seen for task in tasks], offsets),
+        candidates=candidates,
+        users=torch.cat([x.users + offset for x, offset in zip(tasks, offsets, strict=True)]),
+        user_ids=user_ids,
+        query=_together(tasks, "query"),
+        **{name: getattr(first, name) for name in _OF_ITEMS},
+    )
+    num_rows = whole.truth.size(1) if per_edge else num_users
+    return whole, torch.arange(num_rows, device=first.device)
+
+
+def _side_by_side(
+    rankings: Sequence[RankedEdges], source: Tensor, task: RankingTask, catalogue: Catalogue
+) -> RankedEdges:
+    """Returns the ranking of all users, from those of some users each.
 
     Args:
-        tasks (sequence of RankingTask): The tasks.
-        partial (bool): Whether parts of a task may be missing.
+        rankings (sequence of RankedEdges): The rankings.
+        source (torch.Tensor): Which row of all rankings becomes each row, of shape `[num_rows]`.
+        task (RankingTask): The task of all users.
+        catalogue (Catalogue): What is known about the items.
     """
-
-    def __init__(self, tasks: Sequence[RankingTask], partial: bool) -> None:
-        self.tasks, self.first = tasks, tasks[0]
-        differing = [
-            name
-            for name in _OF_USERS
-            if not all(is_same(getattr(task, name), getattr(self.first, name)) for task in tasks)
-        ]
-        self.is_one_task = not differing
-        *offsets, num_users = accumulate((task.num_users for task in tasks), initial=0)
-        self.num_users = self.first.num_users if self.is_one_task else num_users
-        self.offsets = [0] * len(tasks) if self.is_one_task else offsets
-        ids = [id_ for task in tasks for id_ in self._evaluated(task, differing)]
-        if repeated := [id_ for id_, number in Counter(ids).items() if number > 1]:
-            raise ValueError(
-                f"'results' needs to hold each user once (got {len(repeated)} users twice, such as "
-                f"{repeated[0]!r})"
-            )
-        self.part_of = self._find_part_of(partial)
-
-    def _evaluated(self, task: RankingTask, differing: list[str]) -> Sequence[Hashable]:
-        """Returns who the users of a task are."""
-        if self.is_one_task:
-            numbers: list[int] = task.users.tolist()
-            return numbers if task.user_ids is None else [task.user_ids[user] for user in numbers]
-        if task.person is not None:
-            raise ValueError(
-                "'results' needs to hold parts of one task where persons are known, who may have "
-                "rows in several (got several tasks)"
-            )
-        if task.user_ids is not None:
-            return task.user_ids
-        raise ValueError(
-            f"'results' needs to hold parts of one task, or of tasks whose 'user_ids' name their "
-            f"users (got tasks without them that differ in {', '.join(differing)})"
-        )
-
-    def _find_part_of(self, partial: bool) -> PartOf | None:
-        """Returns what all of these users are a part of; `None` if they are whole tasks."""
-        parts = [task.part_of for task in self.tasks]
-        if self.is_one_task and len({part and part[1:] for part in parts}) > 1:
-            raise ValueError(
-                "'results' needs to hold parts of one task (got parts of several, whose truth, "
-                "weights or users differ)"
-            )
-        num_own = Counter[PartOf]()
-        for part in filter(None, parts):
-            num_own[part._replace(num_own=0)] += part.num_own
-        for whole, number in num_own.items():
-            if number == whole.num_users:
-                continue
-            held = f"{number:,} of the {whole.num_users:,} users of a task"
-            if not (partial and self.is_one_task):
-                raise ValueError(
-                    f"'results' needs to hold all parts of a task (got {held}); for the result of "
-                    f"these users alone, write merge(results, partial=True)"
-                )
-            warn(f"'results' hold {held}: every number is of these users alone")
-            return whole._replace(num_own=number)
-        return None
-
-    def edges(self, name: str) -> Tensor:
-        """Returns the edges of all tasks, with the numbers that users have among all."""
-        shifted = [
-            torch.stack([edges[0] + offset, edges[1]])
-            for edges, offset in zip(map(attrgetter(name), self.tasks), self.offsets, strict=True)
-        ]
-        return torch.cat(shifted, dim=1)
-
-    def task(self) -> RankingTask:
-        """Returns the task of all users."""
-        truth, weight = self.edges("truth"), _together(self.tasks, "weight")
-        if self.is_one_task:
-            order = truth[0].argsort(stable=True)  # those of each user are sorted by item
-            users = torch.cat([task.users for task in self.tasks]).sort().values
-            weight = None if weight is None else weight[order]
-            truth = truth[:, order]
-            return self.first._with(users=users, truth=truth, weight=weight, part_of=self.part_of)
-        candidates, offsets = self.first.candidates, zip(self.tasks, self.offsets, strict=True)
-        if candidates is not None and candidates.dim() > 1:
-            candidates = self.edges("candidates")
-        ids = [task.user_ids for task in self.tasks if task.user_ids is not None]
-        return RankingTask(
-            truth,
-            weight=weight,
-            num_users=self.num_users,
-            seen=self.edges("seen"),
-            candidates=candidates,
-            users=torch.cat([task.users + offset for task, offset in offsets]),
-            user_ids=list(chain(*ids)),
-            query=_together(self.tasks, "query"),
-            **{name: getattr(self.first, name) for name in _OF_ITEMS},
-        )
-
-    def rows(self, per_edge: bool) -> Tensor:
-        """Returns where each row stands if the rows of all rankings follow one another."""
-        if per_edge:
-            return self.edges("truth")[0].argsort(stable=True)
-        row = torch.arange(self.num_users, device=self.first.device)
-        if self.is_one_task:  # each ranking has a row for every user, and says something of its own
-            for number, task in enumerate(self.tasks):
-                row[task.users] += number * self.num_users
-        return row
-
-
-def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask) -> RankedEdges:
-    """Returns the ranking of all users, from those of some users each."""
     first = rankings[0]
     per_edge = first.origin.user_of_row is not None
-    source = users.rows(per_edge)  # which of all these rows becomes the first one, the second, ..
     starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
-    edges = [ranked.edge_label_index for ranked in rankings]
-    row = torch.cat([edge[0] + start for edge, start in zip(edges, starts, strict=False)])
-    place = row.new_zeros(sum(ranked.num_users for ranked in rankings))
-    row = place.scatter_(0, source, torch.arange(len(source), device=row.device))[row]
+    edges = _shifted([ranked.edge_label_index for ranked in rankings], starts)
+    place = source.new_zeros(sum(ranked.num_users for ranked in rankings))
+    place[source] = torch.arange(len(source), device=source.device)
+    row = place[edges[0]]
     order = row.argsort(stable=True)
     of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
     num_candidates = _together(rankings, "num_candidates", source)
@@ -306,13 +307,13 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
     return replace(
         first,
         **of_edges,
-        edge_label_index=torch.stack([row, torch.cat([edge[1] for edge in edges])])[:, order],
+        edge_label_index=torch.stack([row, edges[1]])[:, order],
         ptr=index2ptr(row[order], len(source)),
         num_candidates=num_candidates,
         users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
         lists=_lists([ranked.lists for ranked in rankings if ranked.lists is not None], source),
         depth=_depth(rankings, num_candidates),
-        catalogue=_catalogue(rankings, users, task),
+        catalogue=catalogue,
         user_ids=task.user_ids,
         origin=replace(
             first.origin,
@@ -323,6 +324,12 @@ def _side_by_side(rankings: list[RankedEdges], users: _Users, task: RankingTask)
             user_of_row=task.truth[0] if per_edge else None,
         ),
     )
+
+
+def _shifted(edges: Iterable[Tensor], offsets: Iterable[int]) -> Tensor:
+    """Returns the edges of all parts, whose users have the numbers from an offset on."""
+    pairs = zip(edges, offsets, strict=False)
+    return torch.cat([torch.stack([x[0] + offset, x[1]]) for x, offset in pairs], dim=1)
 
 
 def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> Tensor | None:
@@ -350,28 +357,25 @@ def _lists(of_each: list[Lists], source: Tensor) -> Lists | None:
     return Lists(item[torch.arange(len(shift), device=shift.device) + shift], ptr)
 
 
-def _depth(rankings: list[RankedEdges], num_candidates: Tensor | None) -> int | None:
+def _depth(rankings: Sequence[RankedEdges], num_candidates: Tensor | None) -> int | None:
     """Returns how deep all ranks are known; `None` if all of them are."""
-    depths = {ranked.depth for ranked in rankings if ranked.depth is not None}
-    if len(depths) > 1:
-        raise ValueError(f"'results' needs to hold rankings of one depth (got {sorted(depths)})")
-    depth = max(depths, default=None)
+    depth = max((ranked.depth for ranked in rankings if ranked.depth is not None), default=None)
     is_of_lists = rankings[0].origin.listed is not None  # which may be longer
     if is_of_lists or num_candidates is None or depth is None:
         return depth
     return depth if bool((num_candidates > depth).any()) else None
 
 
-def _catalogue(rankings: list[RankedEdges], users: _Users, task: RankingTask) -> Catalogue:
+def _catalogue(
+    rankings: Sequence[RankedEdges], tasks: Sequence[RankingTask], task: RankingTask
+) -> Catalogue:
     """Returns what is known about the items, with what all users have seen."""
-    catalogues = [catalogue_of(ranked) for ranked in rankings]
-    first = catalogues[0]
-    pairs = zip(catalogues, users.tasks, strict=True)
-    if not users.is_one_task and all(is_same(x.seen, each.catalogue.seen) for x, each in pairs):
+    first, *others = catalogues = [catalogue_of(ranked) for ranked in rankings]
+    if all(is_same(x.seen, of.catalogue.seen) for x, of in zip(catalogues, tasks, strict=True)):
         return Catalogue(**first.to_dict() | {"seen": task.catalogue.seen})
-    if not all(is_same(each.seen, first.seen) for each in catalogues):
-        raise ValueError(
-            "'results' needs to hold results that differ in their users alone (got two that differ "
-            "in the seen edges of the catalogue)"
-        )
-    return first
+    if all(is_same(each.seen, first.seen) for each in others):
+        return first
+    raise ValueError(
+        "'results' needs to hold results that differ in their users alone (got two that differ "
+        "in the seen edges of the catalogue)"
+    )

@@ -1,222 +1,18 @@
 """The words of results: the paragraph for a paper, and all notes below tables."""
 
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-import torch
 
-from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.registry import EmptyTargetAction
-from pyg_recmetrics.ranked_edges import (
-    ONE_SCORE_PER_ITEM,
-    ListStatistics,
-    RankedEdges,
-    candidates_of,
-    count_irrelevant,
-    describe_lack,
-    evaluated_mask,
-)
-from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
-from pyg_recmetrics.results.counts import AverageOver, RowNouns, UserCounts
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.counts import RowNouns, Sampling
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import format_level, format_p
-from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import all_items, counted, list_some
-from pyg_recmetrics.version import __version__
+from pyg_recmetrics.utils import counted, list_some
 
 #: What is said where a recommender has two runs.
 ON_TWO_RUNS = "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
-
-
-def note_on_lists(ranked: RankedEdges, metrics: Iterable[Metric], users: str) -> str | None:
-    """Returns the line that says what lists lack; `None` if nothing, or if there are none."""
-    if ranked.origin.listed is None:
-        return None
-    metrics = list(metrics)
-    depths = [metric.depth for metric in metrics]
-    return describe_lack(
-        ranked.origin.listed,
-        ranked.degree,
-        candidates_of(ranked),
-        None if None in depths else max(depth for depth in depths if depth is not None),
-        any(metric.k is None for metric in metrics),
-        ranked.user_ids,
-        users,
-    )
-
-
-#: How wide a recipe is printed.
-_NUM_COLUMNS = 88
-
-
-def write_recipe(
-    ranked: RankedEdges,
-    task: RankingTask | None,
-    definitions: list[Metric],
-    users: UserCounts,
-    action: EmptyTargetAction,
-    convention: Convention,
-    average_over: AverageOver,
-    sampling: Sampling | None,
-    selection: Sequence[str],
-    protocol: Sequence[str],
-) -> str:
-    """Returns a paragraph that says what exactly was measured, see `EvaluationResult.recipe`.
-
-    `sampling` says which users were ranked if they stand for all, `selection` how the recommender
-    was chosen, and `protocol` what is unusual.
-    """
-    user, persons, person = users.nouns.user, "", ranked.origin.person
-    degree, of_edges = f"the number of relevant items of a {user}", ""
-    if users.nouns.rows == "edges":
-        degree = "one, as each edge is ranked alone"
-        of_edges = f"; each edge is ranked without the other relevant items of its {user}"
-    if average_over == "person" and person is not None:
-        persons = (
-            f"; means are over {person.unique().numel():,} persons, each with the mean of its "
-            f"{users.nouns.rows}"
-        )
-    ties = "" if ranked.num_tied is None else f"; {TIES_IN_WORDS[ranked.ties]}"
-    sample = None if sampling is None else describe_sampling(sampling, users.nouns)
-    threshold = ""
-    if task is not None and task.threshold is not None:
-        threshold = f", those of weight {task.threshold:g} or more"
-    lack = note_on_lists(ranked, definitions, users.nouns.users)
-    text = (
-        f"Metrics: {_metrics(definitions)}, where R is {degree}"
-        f"{threshold}. "
-        f"Population: {_population(definitions, users, action, convention, sample)}"
-        f"{persons}. "
-        f"Ranking: {_items(ranked, task, user)}"
-        f"{f' ({lack})' if task is not None and lack else ''}{of_edges}{ties}. "
-        f"Computed with pyg_recmetrics {__version__}, convention '{convention.name}' "
-        f"({convention.source})"
-        f"{''.join(f'; {note}' for note in selection)}."
-    )
-    if protocol:
-        text += f" Caution: {'; '.join(protocol)}."
-    return textwrap.fill(text, width=_NUM_COLUMNS, break_on_hyphens=False)
-
-
-#: From how many users on a mean is too good to go without a question, and above what.
-_MANY_USERS, _TOO_GOOD = 100, 0.99
-
-
-def note_on_strangers(ranked: RankedEdges, metrics: Iterable[Metric]) -> str | None:
-    """Returns what metrics of lists leave out of them; `None` if they look at all items."""
-    of_lists = [str(metric) for metric in metrics if "items" in metric.needs]
-    if ranked.origin.listed is None or not of_lists:
-        return None
-    listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
-    num_unknown, num_known = (
-        int(x.clamp(min=0).sum()) for x in (listed.num_unknown, listed.num_items)
-    )
-    if num_unknown == 0:
-        return None
-    return (
-        f"{list_some(of_lists)} leave out items that the task does not have, {num_unknown:,} of "
-        f"{num_known + num_unknown:,} down to the depth of the ranking: values are others with the "
-        f"whole catalogue, as with {all_items()}"
-    )
-
-
-#: How many seen edges are enough to learn from, and how many hits are enough to tell chance from
-#: three times as many.
-_ENOUGH_SEEN, _ENOUGH_HITS = 100, 10
-
-
-def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
-    """Returns a question about scores that rank no better than chance; `None` if they do.
-
-    Such a model may number users or items in another order, or give better items lower scores. One
-    that is not trained is asked about, too: hence this is a line of a result, and no warning in
-    every epoch. It looks at the ranks of the truth, also where the scores of what
-    was seen are no longer there to be asked about. Seen items that are not left out stand before
-    the truth, and then nothing is said.
-
-    Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
-    with chance if they are less than twice as many, and not more by two standard errors. These are
-    those of sums over items, as a wrong order gives many users the same items.
-    """
-    num_tied, is_own = ranked.num_tied, ranked.origin.ranked_by != ONE_SCORE_PER_ITEM
-    if num_tied is None or not is_own or task.excluded.size(1) < _ENOUGH_SEEN:
-        return None
-    user, item = ranked.edge_label_index
-    can_be_hit = evaluated_mask(ranked)[user] & (num_tied >= 0)
-    user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]
-    most = int(candidates_of(ranked).max())
-    k = min(ranked.depth or most, most // 10)
-    is_hit, chance = (rank <= k).double(), (k / candidates_of(ranked)[user].double()).clamp(max=1)
-    hits, expected = int(is_hit.sum()), float(chance.sum())
-    error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
-    if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
-        return None
-    return (
-        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {k:,}, and "
-        f"{expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
-        f"of the task, and are higher scores better?"
-    )
-
-
-def notes_on_protocol(
-    task: RankingTask | None, ranked: RankedEdges, means: Mapping[Metric, float], nouns: RowNouns
-) -> Iterator[str]:
-    """Says what is unusual about how users were evaluated, so that numbers do not compare.
-
-    Args:
-        task (RankingTask or None): The task.
-        ranked (RankedEdges): The ranking.
-        means (mapping): The means of metrics.
-        nouns (RowNouns): What rows are.
-    """
-    has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
-    good = [str(metric) for metric in means if _is_too_good(metric, means[metric])]
-    if good and int(has_truth.sum()) >= _MANY_USERS:
-        yield f"{list_some(good)} above {_TOO_GOOD:g}: the recommender may know the truth"
-    if task is None:
-        return
-    if not task.knows_seen and task.exclude_seen:
-        yield "no seen items are left out: 'edge_index', which says who has seen what, is not given"
-    if part := task.part_of:
-        yield (
-            f"a part of the task, {part.num_own:,} of its {counted(part.num_users, nouns.users)}: "
-            f"means, and metrics of all lists such as coverage, are of these alone"
-        )
-    if level := note_on_chance(task, ranked):
-        yield level
-    if task.candidates is not None and task.candidates.dim() == 2 and bool(has_truth.any()):
-        low, high = (int(x) for x in count_irrelevant(ranked)[has_truth].aminmax())
-        others = counted(low, "other items") if low == high else f"{low:,} to {high:,} other items"
-        yield (
-            f"ranked among {others} and their own truth, not among all "
-            f"{task.num_items:,}: not comparable with a full ranking"
-        )
-    if not task.exclude_seen and task.seen.size(1):
-        num_seen = int(contains(task.seen, task.truth, task.num_items).sum())
-        if num_seen:
-            yield (
-                f"{num_seen:,} of {task.truth.size(1):,} relevant items are message-passing edges: "
-                f"a leak, unless this is the training part of a split"
-            )
-    if task.query is None and task.seen.size(1):
-        num_edges = torch.bincount(task.seen[0], minlength=task.num_users)[task.users_with_truth]
-        if num_cold := int((num_edges == 0).sum()):
-            yield (
-                f"{num_cold:,} of {counted(num_edges.numel(), nouns.users)} have no training edges"
-            )
-
-
-def _is_too_good(metric: Metric, mean: float) -> bool:
-    defined = metric.definition
-    is_share = defined.range == (0.0, 1.0) and defined.higher_is_better and defined.needs_truth
-    is_of_top = defined.depends_on_order and not defined.needs_all_ranks
-    return is_share and is_of_top and mean > _TOO_GOOD
 
 
 def note_on_calls(num_calls: int, nouns: RowNouns) -> str | None:
@@ -264,95 +60,6 @@ def note_on_intervals(
         return f"{note} over {nouns.means}"
     num_drawn = len(np.unique(person))
     return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
-
-
-def summarize_users(
-    users: UserCounts, action: EmptyTargetAction, convention: Convention, max_k: int | None
-) -> str:
-    """Returns one line that counts the users behind the means."""
-    parts = [f"{counted(users.num_evaluated, users.nouns.rows)} evaluated"]
-    if users.num_without_truth:
-        counted_as = {"neg": " (count as 0)", "pos": " (count as 1)"}.get(action, "")
-        parts.append(f"{users.num_without_truth:,} without ground truth{counted_as}")
-    if users.num_with_few_candidates:
-        parts.append(f"{users.num_with_few_candidates:,} with fewer than {max_k} candidates")
-    if users.num_left_out:
-        left_out = counted(users.num_left_out, users.nouns.users)
-        parts.append(f"{left_out} left out of the population")
-    if convention.name != "standard":
-        parts.append(f"convention {convention.name}")
-    return ", ".join(parts)
-
-
-def _metrics(definitions: list[Metric]) -> str:
-    """Says what the metrics are, with one definition for all cut-offs of a metric."""
-    cut_offs: dict[tuple[str, str, bool], list[str]] = {}
-    for metric in definitions:
-        # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
-        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
-        cut_off = "" if metric.k is None else f"@{metric.k}"
-        if cut_off not in same:  # Two metrics may differ in an argument that has no effect.
-            same.append(cut_off)
-    said = []
-    for (name, variant, _), (*others, last) in cut_offs.items():
-        spelled = name + (f"{', '.join(others)} and {last}" if others else last)
-        said.append(f"{spelled} ({variant})" if variant else spelled)
-    return "; ".join(said)
-
-
-def _population(
-    definitions: list[Metric],
-    users: UserCounts,
-    action: EmptyTargetAction,
-    convention: Convention,
-    sample: str | None,
-) -> str:
-    required = " and ".join(convention.population.describe())
-    evaluated = f"{counted(users.num_evaluated, users.nouns.rows)} with ground truth"
-    if sample:
-        text = f"{sample}, of those with {required}" if required else sample
-    elif required:
-        text = f"the {evaluated} and {required}"
-    else:
-        text = f"{'the' if users.num_evaluated == 1 else 'all'} {evaluated}"
-    if users.num_without_truth:
-        treatment = {
-            "skip": "are left out",
-            "neg": "count as zero",
-            "pos": "count as one",
-        }.get(action, "")
-        without = f"{users.num_without_truth:,} without"
-        text += f" ({without} {treatment})"
-    if of_lists := [str(metric) for metric in definitions if not metric.needs_truth]:
-        text += f", and for {', '.join(of_lists)} all {users.num_with_list:,} users with a list"
-    if required:
-        text += f" ({users.num_left_out:,} excluded)"
-    return text
-
-
-def _items(ranked: RankedEdges, task: RankingTask | None, user: str) -> str:
-    if task is None:
-        return "as given"
-    if task.candidates is None:
-        items = f"all {task.num_items:,} items"
-    elif task.candidates.dim() == 1:
-        items = f"{task.candidates.numel():,} of {task.num_items:,} items"
-    else:
-        items = f"each {user}'s own candidates"
-        if task.missing == "count":
-            items += " (truth that is not among them counts as not retrieved)"
-    num_seen, masked, ranked_by = (
-        task.seen.size(1),
-        ranked.origin.num_masked,
-        ranked.origin.ranked_by,
-    )
-    if num_seen and task.exclude_seen:
-        items += f" except those that the {user} is connected to by {num_seen:,} seen edges"
-    elif num_seen:
-        items += f", also those that the {user} has seen"
-    if masked is not None and (number := int(masked[evaluated_mask(ranked)].sum())):
-        items += f", except {number:,} pairs of a {user} and an item with a score of -inf"
-    return items if ranked_by is None else f"{items}, by {ranked_by}"
 
 
 def note_on_bounds(sampling: Sampling, nouns: RowNouns) -> str:
@@ -465,13 +172,6 @@ def _metrics_of(bases: Iterable[Basis]) -> str:
     return ", ".join(dict.fromkeys(basis.metric for basis in bases))
 
 
-def caution_on_persons(basis: Basis, persons: str) -> str | None:
-    """Returns the same of persons with several rows alone; `None` if there are enough of them."""
-    if basis.num_persons is None:
-        return None
-    return _said(basis.few_persons(persons), _skewed([basis], f"the means of {persons}", persons))
-
-
 def _skewed(bases: Iterable[Basis], what: str, drawn: str) -> str | None:
     skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
     if not skewed:
@@ -520,8 +220,12 @@ def clauses(
         yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
 
 
-def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
+def claims_on_best(
+    rows: Sequence[PairedDifference],
+) -> Iterator[tuple[str, Sequence[PairedDifference]]]:
     """Yields a sentence on the best recommender and the next, and one on it and all others.
+
+    Each comes with the differences that it claims.
 
     Args:
         rows (sequence): The differences of the best from each of the others in one metric, in the
@@ -531,20 +235,20 @@ def claims_on_best(rows: Sequence[PairedDifference]) -> Iterator[str]:
     a, b, metric = first.a, first.b, first.metric
     means = f"{metric} {first.mean_a:.4g} and {first.mean_b:.4g}"
     if first.verdict == "better":
-        yield f"{a} is best: {metric} {first.mean_a:.4g}, {_ahead(first)} {b}"
+        yield f"{a} is best: {metric} {first.mean_a:.4g}, {_ahead(first)} {b}", [first]
     elif first.verdict == "equivalent":
-        yield f"{a} is as good as {b}: {means} ({_between(first)})"
+        yield f"{a} is as good as {b}: {means} ({_between(first)})", [first]
     elif first.verdict is None:
-        yield f"{a} has the best mean: {means} of {b}, which were not tested"
+        yield f"{a} has the best mean: {means} of {b}, which were not tested", [first]
     else:
         how = f"{_between(first)}, p = {format_p(first.p_adjusted)}"
-        yield f"it is open whether {a} or {b} is best: {means} ({how})"
+        yield f"it is open whether {a} or {b} is best: {means} ({how})", [first]
     if beaten := [row for row in others if row.verdict == "better"]:
         also = " also" if first.verdict == "better" else ""
         sizes = (f"{row.b} ({lift_in_words(row, f'{row.difference:+.3g}')})" for row in beaten)
-        yield f"{a} is{also} better than {_listed(sizes)}"
+        yield f"{a} is{also} better than {_listed(sizes)}", beaten
     if open_ := [row.b for row in others if row.verdict != "better"]:
-        yield f"whether {a} is better than {_listed(open_)} is open"
+        yield f"whether {a} is better than {_listed(open_)} is open", ()
 
 
 def _ahead(row: PairedDifference) -> str:

@@ -4,11 +4,11 @@ import copy
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -48,9 +48,8 @@ from pyg_recmetrics.ranked_edges import (
     select_edges,
     select_users,
 )
-from pyg_recmetrics.results import archive
+from pyg_recmetrics.results import archive, frames, notes
 from pyg_recmetrics.results.cohorts import (
-    CohortMean,
     Cohorts,
     Groups,
     group_by_degree,
@@ -59,38 +58,19 @@ from pyg_recmetrics.results.cohorts import (
 from pyg_recmetrics.results.counts import (
     AverageOver,
     RowNouns,
+    Sampling,
     UserCounts,
     check_has_rows,
     check_means_of_persons,
     means_of_persons,
     num_persons,
 )
-from pyg_recmetrics.results.frames import (
-    frame_of_items,
-    frame_of_lists,
-    frame_of_means,
-    frame_of_users,
-)
-from pyg_recmetrics.results.notes import (
-    caution,
-    caution_on_persons,
-    note_on_bounds,
-    note_on_budget,
-    note_on_calls,
-    note_on_intervals,
-    note_on_lists,
-    note_on_sampling,
-    note_on_strangers,
-    notes_on_protocol,
-    summarize_users,
-    write_recipe,
-)
-from pyg_recmetrics.results.sampling import Sampling
+from pyg_recmetrics.results.description import Described
 from pyg_recmetrics.results.statistics import (
     Array,
-    Basis,
     Interval,
     Mean,
+    MetricMean,
     mean_of_runs,
     mean_of_users,
 )
@@ -104,6 +84,9 @@ from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
 N = TypeVar("N", int, float)
+
+#: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
+SEPARATORS = ("@", "_", "-", ".")
 
 
 class ByMetric(FrozenDict[str, V]):
@@ -121,61 +104,25 @@ class ByMetric(FrozenDict[str, V]):
         except (TypeError, ValueError) as error:
             raise KeyError(str(error)) from error
         if str(metric) not in self._items:
-            raise KeyError(self._why_missing(metric))
+            raise KeyError(f"{metric} has no value here, only {', '.join(self)} have")
         return self._items[str(metric)]
-
-    def _why_missing(self, metric: Metric) -> str:
-        return f"{metric} was not evaluated, only {', '.join(self)}"
-
-
-class PerUser(ByMetric[Tensor]):
-    """The values of every user by metric: tensors of shape `[num_users]`."""
-
-    def _why_missing(self, metric: Metric) -> str:
-        if metric.is_aggregate:
-            return f"{metric} has one value for all users together, and none for each"
-        return f"{metric} was not evaluated per user, only {', '.join(self)}"
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         # Without this, pandas would make a column of the names.
         raise TypeError(
-            "values by metric make no array or data frame by themselves: use "
-            "'result.to_pandas(per_user=True)'"
+            "values by metric make no number, array or data frame by themselves: use "
+            "result['recall@20'], 'result.to_pandas(per_user=True)', or 'result.to_pandas()' for "
+            "the means"
         )
 
-
-#: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
-Separator: TypeAlias = Literal["@", "_", "-", "."]
-
-
-def spell(metrics: Iterable[str | Metric], sep: Separator = "@") -> list[str]:
-    """Returns the names of metrics; with another separator than `@`, names that trackers take.
-
-    Raises:
-        ValueError: If there is no such separator, or two metrics would have one name.
-
-    Example:
-        >>> spell(["recall@20", "ndcg(gain=exponential)@20", "r_precision"], sep="_")
-        ['recall_20', 'ndcg_gain_exponential_20', 'r_precision']
-    """
-    check_choice(sep, "sep", get_args(Separator))
-    names = [str(metric) for metric in metrics]
-    if sep == "@":
-        return names
-    spelled = [sep.join(re.findall(r"[A-Za-z0-9_]+", name)) for name in names]
-    if taken := [name for name in spelled if spelled.count(name) > 1]:
-        of = [source for name, source in zip(spelled, names, strict=True) if name == taken[0]]
-        raise ValueError(
-            f"'sep' needs to give each metric a name of its own (got {sep!r}, which makes "
-            f"{taken[0]!r} of {of})"
-        )
-    return spelled
+    __float__ = __array__
 
 
 class Measured(Tabular):
     """One run of a recommender, or several: a value for every row in every run."""
 
     metrics: tuple[Metric, ...]
+    num_tied: float | None
     num_trials: int | None
     seconds: float | None
 
@@ -183,11 +130,6 @@ class Measured(Tabular):
     @abstractmethod
     def runs(self) -> "tuple[EvaluationResult, ...]":
         """The runs. Those whose rankings are equal are one."""
-
-    @property
-    def nouns(self) -> RowNouns:
-        """What its rows are called, such as `"queries"`."""
-        return self.runs[0].user_counts.nouns
 
     def values_of(self, metric: str | Metric) -> Tensor:
         r"""Returns what every row contributes to the mean of a metric in every run.
@@ -219,7 +161,17 @@ class Measured(Tabular):
         return torch.stack([run._contributions(metric).to(device) for run in self.runs])
 
     def array_of(self, metric: str | Metric) -> Array:
-        """Returns :meth:`values_of` with users as rows: `[num_users, num_runs]`."""
+        """Returns :meth:`values_of` with users as rows: `[num_users, num_runs]`.
+
+        A metric of all users together has a single row.
+
+        Raises:
+            ValueError: If there is no such metric, or only some runs have it.
+        """
+        if not has_rows(self, metric):
+            if not all(metric in run for run in self.runs):
+                raise ValueError(f"'metric' needs to be a metric of all results (got '{metric}')")
+            return np.array([[run[metric] for run in self.runs]])
         values: Array = self.values_of(metric).double().cpu().numpy().T
         return values
 
@@ -237,11 +189,44 @@ class Measured(Tabular):
         Raises:
             ValueError: If there is no such metric, or only some runs have it.
         """
+        values = self.array_of(metric)
         if has_rows(self, metric):
-            return mean_of_users(self.array_of(metric), self.person)
-        if not all(metric in run for run in self.runs):
-            raise ValueError(f"'metric' needs to be a metric of all results (got '{metric}')")
-        return mean_of_runs([run[metric] for run in self.runs])
+            return mean_of_users(values, self.person)
+        return mean_of_runs(values[0])
+
+    def mean(self, metric: str | Metric, level: float = 0.95) -> MetricMean:
+        """Returns the mean of a metric over users and runs, with its interval.
+
+        Args:
+            metric (str or Metric): A metric that all results have, or any other metric of the
+                convention that the rankings are deep enough for.
+            level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
+
+        Returns:
+            The mean. A metric that has one value for all users together has an interval for other
+            runs alone, and an error of `NaN` that comes from users.
+
+        Raises:
+            ValueError: If there is no such metric, or `level` is not between 0 and 1.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
+            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
+            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
+            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
+            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
+            >>> round(runs.mean("mrr").value, 4)
+            0.5472
+        """
+        resolved = self.runs[0]._resolve(metric)
+        estimate, values = self.estimate_of(metric), self.array_of(metric)
+        values = values[~np.isnan(values).any(axis=1)]
+        users, num_users = self.runs[0].user_counts, len(values)
+        if not has_rows(self, metric):
+            num_users = users.num_with_list or users.num_evaluated
+        interval = estimate.interval(check_level(level)).of_metric(resolved, values)
+        return estimate.of_metric(num_users, interval)
 
     def by(self, groups: Any, *, same_degree: bool = False, level: float = 0.95) -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
@@ -328,22 +313,41 @@ class Measured(Tabular):
             torch.from_numpy(group), labels, "training degree", level, same_degree
         )
 
-    @property
-    @abstractmethod
-    def num_tied(self) -> float | None:
-        """The number of ground-truth edges with the score of another candidate, over runs."""
-
-    @abstractmethod
     def tie_range(self, metric: str | Metric) -> TieRange:
-        """Returns the lowest and the highest mean, over all orders of equal scores."""
+        r"""Returns the lowest and the highest mean of a metric, over all orders of equal scores.
 
-    @abstractmethod
+        Both are the mean itself if nothing ties with a relevant item, or scores are not known. Of
+        several runs, they are the means of both ends.
+
+        Args:
+            metric (str or Metric): The metric; see :meth:`values_of`.
+
+        Raises:
+            ValueError: If there is no such metric, it has one value for all users together, or its
+                range is not known: that of `r_precision(users=hit)`, and of
+                `ndcg(ideal=retrieved)` with weights.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.7, 0.3]])
+            >>> result = evaluate(scores, task, "mrr@3")
+            >>> result["mrr@3"], result.tie_range("mrr@3")
+            (0.75, TieRange(low=0.5, high=0.75))
+        """
+        ends = [run._tie_range(metric) for run in self.runs]
+        return TieRange(*np.mean(ends, axis=0).tolist())
+
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
+        return format_interval(*self.mean(metric)[:3])
 
-    @abstractmethod
-    def _note_on_sample(self) -> str | None:
-        """Returns whose users stand for all of the task; `None` if none do."""
+    def _on_sample(self) -> list[str]:
+        """Returns whose users stand for all of the task; nothing if none do."""
+        samples = {f"run {number}": run._sampled for number, run in enumerate(self.runs, 1)}
+        note = notes.describe_samples(samples, self.runs[0].nouns, "count")
+        return [] if note is None else [note]
 
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
@@ -351,13 +355,7 @@ class Measured(Tabular):
         first, level = self.runs[0], check_level(level)
         degree = first.ranked.degree.cpu().numpy()
         values = {
-            metric: np.stack(
-                [
-                    run._values_of_groups(metric, group, len(labels)).cpu().numpy()
-                    for run in self.runs
-                ],
-                axis=1,
-            )
+            metric: self._array_of_groups(metric, group, len(labels))
             for metric in first.per_user
             if all(metric in run.per_user for run in self.runs)
         }
@@ -369,37 +367,34 @@ class Measured(Tabular):
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
             remark = (
-                f"groups differ by the mean difference of {self.nouns.users} with as many relevant "
-                f"items"
+                f"groups differ by the mean difference of {first.nouns.users} with as many "
+                f"relevant items"
             )
         elif first.average_over == "user":
-            remark = note_on_degrees(numbers, degree, metrics.values(), self.nouns)
-        remarks = tuple(filter(None, (self._note_on_sample(), remark)))
-        common = numbers, labels, name, self.person, level, self.nouns, remarks
+            remark = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
+        remarks = (*self._on_sample(), *filter(None, [remark]))
+        common = numbers, labels, name, self.person, level, first.nouns, remarks
         return Cohorts(values, metrics, Groups(*common, degree if same_degree else None))
+
+    def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
+        """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""
+        metric, values = self.runs[0].definitions[name], self.array_of(name)
+        if not metric.is_pooled:
+            return values
+        # The value of a user depends on all others, who are those of its group.
+        values[:] = math.nan
+        for place, run in enumerate(self.runs):
+            for number in range(num_groups):
+                is_in = (group == number).to(run.ranked.rank.device)
+                own = run._contribute(metric, select_users(run.ranked, is_in))[is_in]
+                values[is_in.cpu().numpy(), place] = own.cpu().numpy()
+        return values
 
 
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
     """Returns whether a metric has a value for every row, or one for all together."""
     first, name = measured.runs[0], str(parse(metric))
     return name in first.per_user or (name not in first and not first._resolve(metric).is_aggregate)
-
-
-def mean_of(measured: Measured, metric: str | Metric, level: float = 0.95) -> CohortMean:
-    """Returns the mean of a metric over rows and runs, with its confidence interval.
-
-    Raises:
-        ValueError: If there is no such metric, or `level` is not between 0 and 1.
-    """
-    resolved = measured.runs[0]._resolve(metric)
-    estimate, users = measured.estimate_of(metric), measured.runs[0].user_counts
-    values, num_users = estimate.values, users.num_with_list or users.num_evaluated
-    if has_rows(measured, metric):
-        values = measured.array_of(metric)
-        values = values[~np.isnan(values).any(axis=1)]
-        num_users = len(values)
-    ends = estimate.interval(check_level(level)).of_metric(resolved, values)
-    return CohortMean(estimate.value, *ends, num_users)
 
 
 def exposure_of(measured: Measured, k: int) -> Tensor:
@@ -445,7 +440,7 @@ def _users_per_ranked(run: "EvaluationResult") -> float:
     return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
 
 
-class EvaluationResult(Frozen, Measured, Mapping[str, float]):
+class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -476,6 +471,10 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         per_user (mapping): A tensor of shape `[num_users]` for every metric, except for those
             that have one value for all users together, such as `coverage@20`.
         definitions (mapping): What the convention computes under the name of each metric.
+        num_tied (int or None): The number of ground-truth edges that have the same score as another
+            candidate. Of a ranking down to a depth, these are edges above which there are fewer
+            candidates than that, or than R: of others, it is not known. `None` if scores are not
+            known, as for lists.
         sampling (Sampling or None): How many users were ranked to know means to a `margin`, and why
             no more; `None` without a margin.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
@@ -510,6 +509,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     """
 
     _INSTEAD = "make another one of its 'ranked'"
+
+    num_tied: int | None
 
     #: Known of a result :meth:`with_trials`.
     seconds: float | None = None
@@ -546,6 +547,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             self.convention.resolve_all(self.metrics, knows_ties=ranked.num_tied is not None)
         )
         self.sampling = sampling
+        self._sampled = None if sampling is None or sampling.is_complete else sampling
         self.num_calls = check_positive_integer(num_calls, "num_calls")
         self.num_trials = 0 if ranked.origin.ranked_by == ONE_SCORE_PER_ITEM else None
         if empty_target_action == "error":
@@ -553,29 +555,24 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
-        self._note_on_ties = self._find_ties() if self._num_tied else None
+        self._note_on_ties = self._find_ties() if self.num_tied else None
         self._freeze()
 
     def _measure_all(self) -> None:
         values = {
             name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
         }
-        self.per_user = PerUser({name: value for name, value in values.items() if value.dim()})
+        self.per_user = ByMetric({name: value for name, value in values.items() if value.dim()})
         counted = [
-            self._averaged(self._counted(self.definitions[name], value)) if value.dim() else value
-            for name, value in values.items()
+            self._averaged(self._counted(metric, value)) if value.dim() else value
+            for metric, value in zip(self.definitions.values(), values.values(), strict=True)
         ]
         if self.ranked.num_tied is not None:
             counted.append((self.ranked.num_tied > 0).sum())
         # All numbers come to the host in one copy.
         numbers = on_host(counted)
-        self._num_tied = None if self.ranked.num_tied is None else int(numbers.pop()[0])
-        self._means = ByMetric(dict(zip(values, map(self._mean, values, numbers), strict=True)))
-
-    @cached_property
-    def max_k(self) -> int | None:
-        """The largest cut-off of a metric; `None` if there is none."""
-        return largest(metric.k for metric in self.metrics)
+        self.num_tied = None if self.ranked.num_tied is None else int(numbers.pop()[0])
+        self._items = dict(zip(values, map(self._mean, values, numbers), strict=True))
 
     @cached_property
     def user_counts(self) -> UserCounts:
@@ -588,7 +585,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
 
     @cached_property
     def _ties(self) -> TieRanges:
-        return TieRanges(self.ranked, self._num_tied)
+        return TieRanges(self.ranked, self.num_tied)
 
     def _find_ties(self) -> str | None:
         if not self._ties.may_flatter:
@@ -614,15 +611,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def runs(self) -> tuple["EvaluationResult", ...]:
         """The result itself, which is one run."""
         return (self,)
-
-    @property
-    def num_tied(self) -> int | None:
-        """The number of ground-truth edges that have the same score as another candidate.
-
-        Of a ranking down to a depth, these are edges above which there are fewer candidates than
-        that, or than R: of others, it is not known. `None` if scores are not known, as for lists.
-        """
-        return self._num_tied
 
     def curve(self, metric: str, max_k: int) -> Tensor:
         r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
@@ -657,28 +645,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         ]
         return torch.stack(values, dim=-1)
 
-    def tie_range(self, metric: str | Metric) -> TieRange:
-        r"""Returns the lowest and the highest mean of a metric, over all orders of equal scores.
-
-        Both are the mean itself if nothing ties with a relevant item, or scores are not known.
-
-        Args:
-            metric (str or Metric): The metric; see :meth:`values_of`.
-
-        Raises:
-            ValueError: If there is no such metric, it has one value for all users together, or its
-                range is not known: that of `r_precision(users=hit)`, and of
-                `ndcg(ideal=retrieved)` with weights.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.7, 0.3]])
-            >>> result = evaluate(scores, task, "mrr@3")
-            >>> result["mrr@3"], result.tie_range("mrr@3")
-            (0.75, TieRange(low=0.5, high=0.75))
-        """
+    def _tie_range(self, metric: str | Metric) -> TieRange:
         resolved = self._resolve(metric)
         contributed = self._contributions_of_rows(metric)
         contribute = partial(self._contribute, resolved)
@@ -761,13 +728,12 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> round(low, 2), round(high, 2)
             (0.0, 1.0)
         """
+        self.values_of(metric)  # which raises for a value of all users together
         # With few hits, a margin stops early, and more so if they are too few.
-        note = self._caution(metric)
-        if self._sampled is None:
-            note = caution_on_persons(self._basis(metric), self.nouns.drawn)
-        if note:
+        is_doubtful = self.person is not None or self._sampled is not None
+        if is_doubtful and (note := self._caution(metric)):
             warn(note)
-        return Interval(*mean_of(self, metric, level)[1:3])
+        return Interval(*self.mean(metric, level)[1:3])
 
     def top_k(self, k: int, users: Iterable[Any] | None = None) -> pd.DataFrame:
         r"""Returns the recommended items, as a data frame with a row for each of them.
@@ -800,7 +766,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             2     1     1     0         True
             3     1     2     2        False
         """
-        return frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
+        return frames.frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
 
     def per_item(self, metric: str | Metric) -> pd.DataFrame:
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
@@ -831,9 +797,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        return frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
+        return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
 
-    def to_dict(self, sep: Separator = "@") -> dict[str, float]:
+    def to_dict(self, sep: str = "@") -> dict[str, float]:
         r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
 
         For example, `writer.add_scalars("test", result.to_dict("_"), epoch)` of TensorBoard,
@@ -857,7 +823,17 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> result.to_dict("_")
             {'recall_1': 0.5, 'dcg_gain_exponential_1': 0.5}
         """
-        return dict(zip(spell(self, sep), self._means.values(), strict=True))
+        check_choice(sep, "sep", SEPARATORS)
+        named: dict[str, float] = {}
+        for name, mean in self.items():
+            spelled = name if sep == "@" else sep.join(re.findall(r"[A-Za-z0-9_]+", name))
+            if spelled in named:
+                raise ValueError(
+                    f"'sep' needs to give each metric a name of its own (got {sep!r}, which makes "
+                    f"{spelled!r} of {name!r} and of another)"
+                )
+            named[spelled] = mean
+        return named
 
     def to_pandas(self, *, per_user: bool = False) -> pd.DataFrame:
         r"""Returns the means as a data frame, with the columns `metric`, `k` and `value`.
@@ -887,8 +863,8 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """
         if check_boolean(per_user, "per_user"):
             query = None if self.task is None else self.task.query
-            return frame_of_users(self.ranked, query, self.per_user)
-        return frame_of_means({metric: self[metric] for metric in self.metrics})
+            return frames.frame_of_users(self.ranked, query, self.per_user)
+        return frames.frame_of_means({metric: {"value": self[metric]} for metric in self.metrics})
 
     def save(self, path: str | Path) -> None:
         """Saves everything that the result was computed from, for :meth:`load`.
@@ -911,9 +887,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             "version": __version__,
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
-            "task": self.task
-            and self.task.to_dict()
-            | {"part_of": self.task.part_of, "knows_seen": self.task.knows_seen},
+            "task": self.task and self.task.to_dict(),
             "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
             "num_left_out": self._num_left_out,
@@ -928,14 +902,15 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         r"""Loads a saved result: the same numbers, and the same ranking to measure more from.
 
         Loading never runs code from the file, so it is safe to read the files of others. A checksum
-        tells whether the file is as it was saved. Those of 0.2.0 and 0.3.0 have none.
+        tells whether the file is as it was saved.
 
         Args:
             path (str or Path): The file.
 
         Raises:
             OSError: If the file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If `path` is not a saved result, is damaged, or has an unsupported format.
+            ValueError: If `path` is not a saved result, is damaged, or is of another format, such
+                as that of 0.4.0.
 
         Example:
             >>> import tempfile
@@ -958,8 +933,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         Raises:
             KeyError: If a field is missing.
         """
-        # Files of 0.4.0 have trials without seconds.
-        budget = fields.get("budget", {"num_trials": fields.get("num_trials")})
         result = cls(
             from_fields(fields["ranked"]),
             fields["metrics"],
@@ -969,9 +942,9 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             num_left_out=fields["num_left_out"],
             average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
-            num_calls=fields.get("num_calls", 1),
+            num_calls=fields["num_calls"],
         )
-        return result._with(**{name: x for name, x in budget.items() if x is not None})
+        return result._with(**fields["budget"])
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
         """Returns this result, of a recommender whose tuning and training had some budget.
@@ -1008,41 +981,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         set_attributes(changed, **changes)
         return changed
 
-    def recipe(self) -> str:
-        r"""Says in a paragraph for a paper what exactly was measured.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
-            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
-            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
-            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
-            0.4.0, convention 'standard' (torch_geometric.metrics 2.8).
-        """
-        return write_recipe(
-            self.ranked,
-            self.task,
-            list(self.definitions.values()),
-            self.user_counts,
-            self.empty_target_action,
-            self.convention,
-            self.average_over,
-            self.sampling,
-            self._selection,
-            self._protocol,
-        )
-
-    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
-        # Without this, pandas would make a column of the names.
-        raise TypeError(
-            "a result makes no number, array or data frame by itself: use result['recall@20'], "
-            "'result.to_pandas()' or 'result.to_dict()'"
-        )
-
-    __float__ = __array__
-
     if not TYPE_CHECKING:  # which would take any name for right
 
         def __getattr__(self, name):
@@ -1052,15 +990,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             remedy = f"; write {' or '.join(like_it)}" if like_it else ""
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'{remedy}")
 
-    def __getitem__(self, metric: str | Metric) -> float:
-        return self._means[metric]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._means)
-
-    def __len__(self) -> int:
-        return len(self._means)
-
     def __repr__(self) -> str:
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
@@ -1068,25 +997,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
     def _contributions(self, metric: str | Metric) -> Tensor:
         """Returns what every row or person contributes to a mean, see :meth:`values_of`."""
         return self._averaged(self._contributions_of_rows(metric))
-
-    def _values_of_groups(self, name: str, group: Tensor, num_groups: int) -> Tensor:
-        """Returns what every user contributes to the mean of its group, of shape `[num_users]`.
-
-        Args:
-            name (str): The metric.
-            group (torch.Tensor): The number of every user's group, of shape `[num_users]`.
-            num_groups (int): The number of groups.
-        """
-        metric, values = self.definitions[name], self._contributions(name)
-        if not metric.is_pooled:
-            return values
-        # The value of a user depends on all others, who are those of its group.
-        group = group.to(values.device)
-        values = torch.full_like(values, torch.nan)
-        for number in range(num_groups):
-            is_in = group == number
-            values[is_in] = self._contribute(metric, select_users(self.ranked, is_in))[is_in]
-        return values
 
     @property
     def _person(self) -> Tensor | None:
@@ -1103,9 +1013,6 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
         return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
-
-    def _note_on_sample(self) -> str | None:
-        return None if self._sampled is None else note_on_sampling(self._sampled, self.nouns)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
@@ -1144,7 +1051,7 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
         """Returns what the convention computes under the name of a metric."""
         metric = parse(metric)
         if str(metric) in self.definitions:
-            return self.definitions[metric]
+            return self.definitions[str(metric)]
         deepest = max(self.max_k or 1, metric.k or 1)
         return self.convention.resolve(metric, deepest, knows_ties=self.num_tied is not None)
 
@@ -1224,23 +1131,21 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
             reach = max(self[metric] - low, high - self[metric])
             return Interval(self[metric] - reach, self[metric] + reach)
-        return Interval(*mean_of(self, metric)[1:3])
+        return Interval(*self.mean(metric)[1:3])
 
     def _notes(self) -> Iterator[str]:
         """Yields the lines below the table, in the order of reading."""
         nouns, is_candidate = self.nouns, self.ranked.is_candidate
         edges = f"{self.ranked.rank.numel():,} ground-truth edges"
         if self._sampled is not None:
-            yield note_on_bounds(self._sampled, nouns)
+            yield notes.note_on_bounds(self._sampled, nouns)
         elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
-            yield note_on_intervals(0.95, self.person, nouns)
+            yield notes.note_on_intervals(0.95, self.person, nouns)
             if note := self._caution(*self.per_user):
                 yield note
-        yield summarize_users(
-            self.user_counts, self.empty_target_action, self.convention, self.max_k
-        )
+        yield self._on_users()
         if self.sampling is not None:
-            yield note_on_sampling(self.sampling, nouns)
+            yield notes.note_on_sampling(self.sampling, nouns)
         yield from self._selection
         if self.num_tied:
             yield describe_ties(self.ranked, self.num_tied)
@@ -1265,45 +1170,19 @@ class EvaluationResult(Frozen, Measured, Mapping[str, float]):
             >>> evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr").cautions()
             ['intervals may be too narrow: there are few users (2)']
         """
-        caution = self._caution(*self.per_user) if self._sampled is None else None
-        return [*filter(None, [caution, self._lack_of_lists]), *self._protocol]
-
-    @property
-    def _selection(self) -> list[str]:
-        """How the recommender was chosen, as far as that is known."""
-        calls = note_on_calls(self.num_calls, self.nouns)
-        return [*filter(None, [calls, note_on_budget(self.num_trials, self.seconds)])]
-
-    @cached_property
-    def _protocol(self) -> tuple[str, ...]:
-        """What is unusual about how users were evaluated."""
-        means = {self.definitions[name]: self[name] for name in self.per_user}
-        strangers = note_on_strangers(self.ranked, self.definitions.values())
-        notes = notes_on_protocol(self.task, self.ranked, means, self.nouns)
-        return (*filter(None, [strangers]), *notes)
+        of_intervals = self._caution(*self.per_user) if self._sampled is None else None
+        return [*filter(None, [of_intervals, self._lack_of_lists]), *self._protocol]
 
     @property
     def _remarks(self) -> list[str]:
         """What tables of several results say of this one, too."""
-        calls = note_on_calls(self.num_calls, self.nouns)
+        calls = notes.note_on_calls(self.num_calls, self.nouns)
         return [*filter(None, [calls, self._lack_of_lists, *self._protocol, self._note_on_ties])]
-
-    @property
-    def _lack_of_lists(self) -> str | None:
-        """What lists lack, in words; `None` if nothing."""
-        return note_on_lists(self.ranked, self.definitions.values(), self.nouns.users)
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
-        return caution(map(self._basis, metrics), self.nouns.means, self.nouns.drawn)
-
-    def _basis(self, metric: str | Metric) -> Basis:
-        return Basis.of(str(metric), self.array_of(metric)[:, 0], self.person)
-
-    @property
-    def _sampled(self) -> Sampling | None:
-        """How the users were drawn who stand for all of the task; `None` if all were ranked."""
-        return None if self.sampling is None or self.sampling.is_complete else self.sampling
+        bases = (self.estimate_of(metric).basis(str(metric)) for metric in metrics)
+        return notes.caution(bases, self.nouns.means, self.nouns.drawn)
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

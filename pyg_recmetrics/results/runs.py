@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 import torch
@@ -14,23 +13,86 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges
-from pyg_recmetrics.results import archive
-from pyg_recmetrics.results.notes import (
-    ON_TWO_RUNS,
-    caution,
-    describe_samples,
-    note_on_budget,
-    note_on_calls,
-    note_on_copies,
-    note_on_intervals,
-    notes_of_all,
-)
-from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows, largest, mean_of
-from pyg_recmetrics.results.same_task import check_same_task, differences_of_task, is_same
-from pyg_recmetrics.results.statistics import FEW_RUNS, Basis, Mean
-from pyg_recmetrics.results.tie_range import TieRange
-from pyg_recmetrics.tables import Rows, Table, format_error, format_interval
+from pyg_recmetrics.results import notes
+from pyg_recmetrics.results.frames import frame_of_means
+from pyg_recmetrics.results.result import EvaluationResult, Measured, largest
+from pyg_recmetrics.results.statistics import FEW_RUNS, Mean
+from pyg_recmetrics.tables import Rows, Table, format_error
+from pyg_recmetrics.task.edges import coalesce_truth
 from pyg_recmetrics.utils import counted, list_some, warn
+
+
+def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
+    """Raises if results are of different tasks, or measured in a way that moves their numbers."""
+    (first_name, first), *others = by_name.items()
+    for name, result in others:
+        if differing := _differences_of_task(first, result):
+            raise ValueError(
+                f"'results' needs to be of the same task (got '{first_name}' and '{name}', which "
+                f"differ in {', '.join(sorted(differing))})"
+            )
+
+
+def _differences_of_task(first: EvaluationResult, second: EvaluationResult) -> list[str]:
+    """Returns in what the tasks of two results differ, or how these are measured."""
+    a, b = _identity(first), _identity(second)
+    differing = [key for key in a | b if not is_same(a.get(key), b.get(key))]
+    a, b = _details(first), _details(second)
+    return differing + [key for key in a.keys() & b.keys() if not is_same(a[key], b[key])]
+
+
+def _details(result: EvaluationResult) -> dict[str, object]:
+    """Returns what two results must have in common if both have it.
+
+    Lists know no ties, and facts about items count if a metric looks at them.
+    """
+    ranked, catalogue = result.ranked, result.ranked.catalogue
+    needed = {need for metric in result.definitions.values() for need in metric.needs}
+    facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
+    details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in sorted(facts)}
+    if ranked.num_tied is not None:
+        details |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
+    return details
+
+
+def _identity(result: EvaluationResult) -> dict[str, object]:
+    """Returns what two results must have in common for their users to be pairs.
+
+    The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.
+    """
+    ranked, task = result.ranked, result.task
+    how: dict[str, object] = {
+        "convention": result.convention,
+        "empty_target_action": result.empty_target_action,
+        "num_users": ranked.num_users,
+        "per": (result.average_over, ranked.origin.user_of_row is None),
+    }
+    if task is not None:
+        fields = task.to_dict()
+        # Tasks have the same pairs if they have the same truth, whatever it was selected from.
+        for name in ("threshold", "part_of", "knows_seen"):
+            del fields[name]
+        return how | fields | {"person": ranked.origin.person}
+    edges = ranked.edge_label_index
+    num_items = int(edges[1].max()) + 1 if edges.numel() else 1
+    truth, weight = coalesce_truth(edges, ranked.weight, num_items)
+    ids = {
+        "user_ids": ranked.user_ids,
+        "person": ranked.origin.person,
+        "rows": ranked.origin.user_of_row,
+    }
+    return how | {"truth": truth, "weight": weight, **ids}
+
+
+def is_same(first: object, second: object) -> bool:
+    """Returns whether two values are equal, on whatever devices tensors are."""
+    if first is second:
+        return True
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return first.shape == second.shape and torch.equal(first, second.to(first.device))
+    if isinstance(first, Tensor) or isinstance(second, Tensor):
+        return False
+    return first == second
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
@@ -47,26 +109,6 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
 
 #: One result of a recommender, or several.
 Runnable: TypeAlias = Measured | Sequence[EvaluationResult]
-
-
-class MeanOfRuns(NamedTuple):
-    """The mean of a metric over users and runs.
-
-    Attributes:
-        value: The mean.
-        low: The lower end of its confidence interval, for other users and other runs.
-        high: The upper end.
-        deviation: The standard deviation of the means of runs.
-        user_error: The standard error that comes from the choice of users.
-        run_error: The standard error that comes from the choice of runs.
-    """
-
-    value: float
-    low: float
-    high: float
-    deviation: float
-    user_error: float
-    run_error: float
 
 
 class Runs(Measured, Rows[EvaluationResult]):
@@ -87,6 +129,8 @@ class Runs(Measured, Rows[EvaluationResult]):
     Attributes:
         metrics (tuple of Metric): The metrics that all results have.
         runs (tuple of EvaluationResult): The results without those whose ranking was there before.
+        num_tied (float or None): The mean over runs of :attr:`EvaluationResult.num_tied`; `None` if
+            one has none.
         num_trials (int or None): The most trials of a result that says them, see
             :meth:`EvaluationResult.with_trials`; `None` if none does.
         seconds (float or None): The same of seconds.
@@ -126,7 +170,10 @@ class Runs(Measured, Rows[EvaluationResult]):
         self._runs = _different(self)
         self.num_trials = largest(result.num_trials for result in self)
         self.seconds = largest(result.seconds for result in self)
-        if note := note_on_copies(len(self), len(self.runs)):
+        counts = [run.num_tied for run in self.runs if run.num_tied is not None]
+        is_known = len(counts) == len(self.runs)
+        self.num_tied = sum(counts) / len(counts) if is_known else None
+        if note := notes.note_on_copies(len(self), len(self.runs)):
             warn(note)
 
     @property
@@ -134,57 +181,10 @@ class Runs(Measured, Rows[EvaluationResult]):
         """The results without those whose ranking was there before."""
         return self._runs
 
-    @property
-    def num_tied(self) -> float | None:
-        """The mean over runs of :attr:`EvaluationResult.num_tied`; `None` if one has none."""
-        counts = [run.num_tied for run in self.runs if run.num_tied is not None]
-        return sum(counts) / len(counts) if len(counts) == len(self.runs) else None
-
-    def tie_range(self, metric: str | Metric) -> TieRange:
-        """Returns the mean over runs of both ends of :meth:`EvaluationResult.tie_range`."""
-        ends = torch.tensor(
-            [run.tie_range(metric) for run in self.runs], dtype=torch.double, device="cpu"
-        )
-        return TieRange(*ends.mean(dim=0).tolist())
-
-    def mean(self, metric: str | Metric, level: float = 0.95) -> MeanOfRuns:
-        """Returns the mean of a metric over users and runs, with its interval.
-
-        Args:
-            metric (str or Metric): A metric that all results have, or any other metric of the
-                convention that the rankings are deep enough for.
-            level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
-
-        Returns:
-            The mean. A metric that has one value for all users together has an interval for other
-            runs alone, and an error of `NaN` that comes from users.
-
-        Raises:
-            ValueError: If there is no such metric, or `level` is not between 0 and 1.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
-            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
-            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
-            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
-            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
-            >>> round(runs.mean("mrr").value, 4)
-            0.5472
-        """
-        estimate = self.estimate_of(metric)
-        return MeanOfRuns(
-            *mean_of(self, metric, level)[:3],
-            estimate.deviation,
-            math.sqrt(estimate.of_users) if estimate.num_drawn else math.nan,
-            math.sqrt(estimate.uncertainty.runs) if len(self.runs) > 1 else math.nan,
-        )
-
     def to_pandas(self, level: float = 0.95) -> pd.DataFrame:
         """Returns a data frame with a row for every metric.
 
-        Its columns are `metric`, `k`, `value`, `low`, `high`, `deviation`, `user_error` and
-        `run_error`, as in :meth:`mean`.
+        Its columns are `metric`, `k`, and what :meth:`mean` returns.
 
         Raises:
             ValueError: If `level` is not between 0 and 1.
@@ -196,13 +196,10 @@ class Runs(Measured, Rows[EvaluationResult]):
             >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
             >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
             >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
-            >>> runs.to_pandas().columns.tolist()
-            ['metric', 'k', 'value', 'low', 'high', 'deviation', 'user_error', 'run_error']
+            >>> runs.to_pandas().columns.tolist()[2:]
+            ['value', 'low', 'high', 'num_users', 'deviation', 'user_error', 'run_error']
         """
-        rows = [(metric.label, metric.k, *self.mean(metric, level)) for metric in self.metrics]
-        columns = ["metric", "k", *MeanOfRuns._fields]
-        frame = pd.DataFrame(rows, columns=columns, index=[str(metric) for metric in self.metrics])
-        return frame.astype({"k": "Int64"})
+        return frame_of_means({x: self.mean(x, level)._asdict() for x in self.metrics})
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "Runs":
         """Returns these runs, each with a budget, see :meth:`EvaluationResult.with_trials`.
@@ -227,62 +224,6 @@ class Runs(Measured, Rows[EvaluationResult]):
         """
         return Runs(result.with_trials(trials, seconds) for result in self)
 
-    def save(self, path: str | Path) -> None:
-        """Saves all results in one file, for :meth:`load`. Edges of the task are stored once.
-
-        Args:
-            path (str or Path): The file to write, see :meth:`EvaluationResult.save`.
-
-        Raises:
-            OSError: If the file cannot be written, such as `PermissionError`.
-
-        Example:
-            >>> import tempfile
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
-            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
-            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
-            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
-            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     runs.save(f"{folder}/runs.npz")
-            ...     len(Runs.load(f"{folder}/runs.npz"))
-            2
-        """
-        archive.write(path, {"runs": fields_of_runs(self)})
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Runs":
-        """Loads saved runs, as :meth:`EvaluationResult.load` does.
-
-        Args:
-            path (str or Path): The file.
-
-        Raises:
-            OSError: If the file cannot be opened, such as `FileNotFoundError`.
-            ValueError: If `path` does not hold saved runs, is damaged, or has an unsupported
-                format.
-
-        Example:
-            >>> import tempfile
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, Runs, evaluate
-            >>> truth, seen = torch.tensor([[0, 1, 2], [0, 1, 0]]), torch.tensor([[1, 2], [2, 3]])
-            >>> task = RankingTask(truth, num_users=3, num_items=5, seen=seen)
-            >>> scores = torch.tensor([[0.9, 0.8, 0.7, 0.6, 0.5], [0.5, 0.6, 0.7, 0.8, 0.9]])
-            >>> runs = Runs([evaluate(each, task, ["mrr", "recall@1"]) for each in scores])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     runs.save(f"{folder}/runs.npz")
-            ...     again = Runs.load(f"{folder}/runs.npz")
-            >>> again.mean("mrr") == runs.mean("mrr")
-            True
-        """
-        return archive.read(path, cls._from_fields)
-
-    @classmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> "Runs":
-        return cls(runs_from_fields(fields["runs"]))
-
     def __repr__(self) -> str:
         means = ", ".join(f"{metric}: {self.mean(metric).value:.4f}" for metric in self.metrics)
         return f"{type(self).__name__}({len(self)} runs, {means})"
@@ -299,35 +240,23 @@ class Runs(Measured, Rows[EvaluationResult]):
             rows.append([name, self.cell(name), *map(format_error, errors)])
         return Table(head, rows, tuple(filter(None, self._notes(unit, estimates))))
 
-    def cell(self, metric: str | Metric) -> str:
-        """Returns the mean of a metric with its interval, as the table shows it."""
-        return format_interval(*self.mean(metric)[:3])
-
     def _notes(self, unit: str, estimates: Mapping[str, Mean]) -> Iterator[str | None]:
         """Yields the lines below the table, in the order of reading."""
         num_runs = len(self.runs)
-        yield note_on_intervals(0.95, self.person, self[0].nouns, num_runs)
-        bases = [
-            Basis.of(name, self.array_of(name).mean(axis=1), self.person)
-            for name in estimates
-            if has_rows(self, name)
-        ]
-        yield caution(bases, self.nouns.means, unit)
-        yield note_on_copies(len(self), num_runs)
-        yield from dict.fromkeys(note_on_calls(run.num_calls, run.nouns) for run in self.runs)
-        yield note_on_budget(self.num_trials, self.seconds)
+        yield notes.note_on_intervals(0.95, self.person, self[0].nouns, num_runs)
+        bases = [estimate.basis(name) for name, estimate in estimates.items()]
+        yield notes.caution(bases, self[0].nouns.means, unit)
+        yield notes.note_on_copies(len(self), num_runs)
+        yield from dict.fromkeys(notes.note_on_calls(run.num_calls, run.nouns) for run in self.runs)
+        yield notes.note_on_budget(self.num_trials, self.seconds)
         number = counted(num_runs, "runs")
         yield f"{number}; sd: standard deviation of their means; se: standard error"
         if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
             yield f"-: {num_runs} runs do not tell it from zero"
-        yield ON_TWO_RUNS if num_runs == FEW_RUNS else None
+        yield notes.ON_TWO_RUNS if num_runs == FEW_RUNS else None
         if of_all := [name for name, each in estimates.items() if not each.num_drawn]:
             yield f"{', '.join(of_all)}: for other runs alone"
-        yield self._note_on_sample()
-
-    def _note_on_sample(self) -> str | None:
-        samples = {f"run {number}": run._sampled for number, run in enumerate(self.runs, 1)}
-        return describe_samples(samples, self.nouns, "count")
+        yield from self._on_sample()
 
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
@@ -352,14 +281,6 @@ def _different(results: Iterable[EvaluationResult]) -> tuple[EvaluationResult, .
         if not any(_is_copy(result, other) for other in found):
             found.append(result)
     return tuple(found)
-
-
-def are_copies(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
-    """Returns whether the runs of two recommenders are the same, one by one."""
-    return len(runs) == len(others) and all(
-        _is_copy(*pair) and not differences_of_task(*pair)
-        for pair in zip(runs, others, strict=True)
-    )
 
 
 def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
@@ -419,11 +340,6 @@ def _ranks(ranked: RankedEdges, users: Tensor, depth: int | None) -> Tensor:
     return by_item[:, by_item[0].argsort(stable=True)]
 
 
-def results_of(recommender: Measured) -> tuple[EvaluationResult, ...]:
-    """Returns all results of a recommender, those of equal rankings among them."""
-    return tuple(recommender) if isinstance(recommender, Runs) else recommender.runs
-
-
 def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResult]:
     """Returns all runs, by a name that tells the runs of a recommender apart."""
     return {
@@ -472,40 +388,20 @@ def notes_on_budgets(recommenders: Mapping[str, Measured]) -> Iterator[str]:
 
 def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
     """Returns what results know of themselves, for every table of several."""
-    nouns = next(iter(recommenders.values())).nouns
+    nouns = next(iter(recommenders.values())).runs[0].nouns
     samples = {name: run._sampled for name, run in every_run(recommenders).items()}
     of_each = {
         name: [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
         for name, each in recommenders.items()
     }
-    sizes = {name: (len(results_of(x)), len(x.runs)) for name, x in recommenders.items()}
-    notes = [
-        *(note_on_copies(*numbers, name) for name, numbers in sizes.items()),
-        *notes_of_all(of_each),
-        describe_samples(samples, nouns),
+    several = {name: each for name, each in recommenders.items() if isinstance(each, Runs)}
+    said = [
+        *(notes.note_on_copies(len(each), len(each.runs), name) for name, each in several.items()),
+        *notes.notes_of_all(of_each),
+        notes.describe_samples(samples, nouns),
         *notes_on_budgets(recommenders),
     ]
-    return [*filter(None, notes)]
-
-
-def fields_of_runs(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
-    """Returns everything that results were computed from, as files hold it, by their numbers."""
-    return archive.numbered(result._to_fields() for result in runs)
-
-
-def runs_from_fields(fields: dict[str, Any]) -> list[EvaluationResult]:
-    """Returns what :func:`fields_of_runs` was called on."""
-    return [EvaluationResult._from_fields(run) for run in fields.values()]
-
-
-def load_results(path: Path) -> list[EvaluationResult]:
-    """Returns the results in a file, which may hold one or several.
-
-    Raises:
-        OSError: If the file cannot be opened.
-        ValueError: If it is no saved result.
-    """
-    return archive.read(path, lambda fields: runs_from_fields(fields.get("runs", {"0": fields})))
+    return [*filter(None, said)]
 
 
 def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:

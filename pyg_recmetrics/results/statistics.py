@@ -146,6 +146,39 @@ class Uncertainty(NamedTuple):
         return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
 
 
+class MetricMean(NamedTuple):
+    """The mean of a metric over users and runs.
+
+    Attributes:
+        value: The mean; `NaN` if no user counts.
+        low: The lower end of its confidence interval, for other users and other runs; `NaN` for
+            fewer than two users.
+        high: The upper end.
+        num_users: The number of users who count.
+        deviation: The standard deviation of the means of runs; `NaN` for one run.
+        user_error: The standard error that comes from the choice of users; `NaN` for a metric that
+            has one value for all users together.
+        run_error: The standard error that comes from the choice of runs; `NaN` for one run.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import RankingTask, evaluate
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "mrr")
+        >>> mean = result.by(["old", "new"])["old"]["mrr"]
+        >>> mean.value, mean.num_users
+        (0.5, 1)
+    """
+
+    value: float
+    low: float
+    high: float
+    num_users: int
+    deviation: float
+    user_error: float
+    run_error: float
+
+
 class Mean:
     """A mean over users in each of some runs.
 
@@ -155,10 +188,21 @@ class Mean:
             `[num_drawn, num_runs]`. Those of two means belong to the same users, so that what they
             have in common cancels out in a difference.
         num_drawn (int): How many users or persons it is over; zero for a number of all together.
+        num_hits (int, optional): How many users have another value than zero. (default: `0`)
+        num_persons (float, optional): How many persons of one size there are in effect.
+            (default: `None`, every user is one)
     """
 
-    def __init__(self, values: Array, influences: Array, num_drawn: int) -> None:
+    def __init__(
+        self,
+        values: Array,
+        influences: Array,
+        num_drawn: int,
+        num_hits: int = 0,
+        num_persons: float | None = None,
+    ) -> None:
         self.values, self.influences, self.num_drawn = values, influences, num_drawn
+        self.num_hits, self.num_persons = num_hits, num_persons
 
     @cached_property
     def value(self) -> float:
@@ -220,6 +264,23 @@ class Mean:
         margin = self.margin(level)
         return Interval(self.value - margin, self.value + margin)
 
+    def of_metric(self, num_users: int, interval: Interval) -> MetricMean:
+        """Returns it as tables show it, with its interval and the number of users who count."""
+        several = len(self.values) > 1
+        return MetricMean(
+            self.value,
+            *interval,
+            num_users,
+            self.deviation,
+            math.sqrt(self.of_users) if self.num_drawn else math.nan,
+            math.sqrt(self.uncertainty.runs) if several else math.nan,
+        )
+
+    def basis(self, metric: str) -> "Basis":
+        """Returns what its interval rests on."""
+        skewness = 0.0 if self.num_persons is None else self.skewness
+        return Basis(metric, self.num_drawn, self.num_persons, self.num_hits, skewness)
+
     def minus(self, other: "Mean") -> "Mean":
         """Returns the difference, run by run, of the means of two groups of users."""
         influences = self.influences - other.influences
@@ -240,7 +301,12 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
     num_counted = int(is_counted.sum())
     means = np.array([exact_mean(column[is_counted]) for column in values.T])
     deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, num_counted)
-    return mean_with(means, deviations, is_counted, person)
+    mean = mean_with(means, deviations, is_counted, person)
+    mean.num_hits = int((values[is_counted].mean(axis=1) != 0).sum())
+    if person is not None:
+        sizes = np.bincount(person[is_counted]).astype(np.float64)
+        mean.num_persons = float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
+    return mean
 
 
 def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array | None) -> Mean:
@@ -260,7 +326,7 @@ def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:
     return sums
 
 
-def mean_of_runs(values: Sequence[float]) -> Mean:
+def mean_of_runs(values: Sequence[float] | Array) -> Mean:
     """Returns the mean over runs of a number of all users together."""
     return Mean(np.asarray(values, dtype=np.float64), np.zeros((0, len(values))), 0)
 
@@ -454,18 +520,6 @@ class Basis(NamedTuple):
     num_hits: int
     skewness: float = 0.0
     is_one_sided: bool = False
-
-    @classmethod
-    def of(cls, metric: str, values: Array, person: Array | None) -> "Basis":
-        """Counts what the values of users are, `[num_users]`; `NaN` for those who do not count."""
-        is_counted = ~np.isnan(values)
-        num_hits = int((values[is_counted] != 0).sum())
-        if person is None:
-            return cls(metric, int(is_counted.sum()), None, num_hits)
-        mean = mean_of_users(values[:, None], person)
-        sizes = np.bincount(person[is_counted]).astype(np.float64)
-        worth = float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
-        return cls(metric, mean.num_drawn, worth, num_hits, mean.skewness)
 
     @property
     def num_needed(self) -> int:

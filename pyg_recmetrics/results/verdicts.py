@@ -103,15 +103,10 @@ class Equivalence:
             size = float(match[1]) / 100 if match else math.nan
         else:
             size = check_number(value, "equivalence", "a percentage such as '2%'")
-        if not size > 0:
+        if not 0 < size < (1 if is_share else math.inf):
             raise ValueError(
-                f"'equivalence' needs to be a positive number or a percentage such as '2%' "
-                f"(got {value!r})"
-            )
-        if is_share and size >= 1:
-            raise ValueError(
-                f"'equivalence' needs to be less than 100%, which is all of the mean of the other "
-                f"(got {value!r}); write '2%' for a fiftieth of it"
+                f"'equivalence' needs to be a positive number, or a percentage of the other mean "
+                f"such as '2%', which is less than 100% (got {value!r})"
             )
         return cls(size, is_share)
 

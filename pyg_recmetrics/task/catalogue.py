@@ -142,8 +142,7 @@ class Catalogue(Frozen):
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
         """Returns what :meth:`to_dict` was called on."""
-        # Results of earlier versions may hold propensities, which no metric takes any more.
-        return cls(**{name: value for name, value in fields.items() if name != "propensity"})
+        return cls(**fields)
 
     def __repr__(self) -> str:
         shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]

@@ -894,7 +894,7 @@ class RankingTask(Frozen):
         part = self._of_users(self.users[index::num_parts])
         whole = self.part_of
         if whole is None:
-            digest = self._once("digest", lambda: preparation.digest(self.to_dict()))
+            digest = self._once("digest", lambda: preparation.digest(arguments_of(self)))
             whole = PartOf(0, num_users, self.truth.size(1), digest)
         set_attributes(part, max_degree=self.max_degree)
         set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
@@ -928,9 +928,9 @@ class RankingTask(Frozen):
     def to_dict(self) -> dict[str, Any]:
         """Returns the arguments that the task was made of, as it has prepared them.
 
-        Message-passing edges are not among them.
+        Message-passing edges are not among them. `part_of` and `knows_seen` are, which are none.
         """
-        return arguments_of(self)
+        return arguments_of(self) | {"part_of": self.part_of, "knows_seen": self.knows_seen}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "RankingTask":
@@ -943,10 +943,8 @@ class RankingTask(Frozen):
         for name in names_of_arguments(cls):
             value = fields[name]  # files keep original ids as lists
             setattr(task, name, tuple(value) if isinstance(value, list) else value)
-        # These are no arguments, and not in older files.
-        task.knows_seen = fields.get("knows_seen", True)
-        if part_of := fields.get("part_of"):
-            task.part_of = PartOf(*part_of)
+        task.knows_seen = fields["knows_seen"]
+        task.part_of = fields["part_of"] and PartOf(*fields["part_of"])
         task._complete()
         return task
 

@@ -2,15 +2,17 @@
 
 import math
 import statistics
-from itertools import chain, combinations, product
+from itertools import combinations, product
 
 import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, compare, evaluate
+from pyg_recmetrics.benchmark.benchmark import by_data_set, with_best
+from pyg_recmetrics.results.notes import notes_of_all
 from pyg_recmetrics.results.statistics import holm
 from pyg_recmetrics.tables import Best
-from tests.support.cases.small_benchmark import DETERMINISTIC, METRICS, SHAPES
+from tests.support.cases.small_benchmark import DETERMINISTIC, METRICS, SHAPES, all_results
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
 
 GOOD, BAD = (evaluate(scores, TASK, ["mrr", "recall@2"]) for scores in (GOOD_SCORES, BAD_SCORES))
@@ -181,42 +183,24 @@ class TestErrors:
             Benchmark({"x": GOOD, "y": other})
 
 
-class TestFiles:
-    def test_what_is_loaded_is_what_was_saved(self, benchmark, tmp_path):
-        asked = {"proposed": "Fair", "deterministic": DETERMINISTIC, "level": 0.9}
-        for options in ({}, {"metrics": "recall@2", **asked}):
-            saved = Benchmark(benchmark, **options)
-            saved.save(tmp_path / "all.npz")
-            found = Benchmark.load(tmp_path / "all.npz")
-            assert (list(found), found.recommenders) == (list(benchmark), benchmark.recommenders)
-            assert str(found) == str(saved)
-        for data_set, results in benchmark.items():
-            for name, result in results.items():
-                assert type(found[data_set][name]) is type(result)
-                assert len(found[data_set][name].runs) == len(result.runs)
+def test_notes_stand_once_and_name_their_data_sets():
+    notes = {"A": ["all", "two"], "B": ["all", "one"], "C": ["all", "two"]}
+    assert notes_of_all(notes) == ["all", "A, C: two", "B: one"]
+    assert notes_of_all({"A": [], "B": []}) == []
 
-    def test_what_results_share_is_stored_once(self, benchmark, tmp_path):
-        benchmark.save(tmp_path / "all.npz")
-        size_of_runs = 0
-        for of_one in benchmark.values():
-            for run in chain(*(result.runs for result in of_one.values())):
-                run.save(tmp_path / "run.npz")
-                size_of_runs += (tmp_path / "run.npz").stat().st_size
-        assert (tmp_path / "all.npz").stat().st_size < 0.75 * size_of_runs
 
-    def test_names_may_have_dots_and_any_letters(self, tmp_path):
-        found = Benchmark({"A.b/c": {"x.y": GOOD}, "Ü & <b>": {"x.y": GOOD, "…": BAD}})
-        found.save(tmp_path / "odd.npz")
-        assert list(Benchmark.load(tmp_path / "odd.npz")) == ["A.b/c", "Ü & <b>"]
+def test_results_of_data_sets_are_told_from_those_of_one():
+    of_all = all_results()
+    assert list(by_data_set(of_all)) == list(of_all)
+    assert by_data_set(of_all["Small"]) == {"": of_all["Small"]}
+    result = of_all["Small"]["None"][0]
+    for results in ({"a": result}, result, [result], {}):
+        assert by_data_set(results) == {"": results}
 
-    @pytest.mark.filterwarnings("ignore:.*the seed set inside")
-    def test_other_files_are_refused(self, benchmark, tmp_path):
-        GOOD.save(tmp_path / "one.npz")
-        Runs([GOOD, GOOD]).save(tmp_path / "runs.npz")
-        benchmark.save(tmp_path / "all.npz")
-        for name in ("one.npz", "runs.npz"):
-            with pytest.raises(ValueError, match="'path' needs to be a saved result"):
-                Benchmark.load(tmp_path / name)
-        for kind in (EvaluationResult, Runs):
-            with pytest.raises(ValueError, match="'path' needs to be a saved result"):
-                kind.load(tmp_path / "all.npz")
+
+@pytest.mark.parametrize(("metric", "wanted"), [("mrr", "xy"), ("mean_rank", "z")])
+def test_the_best_are_those_whose_means_differ_by_rounding(metric, wanted):
+    cells = {"x": (0.3, ".3"), "y": (0.1 + 0.2, ".3"), "z": (0.2, ".2"), "n": (math.nan, "-")}
+    found = dict(zip("nxyzw", with_best(cells, "nxyzw", metric), strict=True))
+    assert found == {name: text for name, (_, text) in cells.items()} | {"w": "-"}
+    assert {name for name, cell in found.items() if isinstance(cell, Best)} == set(wanted)

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from pyg_recmetrics import Comparison, Runs, compare, evaluate, plot
 from pyg_recmetrics.plot.picture import COLORS
 from pyg_recmetrics.results.notes import lift_in_words
-from pyg_recmetrics.results.result import mean_of
 from pyg_recmetrics.tables import format_p
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import DETERMINISTIC, small_benchmark
@@ -62,7 +61,7 @@ def rows(axes):
 
 def assert_means(axes, by_name, metric):
     for place, (name, (ends, runs, dot, _)) in enumerate(zip(by_name, rows(axes), strict=True)):
-        mean = mean_of(by_name[name], metric, 0.9)
+        mean = by_name[name].mean(metric, 0.9)
         assert ends == pytest.approx(mean[1:3], nan_ok=True)
         assert dot.get_xdata() == pytest.approx([mean.value])
         several = by_name[name].runs if isinstance(by_name[name], Runs) else ()

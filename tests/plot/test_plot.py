@@ -24,7 +24,6 @@ from pyg_recmetrics import (
     plot,
 )
 from pyg_recmetrics.plot.lines import _ends_of_groups
-from pyg_recmetrics.results.result import mean_of
 from tests.support.tools.small_pictures import (
     FORESTS,
     NUM_ITEMS,
@@ -64,7 +63,7 @@ class TestWhatIsShown:
             assert list(x) == list(range(1, 11))
             corners = band.get_paths()[0].vertices
             for k, value in zip(x, y, strict=True):
-                mean = mean_of(result, f"recall@{k}", 0.9)
+                mean = result.mean(f"recall@{k}", 0.9)
                 ends = corners[corners[:, 0] == k, 1]
                 assert (ends.min(), value, ends.max()) == pytest.approx(
                     (mean.low, mean.value, mean.high)
@@ -81,7 +80,7 @@ class TestWhatIsShown:
             for of, value, segment in zip(
                 groups.values(), values, bars.get_segments(), strict=True
             ):
-                value_of, low, high, _ = of["recall@5"]
+                value_of, low, high, *_ = of["recall@5"]
                 assert value == pytest.approx(value_of)
                 assert segment[:, 1] == pytest.approx([low, high])
 
@@ -90,7 +89,7 @@ class TestWhatIsShown:
         _, axes = plot.precision_recall_curve(drawn, max_k=7)
         for name, result in drawn.items():
             for k, point in enumerate(lines(axes)[name].get_xydata(), start=1):
-                means = [mean_of(result, f"{x}@{k}").value for x in ("recall", "precision")]
+                means = [result.mean(f"{x}@{k}").value for x in ("recall", "precision")]
                 assert list(point) == pytest.approx(means)
 
     def test_the_long_tail(self, results):

@@ -3,7 +3,6 @@
 import os
 import random
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,17 +15,13 @@ from pyg_recmetrics import (
     EvaluationResult,
     RankedEdges,
     RankingTask,
-    Runs,
     conventions,
     evaluate,
 )
-from pyg_recmetrics.results import archive
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 from tests.support.tools.everything import everything
-
-HERE = Path(__file__).parent
 
 
 def make_rich_result():
@@ -143,65 +138,14 @@ class TestFiles:
 
 
 class TestOtherFiles:
-    def test_those_of_0_2_0_are_read(self):
-        result = EvaluationResult.load(HERE / "format_5.npz")
-        # User 0 has relevant items at the ranks 1 and 3, user 1 at 1, and user 2 at 3.
-        assert result["recall@2"] == (1 / 2 + 1 + 0) / 3
-        assert result["mrr"] == pytest.approx((1 + 1 + 1 / 3) / 3)
-        assert result.ranked.edge_label_index.tolist() == [[0, 0, 1, 2], [2, 1, 0, 3]]
-        assert result.ranked.origin.person.tolist() == result.task.person.tolist() == [0, 1, 0, 2]
-        first, second = Runs.load(HERE / "runs_in_format_5.npz")
-        # The first run recommends what is relevant to users 0 and 1, the second to user 0 alone.
-        assert (first["recall@1"], second["recall@1"]) == (2 / 3, 1 / 3)
-        assert first.ranked.edge_label_index.tolist() == [[0, 1, 2], [2, 0, 1]]
-        assert first.ranked.origin.person.tolist() == second.task.person.tolist() == [0, 1, 0]
-
-    def test_those_of_0_3_0_are_read(self):
-        # Four of eight users with truth were ranked, and two users without truth count as zero.
-        result = EvaluationResult.load(HERE / "format_8.npz")
-        assert result.sampling.num_counted == {"recall@1": 10, "mrr": 10}
-        assert result["mrr"] == pytest.approx(0.8 * float(result.per_user["mrr"].nanmean()))
-        assert "the mean over all 10 users is within it" in str(result)
-        result = EvaluationResult.load(HERE / "format_9.npz")
-        assert dict(result) == {"recall@2": 0.875, "ndcg@2": 0.5420502032726398, "coverage@2": 0.8}
-        assert result.task.user_ids == ("ann", "bob", "cy", "di")
-        assert result.ranked.catalogue.item_embedding.equal(torch.eye(5).bfloat16())
-
-    def test_the_weight_of_a_roc_auc_is_its_average(self, tmp_path):
-        header, arrays = read_members((HERE / "format_9.npz").read_bytes())
-        fields = header["fields"]
-        fields["metrics"] = ["roc_auc", "roc_auc(ties=half,weight=relevant)", "recall@2"]
-        fields["convention"]["metrics"] = {"roc_auc": {"weight": "candidates"}, "recall": {}}
-        (tmp_path / "file").write_bytes(write_members(header, arrays))
-        fields = archive.read(tmp_path / "file", dict)
-        assert fields["metrics"] == ["roc_auc", "roc_auc(ties=half,average=relevant)", "recall@2"]
-        assert fields["convention"]["metrics"]["roc_auc"] == {"average": "candidates"}
-
-    def test_what_means_nothing_any_more_is_passed_over_but_for_a_metric(self, tmp_path):
-        header, arrays = read_members((HERE / "format_9.npz").read_bytes())
-        for owner in ("ranked", "task"):
-            header["fields"][owner]["is_share"] = False
-        catalogue = header["fields"]["ranked"]["catalogue"]
-        catalogue["propensity"] = catalogue["item_embedding"]
-        (tmp_path / "file").write_bytes(write_members(header, arrays))
-        assert_same(*map(EvaluationResult.load, (HERE / "format_9.npz", tmp_path / "file")))
-        header["fields"]["metrics"] = ["recall(propensity=given)@2"]
-        (tmp_path / "file").write_bytes(write_members(header, arrays))
-        with pytest.raises(ValueError, match=r"file: 'recall' has the arguments .*'propensity'"):
-            EvaluationResult.load(tmp_path / "file")
-
-    def test_what_an_old_file_lacks_is_named(self, tmp_path):
-        header, arrays = read_members((HERE / "format_9.npz").read_bytes())
-        del arrays["ranked.rank"]
-        (tmp_path / "file").write_bytes(write_members(header, arrays))
-        with pytest.raises(ValueError, match=r"'path' .* \(got .*file: it has no 'ranked.rank'\)"):
-            EvaluationResult.load(tmp_path / "file")
-
-    @pytest.mark.parametrize("number", [4, 7, 99])
-    def test_those_of_no_release_are_refused(self, number, tmp_path):
-        header, arrays = read_members((HERE / "format_5.npz").read_bytes())
+    @pytest.mark.parametrize(
+        ("number", "version"), [(5, "version 0.2, 0.3 or 0.4"), (10, "version"), (99, "a later")]
+    )
+    def test_those_of_other_versions_are_refused(self, number, version, tmp_path):
+        make_rich_result().save(tmp_path / "file")
+        header, arrays = read_members((tmp_path / "file").read_bytes())
         (tmp_path / "file").write_bytes(write_members(header | {"format": number}, arrays))
-        with pytest.raises(ValueError, match=rf"file: .* in format {number}, and this .* evaluate"):
+        with pytest.raises(ValueError, match=rf"file: {version} .* wrote it: evaluate again"):
             EvaluationResult.load(tmp_path / "file")
 
     def test_what_is_no_result_is_named(self, tmp_path):

@@ -121,7 +121,7 @@ class TestGroups:
         groups = [user % 2 for user in range(NUM_USERS)]
         there, here = make(device).by(groups), make().by(torch.tensor(groups))
         for label in (0, 1):
-            assert there[label]["ndcg@3"] == pytest.approx(here[label]["ndcg@3"])
+            assert there[label]["ndcg@3"] == pytest.approx(here[label]["ndcg@3"], nan_ok=True)
 
     def test_what_is_wrong_is_named(self, result):
         for groups, error, message in (
@@ -204,7 +204,7 @@ class TestGaps:
     def test_of_users_in_groups_of_their_own(self, result):
         groups = [user % 3 for user in range(NUM_USERS)]
         found = result.by(groups)
-        gaps = [gap for gap in found.gaps() if gap.metric == "recall@3"]
+        gaps = [gap for gap in found.gaps().itertuples() if gap.metric == "recall@3"]
         assert [(gap.a, gap.b) for gap in gaps] == list(combinations(range(3), 2))
         values = result.values_of("recall@3")[0]
         for gap in gaps:
@@ -216,10 +216,6 @@ class TestGaps:
             quantile = stats.t.ppf(0.975, min(map(len, parts)) - 1)
             margin = quantile * math.sqrt(sum(errors))
             assert gap.high - gap.difference == pytest.approx(margin)
-
-    def test_another_reference_is_named(self, result):
-        with pytest.raises(ValueError, match=r"'reference' needs to be one of \[0, 1\] \(got 2\)"):
-            result.by([user % 2 for user in range(NUM_USERS)]).gaps(2)
 
 
 def fair_scores(task, seed, skill):
@@ -263,7 +259,7 @@ class TestSameDegree:
                 assert second - first == pytest.approx(wanted)
                 share = frame.dropna()["label"].mean()
                 assert (1 - share) * first + share * second == pytest.approx(frame["value"].mean())
-                (gap,) = (gap for gap in found.gaps() if gap.metric == metric)
+                (gap,) = (gap for gap in found.gaps().itertuples() if gap.metric == metric)
                 assert gap.difference == pytest.approx(-wanted)
 
     def test_what_groups_differ_by_at_every_number_is_found(self):
@@ -293,7 +289,7 @@ class TestSameDegree:
             first, *_, last = plain.values()
             for metric in self.metrics:
                 assert first[metric].high < last[metric].low
-                gaps = [gap for gap in same.gaps() if gap.metric == metric]
+                gaps = [gap for gap in same.gaps().itertuples() if gap.metric == metric]
                 num_outside += sum(not gap.low <= 0 <= gap.high for gap in gaps)
                 num_cells += len(gaps)
             assert re.search(r"2\.\d to 7\.\d relevant items a user, on which", plain.remarks[0])

@@ -521,7 +521,7 @@ class TestNoDifference:
         row = pair.row(0.05)
         assert (row.difference, row.lift) == (0, 0)
         assert row.low == -row.high
-        assert pair.p_value == 1
+        assert row.p_value == 1
 
 
 class TestLift:

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,8 +61,3 @@ class TestHistory:
 
     def test_without_patience_it_never_stops(self):
         assert not history_of([0.3, *[0.1] * 50]).should_stop
-
-    @pytest.mark.parametrize("patience", [0, -1, 1.5, True])
-    def test_patience_is_checked(self, patience):
-        with pytest.raises(ValueError, match="'patience' needs to be a positive integer"):
-            History(parse("recall@2"), patience)

@@ -324,7 +324,7 @@ def difference(b, verdict, mean_b):
     ],
 )
 def test_the_first_sentence_is_on_the_best_and_the_next(first, claim):
-    assert list(claims_on_best([first])) == [claim]
+    assert list(claims_on_best([first])) == [(claim, [first])]
 
 
 def test_the_best_is_beside_all_others():
@@ -335,10 +335,11 @@ def test_the_best_is_beside_all_others():
         difference("w", None, 0.1),
         difference("v", "better", 0.05),
     ]
-    _, beaten, open_ = claims_on_best(rows)
+    (_, beaten, open_), about = zip(*claims_on_best(rows), strict=True)
     assert beaten == "best is also better than z (+50.0%) and v (6.0 x)"
     assert open_ == "whether best is better than y and w is open"
-    assert list(claims_on_best(rows[1:]))[1].startswith("best is better than z")
+    assert [[row.b for row in of_one] for of_one in about] == [["x"], ["z", "v"], []]
+    assert list(claims_on_best(rows[1:]))[1][0].startswith("best is better than z")
 
 
 LIST_METRICS = [name for name in metrics.names() if "items" in metrics.definition(name).needs]

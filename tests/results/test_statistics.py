@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
-from pyg_recmetrics.results.notes import caution, caution_on_persons
+from pyg_recmetrics.results.notes import caution
 from pyg_recmetrics.results.statistics import (
     Basis,
     alpha_of,
@@ -129,7 +129,7 @@ def basis(num_users, num_hits=None, metric="recall@5", person=None):
     values = np.zeros(num_users)
     values[: num_users if num_hits is None else num_hits] = 1.0
     values[0] = 0.5
-    return Basis.of(metric, values, person)
+    return mean_of_users(values[:, None], person).basis(metric)
 
 
 def test_few_users():
@@ -150,13 +150,13 @@ def test_persons_count_by_how_many_of_one_size_they_are():
     person = np.array([*[0] * 200, *range(1, 101)])
     uneven = basis(300, person=person)
     assert uneven.num_persons == pytest.approx(300**2 / (200**2 + 100))
-    assert caution_on_persons(uneven, "persons").startswith(
+    assert caution([uneven], drawn="persons").startswith(
         "intervals may be too narrow: there are few persons (101, worth 2 of one size)"
     )
-    even = Basis.of("mrr", np.random.default_rng(0).random(300), np.arange(300) // 6)
+    values = np.random.default_rng(0).random((300, 1))
+    even = mean_of_users(values, np.arange(300) // 6).basis("mrr")
     assert even.num_persons == 50
-    assert caution_on_persons(even, "persons") is None
-    assert caution_on_persons(basis(10), "persons") is None
+    assert even.few_persons("persons") is None
 
 
 def test_differences_of_few_users_or_of_few_who_differ():

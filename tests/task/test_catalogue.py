@@ -61,7 +61,3 @@ class TestToDict:
                 assert torch.equal(getattr(again, name), value), name
             else:
                 assert getattr(again, name) == value, name
-
-    def test_propensities_of_older_results_are_left_out(self):
-        for chance in (None, torch.ones(4)):
-            assert Catalogue.from_dict({"num_items": 4, "propensity": chance}).num_items == 4

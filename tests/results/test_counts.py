@@ -2,9 +2,8 @@
 
 import pytest
 
-from pyg_recmetrics.results.counts import USERS
+from pyg_recmetrics.results.counts import USERS, Sampling
 from pyg_recmetrics.results.notes import describe_sampling, note_on_bounds, note_on_sampling
-from pyg_recmetrics.results.sampling import Sampling
 from pyg_recmetrics.results.statistics import Interval
 
 
