@@ -783,7 +783,18 @@ class RankingTask(Frozen):
         return self.users[self.degree[self.users] > 0]
 
     def with_truth(self, users: Tensor) -> Tensor:
-        """Returns those of some users who have truth."""
+        """Returns those of some users who have truth.
+
+        Args:
+            users (torch.Tensor): Their ids, of shape `[num_users]`.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 0], [2, 0]]), num_users=2, num_items=3)
+            >>> task.with_truth(torch.tensor([0, 1]))
+            tensor([0])
+        """
         return self.users_with_truth if users is self.users else users[self.degree[users] > 0]
 
     @cached_property
