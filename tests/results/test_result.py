@@ -88,7 +88,7 @@ class TestResult:
         assert frame["k"].isna().tolist() == [False, False, True, False]
 
     def test_no_frame_of_names(self, result):
-        with pytest.raises(TypeError, match=r"use 'result\.to_pandas\(per_user=True\)'"):
+        with pytest.raises(TypeError, match=r"'result\.to_pandas\(per_user=True\)'"):
             pd.DataFrame(result.per_user)
         for make in (pd.DataFrame, np.asarray, lambda result: pd.DataFrame({"a": result})):
             with pytest.raises(TypeError, match=r"or 'result\.to_pandas\(\)' for the means"):
