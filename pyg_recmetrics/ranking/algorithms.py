@@ -35,20 +35,6 @@ from pyg_recmetrics.ranking.recommenders import (
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
 
-
-def dtypes_of_products(device: torch.device, in_bfloat16: bool) -> list[torch.dtype]:
-    """Returns the precisions of products to search, each more precise than the one before.
-
-    Args:
-        device (torch.device): The device.
-        in_bfloat16 (bool): Whether products in `bfloat16` come first.
-    """
-    dtypes = [torch.bfloat16] if in_bfloat16 else []
-    if has_exact_single_precision(device):
-        dtypes.append(torch.float32)
-    return dtypes
-
-
 #: How to find ranks: from all exact scores; by counting or searching in faster scores with a bound
 #: on their error; from what a model recommends by itself; or by the fastest way that applies.
 Algorithm: TypeAlias = Literal["auto", "dense", "count", "search", "recommend"]
@@ -202,7 +188,10 @@ class RankByLargest(RankingAlgorithm):
     It leaves users unsettled who have close scores, or equal ones.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(
+        self, recommender: ScoreRecommender, request: Request, dtype: torch.dtype = torch.float32
+    ) -> None:
+        self.recommender, self.dtype = recommender, dtype
         self.depth, self.list_width = request.depth, request.list_width
         self.num_items = request.task.num_items
 
@@ -211,7 +200,11 @@ class RankByLargest(RankingAlgorithm):
         return max(1, min(of_largest, _NUM_STORED // self.num_items))
 
     def find(
-        self, chunk: Chunk, scores: Tensor, error: Tensor | None, products: Products | None
+        self,
+        chunk: Chunk,
+        scores: Tensor,
+        error: Tensor | None = None,
+        products: Products | None = None,
     ) -> Findings:
         """Looks at scores, which it overwrites; :func:`settle_` asks for products."""
         layout, k = chunk.layout, min(chunk.max_depth + 1, self.num_items)
@@ -232,11 +225,7 @@ class RankByLargest(RankingAlgorithm):
 class LargestProducts(RankByLargest):
     """Stores products of embeddings, and looks again at the few that are close."""
 
-    def __init__(
-        self, recommender: EmbeddingRecommender, request: Request, dtype: torch.dtype
-    ) -> None:
-        super().__init__(request)
-        self.recommender, self.dtype = recommender, dtype
+    recommender: EmbeddingRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
         user = self.recommender.users(chunk.users)
@@ -257,15 +246,13 @@ class LargestProducts(RankByLargest):
 class LargestGivenScores(RankByLargest):
     """Stores a copy of given scores."""
 
-    def __init__(self, recommender: MatrixRecommender, request: Request) -> None:
-        super().__init__(request)
-        self.recommender = recommender
+    recommender: MatrixRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
         scores = self.recommender.copied(chunk)
         low, high = scores.aminmax(dim=1)
         is_finite = high.sub_(low).isfinite()
-        found = self.find(chunk, scores, None, None)
+        found = self.find(chunk, scores)
         # Other ways count what is `-inf`, and what is wrong.
         is_unsettled = is_finite.logical_not_()
         if found.is_unsettled is not None:
@@ -506,7 +493,9 @@ def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> lis
         return []
     if wanted == "count":
         return [CountByBound(recommender, request)]
-    dtypes = dtypes_of_products(request.task.device, in_bfloat16)
+    dtypes = [torch.bfloat16] * in_bfloat16
+    if has_exact_single_precision(request.task.device):
+        dtypes.append(torch.float32)
     return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
 
 

@@ -44,7 +44,7 @@ as zero, so that no term is below :math:`2^{-904}`.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -131,19 +131,15 @@ class BoundedFactors:
 
     Args:
         embedding (torch.Tensor): Scaled embeddings of shape `[num_rows, dim]`.
+
+    Attributes:
+        parts: These, their norms, and their grains, of shape `[num_rows]` each.
     """
 
     def __init__(self, embedding: Tensor) -> None:
         self.embedding = embedding
         self.norm = embedding.norm(dim=1)
-        self.grain = grains(embedding)
-
-    def parts(self, size: int) -> Iterator[tuple[slice, Tensor, Tensor, Tensor]]:
-        """Yields some rows after the other: where they are, embeddings, norms and grains."""
-        parts = in_parts(size, self.embedding, self.norm, self.grain)
-        for number, (embedding, norm, grain) in enumerate(parts):
-            rows = slice(number * size, number * size + norm.numel())
-            yield rows, embedding, norm, grain
+        self.parts = embedding, self.norm, grains(embedding)
 
 
 def grains(embedding: Tensor) -> Tensor:
@@ -169,13 +165,13 @@ def inner_product_matrix(user: Tensor, item: BoundedFactors, scratch: Scratch) -
     scores = scratch("scores.rounded", (user.size(0), item.norm.size(0)), torch.float32)
     num_scores = at_once(_NUM_SCORES_IN_TILE, scores.device)
     width = max(_MIN_WIDTH, num_scores // max(1, scores.size(0)))
-    users = BoundedFactors(user)
-    for columns, items, item_norm, item_grain in item.parts(width):
+    of_users = BoundedFactors(user).parts
+    for items, item_norm, item_grain, columns in in_parts(width, *item.parts, scores.t()):
         largest, finest = item_norm.max(), 2.0**52 * item_grain.min()
-        for rows, of_rows, norm, grain in users.parts(max(1, num_scores // width)):
+        tiles = in_parts(max(1, num_scores // width), *of_users, columns.t())
+        for of_rows, norm, grain, tile in tiles:
             is_exact = norm * largest <= grain * finest
             error = (relative_error(user.size(1)) * norm).masked_fill_(is_exact, 0).unsqueeze(1)
-            tile = scores[rows, columns]
             row, column = _round_tile(of_rows, items, error, item_norm, tile, scratch)
             if row.numel() > 0:
                 tile[row, column] = inner_products(of_rows, row, items, column)
