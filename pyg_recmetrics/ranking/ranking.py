@@ -255,7 +255,8 @@ class OpenRanking:
         if not unsettled:
             return users[:0]
         ranked, is_unsettled = map(torch.cat, zip(*unsettled, strict=True))
-        bar.update(-(left := ranked[is_unsettled]).numel())
+        left = ranked[is_unsettled].sort().values  # as the deepest are ranked first
+        bar.update(-left.numel())
         return left
 
     @property

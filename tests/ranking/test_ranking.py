@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import RankingTask, rank
+from pyg_recmetrics.kernels.fast import searching
 from pyg_recmetrics.ranked_edges import count_irrelevant
 from tests.support.cases.recommender_forms import forms
 from tests.support.cases.small_model import NO_EDGES
@@ -104,3 +105,14 @@ def test_a_first_stage_that_found_nothing_for_anybody_has_missed_all():
     scores = torch.tensor([[0.1, 0.3, 0.2], [0.2, 0.1, 0.3]])
     for recommender in (scores, (scores, torch.eye(3)), lambda users: scores[users]):
         assert rank(recommender, task, k=2).hits(2).tolist() == [0, 0]
+
+
+def test_users_that_a_search_leaves_keep_their_own_ranks(monkeypatch):
+    monkeypatch.setattr(searching, "NUM_FOUND", 1)  # one user after the other
+    # So many scores are equal that it settles no user, and the last one comes first.
+    truth, seen = torch.tensor([[0, 1, 2], [7, 3, 6]]), torch.tensor([[2], [8]])
+    task = RankingTask(truth, num_users=3, num_items=500, seen=seen)
+    scores = torch.zeros(3, 500)
+    scores[0, :4] = scores[2, 1:6] = -1
+    search, dense = (rank(scores, task, k=5, algorithm=name).rank for name in ("search", "dense"))
+    assert torch.equal(search, dense)

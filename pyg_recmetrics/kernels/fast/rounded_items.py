@@ -121,7 +121,7 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
     num_rows = left.size(0)
     is_rounded = left.device.type == "cpu" and left.dtype != torch.double
     num_added = one_of_few_from(num_rows) - num_rows if is_rounded else 0
-    left = F.pad(left, (0, 0, 0, num_added)) if num_added > 0 else left
+    left = F.pad(left, (0, 0, 0, num_added)) if num_added else left
     is_single = is_rounded and left.dtype == torch.float32 and left.size(1) > 0
     if is_single and _BY_ONEDNN is not None and torch.backends.mkldnn.enabled:
         _keep_memory()
@@ -129,7 +129,7 @@ def matrix_product(left: Tensor, right: Tensor, scratch: Scratch, name: str) -> 
     else:
         product = scratch(name, (left.size(0), right.size(0)), left.dtype)
         torch.mm(left, right.t(), out=product)
-    return product[:num_rows] if num_added > 0 else product
+    return product[:num_rows] if num_added else product
 
 
 @cache
