@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -327,6 +327,7 @@ class TestPairedTests:
 
 
 class TestHolm:
+    @settings(max_examples=15)  # as statsmodels collects garbage in each call
     @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
     def test_it_is_that_of_statsmodels(self, p_values):
         multitest = pytest.importorskip("statsmodels.stats.multitest")
