@@ -349,6 +349,7 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
     embedding = check_scores(lightgcn.get_embedding(*edges), "recommender.get_embedding()")
     recommender = _of_tables(*embedding.tensor_split([task.num_users]), task=task)
     recommender.in_words = f"the embeddings of {model.name}"
+    recommender.is_propagated = True
     return recommender
 
 

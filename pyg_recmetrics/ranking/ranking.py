@@ -215,8 +215,7 @@ class OpenRanking:
         num_kept = min(wanted if how.keep_items is True else int(how.keep_items), deepest)
         self.depth = max(wanted, num_kept)
         self._ranks = Ranks.unknown(present.truth[1])
-        shape = (task.num_users, num_kept)
-        self._lists = torch.full(shape, -1, device=task.device) if num_kept else None
+        self._lists = task.users.new_full((task.num_users, num_kept), -1) if num_kept else None
         self._request = Request(ranker, present, min(self.depth, deepest), how.full, num_kept)
         self._passes = list(find_passes(how.algorithm, self._request))
 

@@ -176,6 +176,9 @@ class Recommender(ABC):
     #: What the list of each user holds, see :class:`ListStatistics`; `None` if it gives scores.
     listed: Tensor | None = None
 
+    #: Whether it is propagated over what users have seen, and prefers it also where it is wrong.
+    is_propagated = False
+
     def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
         """Returns the scores of some users and items, each with each; `None` if it has no table.
 
@@ -224,7 +227,7 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     Returns:
         `True`: it was looked at, and need not be again.
     """
-    if seen.size(1) < 2 * _NUM_PAIRS:
+    if seen.size(1) < 2 * _NUM_PAIRS or recommender.is_propagated:
         return True
     step = seen.size(1) // (2 * _NUM_PAIRS)
     edges = seen[:, : 2 * _NUM_PAIRS * step : step]
