@@ -570,7 +570,7 @@ class Call:
             "'empty_target_action' needs every user": self.action == "error"
             and self.per != "edge"
             and not all(truth.values()),
-            "needs? (to hold )?the rank|is defined .got none": is_missed
+            "needs? (to hold )?the rank|a margin needs users with a value": is_missed
             and any(needs_all_ranks(name) for name, _, _ in metrics),
             "max_grade": any(
                 name == "err" and max(grades, default=0) > args.get("max_grade", 4)
