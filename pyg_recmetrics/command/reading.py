@@ -18,7 +18,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
-from pyg_recmetrics.command.main import note
+from pyg_recmetrics.command.options import note
 from pyg_recmetrics.ranked_edges import trec
 from pyg_recmetrics.task.data_frames import find_column
 from pyg_recmetrics.utils import reading

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_level, check_raw_ids
 from pyg_recmetrics.command import reading
-from pyg_recmetrics.command.main import (
+from pyg_recmetrics.command.options import (
     DONE,
     FILES,
     UNDECIDED,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyg_recmetrics import __version__
-from pyg_recmetrics.command.main import INTERRUPTED, WRONG
+from pyg_recmetrics.command.options import INTERRUPTED, WRONG
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyg_recmetrics.command.main import make_parser
+from pyg_recmetrics.command.options import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "command.md").read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyg_recmetrics.command.main import make_parser
+from pyg_recmetrics.command.options import make_parser
 
 HERE = Path(__file__).parent
 
