@@ -12,6 +12,7 @@ from pyg_recmetrics.transforms import LeaveLastOut, PerUserSplit, SampledCandida
 from tests.support.cases.graphs import (
     FORMS,
     USER_ITEM,
+    WITHOUT_LEFT_OUT,
     count_by_user,
     interactions,
     message_passing,
@@ -19,11 +20,7 @@ from tests.support.cases.graphs import (
     truth,
 )
 
-#: What is left out is looked at in `test_cut.py`.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* leaves "),
-    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
-]
+pytestmark = WITHOUT_LEFT_OUT
 
 
 class TestSampledCandidates:

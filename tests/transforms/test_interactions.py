@@ -21,6 +21,7 @@ from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
     USER_ITEM,
+    WITHOUT_LEFT_OUT,
     Graph,
     as_sets,
     count_by_user,
@@ -30,11 +31,7 @@ from tests.support.cases.graphs import (
     random_graphs,
 )
 
-#: What is left out is looked at in `test_cut.py`.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* leaves "),
-    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
-]
+pytestmark = WITHOUT_LEFT_OUT
 
 
 class TestFindingEdges:

@@ -15,16 +15,13 @@ from tests.support.cases.graphs import (
     FORMS,
     SPLITS,
     USER_ITEM,
+    WITHOUT_LEFT_OUT,
     Graph,
     interactions,
     random_graphs,
 )
 
-#: What is left out is looked at in `test_cut.py`.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* leaves "),
-    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
-]
+pytestmark = WITHOUT_LEFT_OUT
 
 
 class TestCheckSplit:

@@ -17,6 +17,7 @@ from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,
     USER_ITEM,
+    WITHOUT_LEFT_OUT,
     Graph,
     apply_split,
     as_sets,
@@ -28,11 +29,7 @@ from tests.support.cases.graphs import (
     truth,
 )
 
-#: What is left out is looked at in `test_cut.py`.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* leaves "),
-    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
-]
+pytestmark = WITHOUT_LEFT_OUT
 
 
 @given(

@@ -28,6 +28,7 @@ from tests.support.cases.graphs import (
     SPLITS,
     SPLITS_OF_USERS,
     USER_ITEM,
+    WITHOUT_LEFT_OUT,
     Graph,
     apply_split,
     as_sets,
@@ -40,11 +41,7 @@ from tests.support.cases.graphs import (
     truth,
 )
 
-#: What is left out is looked at in `test_cut.py`.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* leaves "),
-    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
-]
+pytestmark = WITHOUT_LEFT_OUT
 
 
 @pytest.mark.parametrize("name", SPLITS)

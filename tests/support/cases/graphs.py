@@ -24,6 +24,13 @@ USER_ITEM = ("user", "rates", "item")
 ITEM_USER = ("item", "rev_rates", "user")
 FORMS = ("hetero", "hetero and reverse", "homogeneous", "undirected", "backward")
 
+#: Marks of tests for which it does not matter what a split leaves out, which `test_splits_cut.py`
+#: looks at.
+WITHOUT_LEFT_OUT = [
+    pytest.mark.filterwarnings("ignore:.* leaves "),
+    pytest.mark.filterwarnings("ignore:SampledCandidates.* finds fewer items"),
+]
+
 SPLITS = {
     "per user": PerUserSplit(num_val=0.2, num_test=0.3, seed=1),
     "per user, numbers": PerUserSplit(num_val=2, num_test=1, seed=1),
