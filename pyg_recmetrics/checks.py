@@ -83,11 +83,11 @@ def _what_to_write(
     return f"{name}() takes no '{unknown}'; write {instead}"
 
 
-def check_integers(value: object, name: str) -> Tensor:
+def check_integers(value: object, name: str, tip: str = "") -> Tensor:
     """Returns `value` as a tensor of 64-bit integers if it holds integers."""
     tensor = as_tensor(value, name)
     if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
-        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
+        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype}){tip}")
     return tensor.long()
 
 
@@ -154,12 +154,9 @@ def check_edges(edges: object, name: str) -> Tensor:
 def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]:
     """Returns edges like :func:`check_edges`, and the value of each if they come as a matrix."""
     index, value = as_edges(edges, name)
-    try:
-        index = check_integers(index, name)
-    except ValueError as error:
-        if index.dim() == 2 and index.size(0) > 2:
-            raise ValueError(f"{error}; write matrix.nonzero().t() for a dense matrix") from None
-        raise
+    is_dense = index.dim() == 2 and index.size(0) > 2
+    tip = "; write matrix.nonzero().t() for a dense matrix" if is_dense else ""
+    index = check_integers(index, name, tip)
     if index.dim() != 2 or index.size(0) != 2:
         is_transposed = index.dim() == 2 and index.size(1) == 2
         raise ValueError(

@@ -267,10 +267,9 @@ class Evaluator(Frozen):
         self._empty_target_action = empty_target_action
         self._ties, self._ranked_ties, self._seed = ties, ties or self._convention.ties, seed
         k, num_kept = self._depth(), self._items_to_keep(keep_items)
-        needs_degree = any(metric.k is None for metric in self._resolved)
-        self._how = HowToRank(k, k is None, num_kept, needs_degree, batch_size, progress)
-        self._margin = None if margin is None else read_margin(margin, self.metrics)
-        self._frame = None if self._margin is None else self._make_frame(self._margin)
+        by_degree = any(metric.k is None for metric in self._resolved)
+        self._how = HowToRank(k, k is None, num_kept, batch_size, progress, needs_degree=by_degree)
+        self._user_sample = None if margin is None else self._make_user_sample(margin)
         self._monitor = self.metrics[0] if monitor is None else self._monitored(monitor)
         self._patience = patience
         self._freeze()
@@ -303,11 +302,11 @@ class Evaluator(Frozen):
             ranking, sampling = OpenRanking(recommender, self.task, self._how), None
             if self._per == "edge":
                 _check_lists_of_edges(ranking)
-            if self._frame is None:
+            if self._user_sample is None:
                 ranking.rank(self.task.users)
                 ranked = self._with_ties(ranking.to_ranked_edges(self._catalogue))
             else:
-                ranked, sampling = sample(self._frame, ranking, self._with_ties)
+                ranked, sampling = sample(self._user_sample, ranking, self._with_ties)
             ranking.warn()
             return self._measure(ranked, sampling)
 
@@ -337,13 +336,18 @@ class Evaluator(Frozen):
             device(type='cpu')
         """
         moved = copy.copy(self)
-        set_attributes(moved, task=self.task.to(device), _catalogue=self._catalogue.to(device))
-        set_attributes(moved, history=self.history)
-        if self._margin is not None:
-            set_attributes(moved, _frame=moved._make_frame(self._margin))
+        set_attributes(
+            moved,
+            task=self.task.to(device),
+            _catalogue=self._catalogue.to(device),
+            history=self.history,
+        )
+        if self._user_sample is not None:
+            user_sample = moved._make_user_sample(self._user_sample.margins)
+            set_attributes(moved, _user_sample=user_sample)
         return moved
 
-    def _make_frame(self, margin: Margin) -> UserSample:
+    def _make_user_sample(self, margin: float | Mapping[str, float] | Margin) -> UserSample:
         """Returns the users in random order, as means are to be known to a margin."""
         if self._per == "edge":
             raise ValueError(
@@ -352,7 +356,7 @@ class Evaluator(Frozen):
         return UserSample(
             self.task,
             self.metrics,
-            margin,
+            read_margin(margin, self.metrics),
             self._convention,
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,

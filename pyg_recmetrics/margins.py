@@ -511,19 +511,19 @@ class SampledMean:
     Args:
         name (str): The name of the metric.
         metric (Metric): What is computed under this name.
-        frame (UserSample): The users.
+        user_sample (UserSample): The users.
     """
 
-    def __init__(self, name: str, metric: Metric, frame: UserSample) -> None:
-        self.name, self._metric, self._frame = name, metric, frame
-        self._is_counted = frame.counted(metric)
+    def __init__(self, name: str, metric: Metric, user_sample: UserSample) -> None:
+        self.name, self._metric, self._user_sample = name, metric, user_sample
+        self._is_counted = user_sample.counted(metric)
         num_counted = int(self._is_counted.sum())
         if num_counted == 0:
             raise ValueError(f"a margin needs users with a value of '{name}' (got none)")
-        self._rate = num_counted / frame.num_users
-        num_in_mean, margins = frame.num_in_mean(metric), frame.margins
+        self._rate = num_counted / user_sample.num_users
+        num_in_mean, margins = user_sample.num_in_mean(metric), user_sample.margins
         self._scale, self._shift = weight_of_truth(
-            num_in_mean, frame.num_without_truth, frame.action
+            num_in_mean, user_sample.num_without_truth, user_sample.action
         )
         self._margin = margins.sizes[name]
         self._sequence = ConfidenceSequence(
@@ -535,8 +535,11 @@ class SampledMean:
 
     def add(self, ranked: RankedEdges, first: int, last: int) -> None:
         """Adds the values of the users between two places of their order, who have been ranked."""
-        users, is_counted = self._frame.order.with_truth[first:last], self._is_counted[first:last]
-        values = self._frame.measure(self._metric, ranked)[users]
+        users, is_counted = (
+            self._user_sample.order.with_truth[first:last],
+            self._is_counted[first:last],
+        )
+        values = self._user_sample.measure(self._metric, ranked)[users]
         is_odd = values.isnan() == is_counted
         if bool(is_odd.any()):
             raise ValueError(
@@ -567,14 +570,14 @@ class SampledMean:
 
 
 def sample(
-    frame: UserSample,
+    user_sample: UserSample,
     ranking: OpenRanking,
     with_ties: Callable[[RankedEdges], RankedEdges],
 ) -> tuple[RankedEdges, Sampling]:
     """Ranks users until the means are known to their margins.
 
     Args:
-        frame (UserSample): The users.
+        user_sample (UserSample): The users.
         ranking (OpenRanking): A recommender that is prepared to rank.
         with_ties (callable): Returns a ranking in which equal scores are ranked as they should be.
 
@@ -582,52 +585,54 @@ def sample(
         The ranking of these users, and of as many without truth as they stand for; and what they
         tell about all users.
     """
-    margins, knows_ties = frame.margins, ranking.recommender.has_scores
-    definitions = frame.convention.resolve_all(frame.metrics, knows_ties=knows_ties)
-    means = [SampledMean(name, definitions[name], frame) for name in margins.sizes]
-    first = frame.num_users if frame.num_users <= FEW_USERS else FIRST_BATCH
-    num_ranked, num_next = 0, min(first, frame.most)
+    margins, knows_ties = user_sample.margins, ranking.recommender.has_scores
+    definitions = user_sample.convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
+    means = [SampledMean(name, definitions[name], user_sample) for name in margins.sizes]
+    first = user_sample.num_users if user_sample.num_users <= FEW_USERS else FIRST_BATCH
+    num_ranked, num_next = 0, min(first, user_sample.most)
     while num_next > num_ranked:
-        users = frame.order.with_truth[num_ranked:num_next].sort().values
+        users = user_sample.order.with_truth[num_ranked:num_next].sort().values
         ranking.rank(users)
-        ranked = with_ties(_ranked_of(users, ranking, frame))
+        ranked = with_ties(_ranked_of(users, ranking, user_sample))
         for mean in means:
             mean.add(ranked, num_ranked, num_next)
         num_ranked = num_next
-        num_next = _num_next(means, num_ranked, frame)
+        num_next = _num_next(means, num_ranked, user_sample)
     stopped: Stopped = "margin" if all(mean.is_known for mean in means) else "max_users"
     sampling = Sampling(
-        num_users=frame.num_users,
+        num_users=user_sample.num_users,
         num_ranked=num_ranked,
-        num_without_truth=frame.num_without_truth,
-        num_counted={name: frame.num_in_mean(metric) for name, metric in definitions.items()},
+        num_without_truth=user_sample.num_without_truth,
+        num_counted={name: user_sample.num_in_mean(metric) for name, metric in definitions.items()},
         margins=margins.sizes,
         bounds={mean.name: mean.bounds for mean in means},
         level=margins.level,
         seed=margins.seed,
-        stopped="all" if num_ranked == frame.num_users else stopped,
+        stopped="all" if num_ranked == user_sample.num_users else stopped,
     )
-    return with_ties(_ranked_of_sample(frame, ranking, num_ranked)), sampling
+    return with_ties(_ranked_of_sample(user_sample, ranking, num_ranked)), sampling
 
 
-def _num_next(means: list[SampledMean], num_ranked: int, frame: UserSample) -> int:
+def _num_next(means: list[SampledMean], num_ranked: int, user_sample: UserSample) -> int:
     """Returns how many users are to be ranked after the next batch; as many if it is enough."""
     if all(mean.is_known for mean in means):
         return num_ranked
     needed = max(mean.num_needed for mean in means)
-    return min(num_to_rank(num_ranked, needed, frame.num_users), frame.most)
+    return min(num_to_rank(num_ranked, needed, user_sample.num_users), user_sample.most)
 
 
-def _ranked_of_sample(frame: UserSample, ranking: OpenRanking, num_ranked: int) -> RankedEdges:
+def _ranked_of_sample(
+    user_sample: UserSample, ranking: OpenRanking, num_ranked: int
+) -> RankedEdges:
     """Returns the ranking of a sample, also of those without truth, whose lists may be kept."""
-    users = frame.order.sample(num_ranked)
-    ranking.rank(users[frame.task.degree[users] == 0])
-    if num_ranked == frame.num_users:
-        return ranking.to_ranked_edges(frame.catalogue)
-    return _ranked_of(users, ranking, frame)
+    users = user_sample.order.sample(num_ranked)
+    ranking.rank(users[user_sample.task.degree[users] == 0])
+    if num_ranked == user_sample.num_users:
+        return ranking.to_ranked_edges(user_sample.catalogue)
+    return _ranked_of(users, ranking, user_sample)
 
 
-def _ranked_of(users: Tensor, ranking: OpenRanking, frame: UserSample) -> RankedEdges:
+def _ranked_of(users: Tensor, ranking: OpenRanking, user_sample: UserSample) -> RankedEdges:
     """Returns the ranking of some users."""
-    is_one = index_to_mask(users, frame.task.num_users)
-    return select_users(ranking.to_ranked_edges(frame.catalogue), is_one)
+    is_one = index_to_mask(users, user_sample.task.num_users)
+    return select_users(ranking.to_ranked_edges(user_sample.catalogue), is_one)

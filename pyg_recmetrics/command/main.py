@@ -3,14 +3,12 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 
 from pyg_recmetrics.command.options import (
     DONE,
     INTERRUPTED,
-    WRONG,
-    by_files,
+    fail,
     make_parser,
     show_warning,
     start,
@@ -36,24 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.showwarning = show_warning
         try:
             with requires_package("pyarrow", options.command):
-                module = import_module("pyg_recmetrics.command.subcommands")
-            run: Callable[..., int] = getattr(module, options.command)
-            status = run(options)
+                from pyg_recmetrics.command import subcommands
+            status: int = getattr(subcommands, options.command)(options)
             sys.stdout.flush()
             return status
         except BrokenPipeError:  # stdout was closed by its reader
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return DONE
         except OSError as error:
-            return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (ImportError, RuntimeError, TypeError, ValueError) as error:
-            return _fail(str(error))
+            return fail(str(error))
         except MemoryError:
-            return _fail("there is not enough memory")
+            return fail("there is not enough memory")
         except KeyboardInterrupt:
             return INTERRUPTED
-
-
-def _fail(message: str) -> int:
-    print(f"pyg-recmetrics: error: {by_files(message)}", file=sys.stderr)
-    return WRONG

@@ -66,6 +66,12 @@ def show_warning(message: Any, *_: Any, **__: Any) -> None:
     print(f"pyg-recmetrics: warning: {by_files(str(message))}", file=sys.stderr)
 
 
+def fail(message: str) -> int:
+    """Shows an error, and returns the exit status."""
+    print(f"pyg-recmetrics: error: {by_files(message)}", file=sys.stderr)
+    return WRONG
+
+
 def same_options(function: Callable[..., object], options: argparse.Namespace) -> dict[str, Any]:
     """Returns the options that are given and that a public function takes by the same name."""
     given = vars(options)

@@ -655,15 +655,15 @@ RECOMMENDER_FORMS = (
 )
 
 
-def find_door(value: object) -> RecommenderForm:
+def find_recommender_form(value: object) -> RecommenderForm:
     """Returns what kind of recommender something is.
 
     Raises:
         TypeError: If it is none.
     """
-    for door in RECOMMENDER_FORMS:
-        if not isinstance(value, type) and door.is_it(value):
-            return door
+    for form in RECOMMENDER_FORMS:
+        if not isinstance(value, type) and form.is_it(value):
+            return form
     raise _unknown_form(value)
 
 
@@ -678,7 +678,7 @@ def as_recommender(value: RecommenderLike, task: RankingTask) -> Recommender:
         TypeError: If `value` has none of the forms that can be ranked.
         ValueError: If it does not fit the task.
     """
-    return find_door(value).read(value, task)
+    return find_recommender_form(value).read(value, task)
 
 
 def complete_counts(
@@ -692,5 +692,5 @@ def complete_counts(
     knows = isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data)
     if knows or None not in (num_users, num_items):
         return num_users, num_items
-    users, items = find_door(recommender).counts(recommender, num_users)
+    users, items = find_recommender_form(recommender).counts(recommender, num_users)
     return users if num_users is None else num_users, items if num_items is None else num_items

@@ -239,8 +239,7 @@ class LargestProducts(RankByLargest):
             of_rows = error.index_select(0, rows).mul_(2.0**-29)
             return chunk.hide_shared_(scores, -torch.inf), of_rows
 
-        products = in_double if self.dtype == torch.float32 else None
-        return self.find(chunk, scores, error, products)
+        return self.find(chunk, scores, error, in_double if self.dtype == torch.float32 else None)
 
 
 class LargestGivenScores(RankByLargest):
@@ -251,10 +250,9 @@ class LargestGivenScores(RankByLargest):
     def rank(self, chunk: Chunk) -> Findings:
         scores = self.recommender.copied(chunk)
         low, high = scores.aminmax(dim=1)
-        is_finite = high.sub_(low).isfinite()
-        found = self.find(chunk, scores)
         # Other ways count what is `-inf`, and what is wrong.
-        is_unsettled = is_finite.logical_not_()
+        is_unsettled = high.sub_(low).isfinite().logical_not_()
+        found = self.find(chunk, scores)
         if found.is_unsettled is not None:
             is_unsettled |= found.is_unsettled
         return found._replace(is_unsettled=is_unsettled)

@@ -171,7 +171,7 @@ def rank(
     if check_boolean(full, "full") and k is not None:
         raise ValueError(f"'k' and 'full=True' exclude each other (got k={k!r})")
     with evaluation_mode(recommender):
-        how = HowToRank(k, full, keep_items, True, batch_size, progress, algorithm)
+        how = HowToRank(k, full, keep_items, batch_size, progress, algorithm)
         ranking = OpenRanking(recommender, task, how)
         ranking.rank(task.users)
         ranking.warn()
@@ -189,10 +189,10 @@ class HowToRank(NamedTuple):
     k: int | None
     full: bool
     keep_items: bool | int
-    needs_degree: bool
     batch_size: int | None
     progress: bool
     algorithm: Algorithm = "auto"
+    needs_degree: bool = True
 
 
 class OpenRanking:
@@ -223,7 +223,7 @@ class OpenRanking:
         """Ranks users of the task, in each pass by one algorithm after the other."""
         task = self._present
         for makes_lists, algorithms in self._passes:
-            pending = users if makes_lists else task.with_truth(users)
+            pending = users if makes_lists else task._with_truth(users)
             with _bar(pending.numel(), self._how.progress) as bar:
                 for algorithm in algorithms:
                     if pending.numel() > 0:
@@ -305,11 +305,11 @@ class OpenRanking:
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""
-        self.recommender.warn()
-        self.task._once("order", partial(ask_about_order, self.recommender, self.task.seen))
-        if self.recommender.listed is None:
-            return
         task, how, listed = self.task, self._how, self.recommender.listed
+        self.recommender.warn()
+        task._once("order", partial(ask_about_order, self.recommender, task.seen))
+        if listed is None:
+            return
         counts, depth = (task.degree, task.num_candidates), None if how.full else how.k or 1
         if lack := describe_lack(listed, *counts, depth, how.needs_degree, task.user_ids):
             warn(

@@ -244,13 +244,12 @@ class Described(Mapping[str, float]):
                 f"ranked among {others} and their own truth, not among all "
                 f"{task.num_items:,}: not comparable with a full ranking"
             )
-        if not task.exclude_seen and task.seen.size(1):
-            num_seen = int(contains(task.seen, task.truth, task.num_items).sum())
-            if num_seen:
-                yield (
-                    f"{num_seen:,} of {task.truth.size(1):,} relevant items are message-passing "
-                    f"edges: a leak, unless this is the training part of a split"
-                )
+        in_seen = contains(task.seen, task.truth, task.num_items)
+        if not task.exclude_seen and (num_seen := int(in_seen.sum())):
+            yield (
+                f"{num_seen:,} of {task.truth.size(1):,} relevant items are message-passing "
+                f"edges: a leak, unless this is the training part of a split"
+            )
         if task.query is None and task.seen.size(1):
             num_edges = torch.bincount(task.seen[0], minlength=task.num_users)[
                 task.users_with_truth

@@ -782,19 +782,8 @@ class RankingTask(Frozen):
             return self.users
         return self.users[self.degree[self.users] > 0]
 
-    def with_truth(self, users: Tensor) -> Tensor:
-        """Returns those of some users who have truth.
-
-        Args:
-            users (torch.Tensor): Their ids, of shape `[num_users]`.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask
-            >>> task = RankingTask(torch.tensor([[0, 0], [2, 0]]), num_users=2, num_items=3)
-            >>> task.with_truth(torch.tensor([0, 1]))
-            tensor([0])
-        """
+    def _with_truth(self, users: Tensor) -> Tensor:
+        """Returns those of some users who have truth, which of all its users are known."""
         return self.users_with_truth if users is self.users else users[self.degree[users] > 0]
 
     @cached_property
