@@ -267,8 +267,7 @@ class CountStored(RankingAlgorithm):
     def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
         self.recommender, self.task, self.depth = recommender, request.task, request.depth
         self.list_width = request.list_width
-        is_in_single = _is_in_single(self.task, _NUM_STORED)
-        self.dtype = torch.float32 if is_in_single else torch.double
+        self.dtype = torch.float32 if _is_in_single(self.task, _NUM_STORED) else torch.double
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = self.task.num_items * self.dtype.itemsize

@@ -43,6 +43,10 @@ _MAX_CLOSE, _ITEMS_PER_CLOSE = 64, 1024
 #: How many scores of users with open ranks are looked at again. If there are more, nothing is.
 _NUM_SETTLED = 2**21
 
+#: How far apart two scores have to be to tell which is higher: a share of one, for rounding; a bit
+#: more than twice the error of each; and a number that is not lost where scores are tiny.
+_OF_SCORE, _OF_ERROR, _AT_LEAST = 2.0**-21, 2.002, 2.0**-140
+
 #: How many more of the largest scores are looked at than a list is long.
 SPARE = 8
 
@@ -178,7 +182,7 @@ def settle_(
     scores[np.searchsorted(rows, row[is_of_rows]), item[is_of_rows]] = -np.inf
     scores = scores[number]
     own = scores[np.arange(edge.size), layout.item.numpy()[edge]]
-    width = 2.0**-21 * np.abs(own) + 2.002 * error[number] + 2.0**-140
+    width = _OF_SCORE * np.abs(own) + _OF_ERROR * error[number] + _AT_LEAST
     num_above = (scores > (own + width)[:, None]).sum(axis=1)
     num_tied = (scores >= (own - width)[:, None]).sum(axis=1) - num_above - 1
     found = num_above + 1, num_above, num_tied, num_tied > 0
@@ -278,4 +282,4 @@ def best_by_scores(
 
 def _window(score: Tensor, error: Tensor) -> Tensor:
     """Returns how far another score has to be from each to tell which of both is higher."""
-    return score.abs().mul_(2.0**-21).add_(error, alpha=2.002).add_(2.0**-140)
+    return score.abs().mul_(_OF_SCORE).add_(error, alpha=_OF_ERROR).add_(_AT_LEAST)
