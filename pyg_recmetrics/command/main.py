@@ -13,7 +13,7 @@ from pyg_recmetrics.command.options import (
     show_warning,
     start,
 )
-from pyg_recmetrics.utils import for_a_shell, requires_package
+from pyg_recmetrics.utils import for_a_shell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show_warning
         try:
-            with requires_package("pyarrow", options.command):
-                from pyg_recmetrics.command import subcommands
+            from pyg_recmetrics.command import subcommands
+
             status: int = getattr(subcommands, options.command)(options)
             sys.stdout.flush()
             return status

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -123,6 +124,39 @@ class TableFile:
             row = int(np.argmin(is_right))
             got = f"{self._column(name)[row].as_py()!r:.80} in row {row + 1}"
             raise ValueError(f"{self.path}: column {name!r} needs to hold {wanted} (got {got})")
+
+
+def read_interactions(path: Path, options: Namespace, *, is_truth: bool = False) -> pd.DataFrame:
+    """Returns the ids of users and items, and the ratings of the truth if they count."""
+    table = read_table(path, options.columns)
+    given = {"user": options.user_column, "item": options.item_column}
+    rating = find_column(table.data.column_names, "rating")
+    is_asked = options.rating_column is not None or options.threshold is not None
+    if is_truth and (is_asked or (table.form == "TREC" and rating is not None)):
+        given["rating"] = options.rating_column
+    elif is_truth and rating is not None:
+        why = f"{rating!r} is not used, so all rows are equally relevant"
+        note(f"{path}: {why}; --rating-column {rating} and --threshold use it")
+    frame = table.read(**given)
+    if num_repeated := int(frame.duplicated(["user", "item"]).sum()):
+        note(f"{path}: rows that repeat an interaction, which counts once: {num_repeated:,}")
+    return frame
+
+
+def read_lists(path: Path, options: Namespace) -> pd.DataFrame:
+    """Returns users, items, and their ranks or scores."""
+    table = read_table(path, options.list_columns)
+    by = "rank" if find_column(table.data.column_names, "rank") else "score"
+    return table.read(**dict.fromkeys(("user", "item", by)))
+
+
+def read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
+    """Returns the embeddings of users or items by their ids."""
+    table = read_table(path)
+    column = find_column(table.data.column_names, kind, "id")
+    ids: list[str] = table.read(**{kind: column})[kind].tolist()
+    check_raw_ids(ids, str(path))
+    return dict(zip(ids, table.vectors(str(column)), strict=True))
 
 
 def _as_numbers(column: Any) -> NDArray[np.float64]:

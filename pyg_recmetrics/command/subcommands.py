@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyg_recmetrics.checks import check_level, check_raw_ids
-from pyg_recmetrics.command import reading
+from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.command.options import (
     DONE,
     FILES,
@@ -37,29 +36,34 @@ from pyg_recmetrics.results.statistics import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import format_p
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.task.data_frames import find_column, number_texts
+from pyg_recmetrics.task.data_frames import number_texts
+from pyg_recmetrics.utils import requires_package
 
 
 def evaluate(options: Namespace) -> int:
     """Evaluates lists or embeddings on interactions, and prints the means."""
+    with requires_package("pyarrow", "evaluate"):
+        from pyg_recmetrics.command import reading
     forms = ("lists", "item_ids", "users", "items")
     given = {form for form in forms if getattr(options, form) is not None}
     if given not in ({"lists"}, {"lists", "item_ids"}, {"users", "items"}):
         raise ValueError("evaluate needs --lists (and --item-ids), or --users and --items")
     check_output(options)
-    truth = _read_interactions(options.test, options, is_truth=True)
-    seen = [_read_interactions(path, options) for path in options.train or ()]
+    truth = reading.read_interactions(options.test, options, is_truth=True)
+    seen = [reading.read_interactions(path, options) for path in options.train or ()]
     lists: pd.DataFrame | None = None
     items: Iterable[str] | None = None
     vectors: list[dict[str, NDArray[np.float32]]] = []
     if options.lists is not None:
-        lists = _read_lists(options.lists, options)
+        lists = reading.read_lists(options.lists, options)
         if options.item_ids is not None:
             items = reading.read_ids(options.item_ids)
         FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
         users: Iterable[str] = lists["user"].unique()
     else:
-        vectors = [_read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")]
+        vectors = [
+            reading.read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")
+        ]
         users, items = vectors
         both = " and ".join(dict.fromkeys([str(options.users), str(options.items)]))
         FILES.update(items=options.items, recommender=both)
@@ -76,23 +80,6 @@ def evaluate(options: Namespace) -> int:
         result.save(options.output)
     print_result(result, _means_to_json(result), options)
     return DONE
-
-
-def _read_interactions(path: Path, options: Namespace, *, is_truth: bool = False) -> pd.DataFrame:
-    """Returns the ids of users and items, and the ratings of the truth if they count."""
-    table = reading.read_table(path, options.columns)
-    given = {"user": options.user_column, "item": options.item_column}
-    rating = find_column(table.data.column_names, "rating")
-    is_asked = options.rating_column is not None or options.threshold is not None
-    if is_truth and (is_asked or (table.form == "TREC" and rating is not None)):
-        given["rating"] = options.rating_column
-    elif is_truth and rating is not None:
-        why = f"{rating!r} is not used, so all rows are equally relevant"
-        note(f"{path}: {why}; --rating-column {rating} and --threshold use it")
-    frame = table.read(**given)
-    if num_repeated := int(frame.duplicated(["user", "item"]).sum()):
-        note(f"{path}: rows that repeat an interaction, which counts once: {num_repeated:,}")
-    return frame
 
 
 def _make_task(
@@ -126,22 +113,6 @@ def _under_ids_of(
 ) -> dict[Hashable, NDArray[Any]]:
     """Returns the vectors under the ids of a task, of which some are integers."""
     return {id_: vectors[str(id_)] for id_ in ids or () if str(id_) in vectors}
-
-
-def _read_lists(path: Path, options: Namespace) -> pd.DataFrame:
-    """Returns users, items, and their ranks or scores."""
-    table = reading.read_table(path, options.list_columns)
-    by = "rank" if find_column(table.data.column_names, "rank") else "score"
-    return table.read(**dict.fromkeys(("user", "item", by)))
-
-
-def _read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
-    """Returns the embeddings of users or items by their ids."""
-    table = reading.read_table(path)
-    column = find_column(table.data.column_names, kind, "id")
-    ids: list[str] = table.read(**{kind: column})[kind].tolist()
-    check_raw_ids(ids, str(path))
-    return dict(zip(ids, table.vectors(str(column)), strict=True))
 
 
 def _means_to_json(result: EvaluationResult) -> dict[str, Any]:

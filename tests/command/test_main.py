@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyg_recmetrics import __version__
-from pyg_recmetrics.command.options import INTERRUPTED, WRONG
+from pyg_recmetrics.command.options import DONE, INTERRUPTED, UNDECIDED, WRONG
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -136,7 +136,9 @@ def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
         run("compare a b")
 
 
-def test_without_pyarrow_the_error_says_what_to_install(files):
+def test_only_tables_need_pyarrow(files, run):
+    for name in ("old", "new"):
+        run(f"evaluate --test test.csv --users u.csv --items i.csv -o {name}.npz")
     code = (
         "import sys; sys.modules['pyarrow'] = None; "
         "from pyg_recmetrics.command.main import main; sys.exit(main())"
@@ -145,3 +147,9 @@ def test_without_pyarrow_the_error_says_what_to_install(files):
     assert (done.returncode, done.stdout) == (WRONG, "")
     needs = "'evaluate' needs pyarrow: pip install pyarrow"
     assert done.stderr == f"pyg-recmetrics: error: {needs}\n"
+    for line, status in {
+        "compare old.npz new.npz": DONE,
+        "report old.npz new.npz -o report.html": DONE,
+        "gate new.npz --baseline old.npz --metric ndcg@10 --margin 2%": UNDECIDED,
+    }.items():
+        assert start(line, code).returncode == status, line
