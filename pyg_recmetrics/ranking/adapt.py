@@ -55,7 +55,8 @@ from pyg_recmetrics.ranking.recommenders import (
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import (
     FrameLike,
-    as_frame,
+    check_frame,
+    columns_of,
     find_column,
     look_up_ids,
     read_column,
@@ -96,14 +97,8 @@ _OF_STRANGERS = "They keep their places in lists, and metrics of lists leave the
 
 def _are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with users, items, ranks or scores."""
-    column = find_column(_columns_of(value), "user", "item", "rank", "score")
+    column = find_column(columns_of(value), "user", "item", "rank", "score")
     return isinstance(value, Mapping) or column is not None
-
-
-def _columns_of(value: Any) -> Sequence[Hashable]:
-    """Returns the names of the columns of a data frame; none if it is not one."""
-    names: Sequence[Hashable] = getattr(value, "column_names", getattr(value, "columns", ()))
-    return names  # a table of pyarrow has columns that are no names
 
 
 def _read_lists(value: Any, task: RankingTask) -> Recommender:
@@ -165,7 +160,7 @@ def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
         ValueError: If there are no ids, or one of them has no vector, or ids are in a data frame,
             whose numbers would be read as vectors.
     """
-    if (column := find_column(_columns_of(part), what, "id")) is not None:
+    if (column := find_column(columns_of(part), what, "id")) is not None:
         raise ValueError(
             f"'recommender' needs to hold embeddings by id in a dict, as in "
             f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
@@ -206,18 +201,18 @@ def _read_frame(
     given: Any, users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all rows, best first, and the items that are unknown."""
-    frame = as_frame(given, "recommender")
-    by = next((what for what in ("rank", "score") if find_column(frame.columns, what)), None)
+    names = check_frame(given, "recommender")
+    by = next((what for what in ("rank", "score") if find_column(names, what)), None)
     if by is None:
         raise ValueError(
             f"'recommender' needs to have columns of users and items, and 'rank' or 'score' "
-            f"(got {frame.columns}); if rows are in order, write "
+            f"(got {names}); if rows are in order, write "
             f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1), after "
             f"frame.explode(column) if a column holds lists"
         )
-    user, _ = look_up_ids(read_column(frame, "user", None, "recommender"), users)
-    item, unknown = look_up_ids(read_column(frame, "item", None, "recommender"), items)
-    value = as_tensor(read_column(frame, by, None, "recommender").to_numpy(), "recommender")
+    user, _ = look_up_ids(read_column(given, "user", None, "recommender"), users)
+    item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), items)
+    value = as_tensor(read_column(given, by, None, "recommender").to_numpy(), "recommender")
     order = item.sort(stable=True).indices
     for key, is_descending in ((value, by == "score"), (user, False)):
         order = order[key[order].sort(stable=True, descending=is_descending).indices]
