@@ -48,7 +48,6 @@ RETURNED = (
     "pyg_recmetrics.results.Protocol",
     "pyg_recmetrics.results.Sampling",
     "pyg_recmetrics.results.counts.UserCounts",
-    "pyg_recmetrics.transforms.split_report.StageReport",
 )
 
 #: What the code of a page needs that not everybody has, and what installs it. Elsewhere it is not
