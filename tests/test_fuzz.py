@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.kernels.exact import scores
@@ -33,7 +33,6 @@ REACHING_ALL_LINES = [
 ]
 
 
-@settings(max_examples=100)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_case_is_as_the_oracle_says(seed):
     fuzz.run(seed)
