@@ -1,12 +1,9 @@
 """Files are replaced at once, and name themselves in errors."""
 
 import os
-import re
-import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -115,28 +112,3 @@ def test_many_may_write_at_once(tmp_path):
         list(pool.map(write, [path] * 40, contents))
     assert path.read_bytes() in contents
     assert os.listdir(tmp_path) == ["file"]
-
-
-@pytest.fixture
-def folder_of_nobody():
-    """A folder of a user who may not write everything, as whom this process acts."""
-    folder, user = Path(tempfile.mkdtemp()), os.geteuid()
-    if user == 0:
-        nobody = 65534
-        os.chown(folder, nobody, nobody)
-        os.seteuid(nobody)
-    yield folder
-    os.seteuid(user)
-    shutil.rmtree(folder)
-
-
-def test_what_must_not_be_written_is_named(folder_of_nobody):
-    path = folder_of_nobody / "file"
-    path.write_bytes(b"protected")
-    path.chmod(0o400)
-    with pytest.raises(PermissionError, match=re.escape(f"'{path}'")):
-        write(path)
-    assert path.read_bytes() == b"protected"
-    folder_of_nobody.chmod(0o500)
-    with pytest.raises(PermissionError, match=re.escape(f"'{folder_of_nobody}/other'")):
-        write(folder_of_nobody / "other")
