@@ -33,15 +33,6 @@ MODULES = (
     "pyg_recmetrics.datasets",
     "pyg_recmetrics.distributed",
 )
-RETURNED = (
-    "pyg_recmetrics.results.statistics.MetricMean",
-    "pyg_recmetrics.results.History",
-    "pyg_recmetrics.results.PairedDifference",
-    "pyg_recmetrics.results.Protocol",
-    "pyg_recmetrics.results.Sampling",
-    "pyg_recmetrics.results.counts.UserCounts",
-    "pyg_recmetrics.transforms.split_report.StageReport",
-)
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +82,6 @@ def test_every_public_name_is_in_the_reference(module_name, explained):
     assert not missing
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_the_first_page_of_the_reference_names_every_name(name, site):
-    html = (site / "reference" / "index.html").read_text()
-    for documented in PARTS[name].documented:
-        assert f'href="{name}.html#{PARTS[name].module_name}.{documented}"' in html
-
-
 def test_every_module_and_every_metric_is_in_the_reference(explained):
     modules = [
         f"pyg_recmetrics.{name}"
@@ -108,10 +92,6 @@ def test_every_module_and_every_metric_is_in_the_reference(explained):
     assert {f"pyg_recmetrics.metrics.{name}" for name in metrics.names()} <= explained
     classes = dir(pyg_recmetrics.modules)
     assert {f"pyg_recmetrics.modules.{name}" for name in classes if name[0].isupper()} <= explained
-
-
-def test_what_methods_return_is_in_the_reference(explained):
-    assert set(RETURNED) <= explained
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -141,13 +121,6 @@ def test_formulas_are_mathml(site):
         text = page.read_text()
         assert not re.search(r"\\(frac|sum|text|min|max|log|in|leq)\b", text), page
         assert "merror" not in text, page
-
-
-@pytest.mark.parametrize("name", ["lightgcn", "migrate"])
-def test_notebooks_are_shown_with_their_outputs(name, site):
-    html = (site / "notebooks" / f"{name}.html").read_text()
-    assert html.count('class="output') > 10
-    assert "<img" in html
 
 
 @pytest.mark.parametrize("name", ["lightgcn", "migrate"])
