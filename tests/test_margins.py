@@ -244,7 +244,6 @@ class TestWhoIsMeant:
         assert "users" not in str(result)
         assert "queries with ground truth were drawn" in " ".join(result.recipe().split())
 
-
     @pytest.mark.parametrize("action", ["skip", "neg", "pos"])
     def test_users_count_who_turn_out_to_have_a_value(self, action):
         options = {"metrics": "r_precision(users=hit)", "empty_target_action": action}
