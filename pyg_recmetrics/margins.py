@@ -357,7 +357,7 @@ def _shuffled(users: Tensor, generator: torch.Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class Margin:
-    """How exactly means are to be known: users are ranked in random order until they are.
+    """The margin of error of means: users are ranked in random order until it is reached.
 
     Args:
         size (float or dict): The margin of every mean, or those of some metrics, as in
