@@ -48,7 +48,7 @@ class Population:
             than one candidate is required. (default: `1`)
         consider_cold_start (bool, optional): Whether users who have seen nothing are evaluated.
             (default: `True`)
-        constant_scores (bool, optional): Whether users are evaluated whose candidates all have the
+        constant_scores (bool, optional): Whether to evaluate users whose candidates all have the
             same score. (default: `True`)
         few_candidates (str, optional): What happens if a user has few candidates: `"count"`
             measures all metrics. With `"undefined"`, a metric at `k` is undefined for users with

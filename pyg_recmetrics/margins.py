@@ -125,7 +125,7 @@ _FIRST_VARIANCE = 0.25
 
 
 class ConfidenceSequence:
-    r"""The interval of the mean over users, of whom the first ones are known.
+    r"""The interval of the mean over users, the first of which are known.
 
     Args:
         num_users (int): How many users come in random order, :math:`N`.
@@ -357,7 +357,7 @@ def _shuffled(users: Tensor, generator: torch.Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class Margin:
-    """How exactly means are to be known: users are ranked in random order until they are.
+    """The margin of error of means: users are ranked in random order until it is reached.
 
     Args:
         size (float or dict): The margin of every mean, or those of some metrics, as in

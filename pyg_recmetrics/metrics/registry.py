@@ -600,8 +600,8 @@ def definition(name: str) -> Definition:
         similar = _similar_names(name) or names()
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"metrics.names() lists all, which are of rankings and not of ratings or classes. A "
-            f"cut-off follows behind '@', as in 'recall@20'"
+            f"metrics.names() lists all; they are of rankings, not of ratings or classes. A "
+            f"cut-off follows '@', as in 'recall@20'"
         )
     return _DEFINITIONS[known]
 

@@ -11,7 +11,7 @@ A class takes the arguments of the function, and these:
   the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and `"error"` raises an error.
   (default: `"skip"`)
 - `catalogue` (:class:`~pyg_recmetrics.Catalogue`): What is known about the items. Only metrics that
-  need to know more than lists say take it, such as `Coverage` and `Novelty`.
+  lists are not enough for, such as `Coverage` and `Novelty`, take it.
 - `weighted` (bool): Whether every mini-batch needs to hold weights, for metrics that look at them.
   (default: `False`)
 - The arguments of all metrics of torchmetrics, where it is installed: `compute_on_cpu`,

@@ -372,7 +372,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             self._has_warned = True
             warn(
                 f"'pred_index_mat' holds lists of {lists.width} items, but {needed} are needed "
-                f"(for k, or for the largest R); all others count as not retrieved"
+                f"(for k, or the largest R); missing items count as not retrieved"
             )
 
 

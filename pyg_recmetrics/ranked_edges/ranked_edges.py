@@ -643,11 +643,11 @@ class RankedEdges:
     def each_edge(self, *, max_degree: int | None = None) -> "RankedEdges":
         r"""Returns a ranking in which every edge is a row of its own, without the other truth.
 
-        The other relevant items of its user are no candidates of a row. This is the *filtered* rank
-        of knowledge graphs, :math:`\text{rank} - \text{position} + 1`, and how leave-one-out
-        evaluations and those of one positive against many rank. Row `r` is the `r`-th edge by user
-        and item, as in the truth of a task. Rows of a user belong to one person, unless persons are
-        known. There are no lists. If ranks are known down to a depth, `R - 1` of them are lost for
+        A row leaves out the other relevant items of its user. This gives the *filtered* rank of
+        knowledge graphs, :math:`\text{rank} - \text{position} + 1`, as in evaluations by
+        leave-one-out, or of one positive against many negatives. Row `r` is the `r`-th edge by user
+        and item, as in the truth of a task. Rows of a user form one cluster, unless persons are
+        known. Lists are dropped. If ranks are known down to a depth, `R - 1` of them are lost for
         the largest number of relevant items `R`, as so many other relevant items may come first.
 
         Args:

@@ -327,8 +327,8 @@ def rank_pairs(
     ranks.leave_out(is_masked[relevant])
     if num_queries == 1 and relevant.numel() >= _MANY_RELEVANT:
         warn(
-            f"'from_pairs' ranks all {relevant.numel():,} relevant pairs as one query, of which a "
-            f"hit rate or an MRR looks for the first alone. If each of them is a query against "
+            f"'from_pairs' ranks all {relevant.numel():,} relevant pairs as one query. A hit rate "
+            f"or an MRR only counts the first of them. If each of them is a query against "
             f"shared negatives, use 'RankedEdges.from_negatives'"
         )
     return {

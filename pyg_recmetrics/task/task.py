@@ -312,9 +312,9 @@ class RankingTask(Frozen):
     Truth, seen edges and message-passing edges are three different things. The items that a user
     has *seen* are left out of that user's ranking, so they can never be retrieved. The task
     therefore removes ground-truth edges that are also seen, with one warning that counts them. A
-    user who has seen everything has no candidates, and remains among the users as one without
-    truth. With `exclude_seen=False`, seen items are ranked like all others, but still say what is
-    popular. The option `missing` says how truth is treated that is no candidate.
+    user who has seen everything has no candidates, and stays among the users as one without truth.
+    With `exclude_seen=False`, seen items are ranked like all others, but still count for
+    popularity. The option `missing` says how to treat truth that is no candidate.
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
@@ -339,11 +339,10 @@ class RankingTask(Frozen):
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
         missing (str, optional): How to treat truth that is not among the candidates. `"count"`
-            counts it as not retrieved, at any k: a model that ranks the candidates of a first stage
-            again does not find what that stage has missed. `"drop"` takes it out of the truth, with
-            a warning that counts it. (default: `None`, which counts it where each user has
-            candidates of its own, and drops it where all users share those of a part of the
-            catalogue)
+            counts it as not retrieved, at any k: a model that re-ranks the candidates of a first
+            stage cannot find what that stage has missed. `"drop"` takes it out of the truth, with a
+            warning that counts it. (default: `None`, which is `"count"` if each user has candidates
+            of its own, and `"drop"` if all users share them)
         users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
             ranked, and their truth is ignored. (default: `None`, all users)
         user_ids (sequence, optional): The original id of every user, such as a name. Results,
@@ -477,11 +476,11 @@ class RankingTask(Frozen):
         The truth is `edge_label_index` (or `pos_edge_label_index`), and the message-passing edges
         are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
         Edges with `edge_label == 0` are sampled negatives and never truth. Other labels are
-        weights, unless all of them are one. For ratings, `threshold` says from which rating on an
-        edge is truth; without it, a warning says that all of them are. (If it samples negatives,
+        weights, unless all of them are one. For ratings, `threshold` is the smallest rating of a
+        truth edge; without it, a warning says that all ratings are truth. (If it samples negatives,
         `RandomLinkSplit` adds one to labels that were there before: split ratings with
-        `neg_sampling_ratio=0.0`. Integers that may be such are refused, or warned of if there is a
-        1 among them; floats are read as they are.)
+        `neg_sampling_ratio=0.0`. Integers that look shifted raise an error, or a warning if
+        one is 1; floats are read as they are.)
 
         The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
         (`eval_mask`, a mask of the nodes) and what the candidates of each user are
@@ -515,10 +514,10 @@ class RankingTask(Frozen):
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
                 boolean.
             ValueError: If the edge type does not exist or is not the only one, `num_users` is
-                missing, there is no ground truth, edges do not connect users with items, an edge
-                type that is not given makes the items the users, `RandomLinkSplit` has shifted
-                ratings or split an undirected graph as a directed one, or `threshold` is not
-                positive, comes without `edge_label` or is above all labels.
+                missing, there is no ground truth, edges do not connect users with items, edges run
+                from items to users without an `edge_type`, `RandomLinkSplit` has shifted ratings or
+                split an undirected graph as a directed one, or `threshold` is not positive, comes
+                without `edge_label` or is above all labels.
 
         Example:
             >>> import torch
@@ -664,13 +663,13 @@ class RankingTask(Frozen):
         recommender is that of `user_ids[u]`. A warning names ids that only occur in `test`, as
         nothing could be learned about them.
 
-        The candidates are the items of both frames, or `items`. Frames of some users have only some
-        of the items, and who ranks fewer finds more: pass `items` whenever the frames are a part of
-        the data. A warning is given if a test frame comes alone.
+        The candidates are the items of both frames, or `items`. Frames of some users may lack
+        items, and fewer candidates inflate metrics: pass `items` whenever the frames are a part of
+        the data. A warning is given if `test` comes without `train` and `items`.
 
-        A model that propagates does so over the interactions of `train`, in both directions. If the
-        two frames are swapped, nothing can tell: `train` is left out of all rankings, and `test` is
-        what recommendations are compared with.
+        A model that propagates does so over the interactions of `train`, in both directions.
+        Swapped frames cannot be detected: `train` is left out of all rankings, and `test` is the
+        ground truth.
 
         Args:
             test (data frame): The ground truth: the interactions that were held out.
@@ -687,8 +686,8 @@ class RankingTask(Frozen):
             items (sequence, optional): The ids of all items, each of them once, in the order of
                 their numbers: a sequence, an array, or a column of a frame of items.
                 (default: `None`, those of the frames)
-            candidates (data frame, optional): The items to rank for each user, a row for each, by
-                the same ids. (default: `None`, all items)
+            candidates (data frame, optional): The user-item pairs to rank, a row for each, by the
+                same ids. (default: `None`, all items)
             missing (str, optional): How to treat truth that is no candidate, see
                 :class:`RankingTask`. (default: `None`, it counts as not retrieved)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
@@ -1047,7 +1046,7 @@ class RankingTask(Frozen):
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
 
         The results of all parts make the result of the whole task, see
-        :func:`~pyg_recmetrics.merge`. The users of a part may have no ground truth.
+        :func:`~pyg_recmetrics.merge`. A part may have no user with ground truth.
 
         Args:
             index (int): The number of the part, from `0` to `num_parts - 1`.

@@ -150,7 +150,7 @@ def check_split(
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own
     message-passing edges. Truth of validation or test is a leak if it is also a message-passing
     edge of the same part, in either direction, or an edge of an earlier part. Truth of an earlier
-    part that is no message-passing edge is a candidate, and counts as wrong when it is recommended.
+    part that a later part does not propagate over is a candidate there, and counts as wrong.
     :func:`~pyg_recmetrics.evaluate` warns of the leaks that a single part shows.
 
     Args:
