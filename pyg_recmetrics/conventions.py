@@ -23,7 +23,7 @@ from pyg_recmetrics.ranked_edges import (
     has_constant_scores,
     select_users,
 )
-from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.ranked_edges.ranked_edges import Ties
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, warn
 

@@ -50,7 +50,7 @@ from pyg_recmetrics.ranked_edges import (
     num_with_other_places,
 )
 from pyg_recmetrics.task import Catalogue
-from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.task.task import check_has
 from pyg_recmetrics.utils import set_attributes, written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.

@@ -58,12 +58,17 @@ Example:
 
 from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import Definition
-from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve, RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
+from pyg_recmetrics.modules.ranking_metric import (
+    PrecisionRecallCurve,
+    RecallAtFixedPrecision,
+    base_class,
+    class_name,
+    make_class,
+)
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.ranking_metric import StreamingMetric as StreamingMetric
-from pyg_recmetrics.modules.ranking_metric import base_class, class_name, make_class
 
 #: The classes that look at scored pairs instead of lists.
 _OF_PAIRS = (PrecisionRecallCurve, RecallAtFixedPrecision)

@@ -160,7 +160,8 @@ class Sampling:
         num_users (int): How many users have ground truth.
         num_ranked (int): How many of them were ranked.
         num_without_truth (int): How many users have no ground truth, who are counted exactly.
-        num_counted (mapping): How many users count in the mean of each metric, ranked or not.
+        num_counted (mapping): How many users count in the mean of each metric, ranked or not,
+            judging by those who were ranked.
         margins (mapping): The margin to which the mean of each metric was to be known.
         bounds (mapping): The bounds on the mean of each of these metrics.
         level (float): The level of confidence of all bounds together.

@@ -19,7 +19,7 @@ from pyg_recmetrics.ranked_edges import (
     describe_lack,
     evaluated_mask,
 )
-from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
+from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.counts import AverageOver, RowNouns, Sampling, UserCounts
 from pyg_recmetrics.task import RankingTask

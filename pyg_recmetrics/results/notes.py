@@ -99,7 +99,7 @@ def describe_sampling(sampling: Sampling, nouns: RowNouns) -> str:
 def _who_counts(sampling: Sampling, nouns: RowNouns) -> str:
     """Returns which users the means with bounds are over."""
     numbers = {sampling.num_counted[name] for name in sampling.bounds}
-    if len(numbers) == 1:
+    if len(numbers) == 1 and max(numbers) >= sampling.num_users:
         return f"all {numbers.pop():,} {nouns.users}"
     return f"all {nouns.users} with a value"
 

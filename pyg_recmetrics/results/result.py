@@ -78,7 +78,7 @@ from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, desc
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.task.task import check_has
 from pyg_recmetrics.utils import Frozen, FrozenDict, set_attributes, singular, warn
 from pyg_recmetrics.version import __version__
 
