@@ -453,9 +453,8 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
         )
     lowest, highest = (int(bound) for bound in value.aminmax())
     if lowest < -1 or highest >= task.num_items:
-        first = int(torch.where(value < 0, highest, value).min())
         raise ValueError(
-            f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 (got {first} to "
+            f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 (got {lowest} to "
             f"{highest}); items are numbered from 0 on, and not from 1 or from 'num_users' "
             f"({task.num_users}) on; {SCORES_ARE_FLOATS}; {IDS_ARE_IN_DICTS}"
         )

@@ -66,7 +66,7 @@ def test_lightgcn_is_propagated_once(lastfm):
     assert len(calls) == 1
 
 
-OUTSIDE = r"ids in \[0, 3\) or -1 \(got 0 to 3\); .*; scores need to be floating-point numbers"
+OUTSIDE = r"ids in \[0, 3\) or -1 \(got -2 to 3\); .*; scores need to be floating-point numbers"
 WRONG_ORDER = r"\[2, dim\] and item embeddings of shape \[3, dim\], in this order"
 WRONG_SCORES = r"scores that are finite, or '-inf' for .*\(got NaN or 'inf'\)"
 
