@@ -15,8 +15,6 @@ TESTED_ELSEWHERE = {
     "__main__": "command/test_main.py",
     "modules/precision_recall": "modules/test_modules.py",
     "modules/ranking_metric": "modules/test_modules.py",
-    "results/description": "results/test_notes.py",
-    "results/frames": "results/test_result.py",
     "results/verdicts": "results/test_comparison.py",
     "task/preparation": "task/test_task.py, test_every_door.py",
     "version": "test_documentation.py",

@@ -20,7 +20,7 @@ from pyg_recmetrics.results.comparison import (
     read_names,
     rounded,
 )
-from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_of_all, notes_on_limits
+from pyg_recmetrics.results.notes import MARKS, lines, notes_of_all
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
@@ -278,9 +278,11 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         if several := [f"{x} of {', '.join(of)}" for x, of in names.items() if x > 1]:
             yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
         rows = {data_set: self._beside_best(data_set) for data_set in self.comparisons}
-        for found in [*self.comparisons.values()][:1]:  # all of which are tested together
-            of_all = [*chain.from_iterable(rows.values())]
-            yield from note_on_marks(found.protocol, of_all, self.proposed is None)
+        verdicts = {row.verdict for of_one in rows.values() for row in of_one} - {None}
+        if verdicts:
+            # All data sets are tested together.
+            protocol = next(iter(self.comparisons.values())).protocol
+            yield from lines("below_marks", protocol, verdicts, self.proposed is None)
         yield from notes_of_all({x: self._notes_on(x, of_one) for x, of_one in rows.items()})
         yield from notes_of_all({x: remarks_on(of_one) for x, of_one in self.items()})
 
@@ -292,7 +294,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             best = [f"{name} in {', '.join(of_one)}" for name, of_one in metrics.items()]
             yield f"best baseline: {'; '.join(best if len(best) > 1 else metrics)}"
         protocol = self.comparisons[data_set].protocol
-        yield from notes_on_limits(protocol, rows, "signs in brackets: for these trained models")
+        yield from lines("limits", protocol, rows, "signs in brackets: for these trained models")
 
 
 def _place(data_set: str, name: str) -> str:

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import RowNouns
-from pyg_recmetrics.results.notes import caution, note_on_intervals
+from pyg_recmetrics.results.notes import caution, lines
 from pyg_recmetrics.results.statistics import (
     Array,
     Mean,
@@ -261,7 +261,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             for number in range(len(groups.labels))
         ]
         notes = [
-            note_on_intervals(self.level, groups.person, nouns, num_runs),
+            *lines("intervals", self.level, groups.person, nouns, num_runs),
             *self.remarks,
             caution(bases, f"{nouns.means} in some groups", nouns.drawn),
         ]

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, groupby, product
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,7 +39,7 @@ from pyg_recmetrics.results.statistics import (
     paired_difference,
     run_variances,
 )
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 from pyg_recmetrics.utils import FrozenDict, warn
 
@@ -413,7 +414,14 @@ class Comparison(Rows[PairedDifference]):
                     mean = f"{self._recommenders[name].estimate_of(metric).value:.4f}"
                     found = cells if row is None else self._cells(row)
                     rows.append([label, mean, *found, *(known[name] for known in budgets.values())])
-        said = notes.notes_on_comparison(self.protocol, shown, len(self) > len(shown))
+        said = notes.lines(
+            "below_comparison",
+            self.protocol,
+            shown,
+            has_intervals=not all(math.isnan(row.low) for row in shown),
+            has_tests=not all(math.isnan(row.p_value) for row in shown),
+            are_from_best=len(self) > len(shown),
+        )
         return Table([*head, *budgets], rows, tuple(said))
 
     def star(self, difference: PairedDifference) -> str:
@@ -441,20 +449,7 @@ class Comparison(Rows[PairedDifference]):
         Where it is the other side, they are turned around. They keep the corrections.
         """
         rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
-        asked = [(parse(metric), (row.b, row.a)) for row in rows if getattr(row, side) != name]
-        tests = _tests(asked, self._recommenders, self.protocol)
-        turned = {(test.row.b, test.row.a): test.row for test in tests}
-        opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
-        found = []
-        for row in rows:
-            if getattr(row, side) != name:
-                row = turned[row.a, row.b]._replace(
-                    p_value=row.p_value,
-                    p_adjusted=row.p_adjusted,
-                    verdict=opposite.get(row.verdict, row.verdict),
-                )
-            found.append(row)
-        return found
+        return [row if getattr(row, side) == name else row.turned() for row in rows]
 
     def _cells(self, row: PairedDifference) -> list[str]:
         counts = "-"
@@ -678,7 +673,7 @@ def _protocol(
         if len(each.runs) > 1 and name not in without_seed
     }
     near_copies = tuple(name for name, share in differing.items() if share < LEAST_DIFFERING)
-    remarks = [notes.note_on_near_copies(name, differing[name]) for name in near_copies]
+    remarks = [x for name in near_copies for x in notes.lines("near_copies", name, differing[name])]
     return Protocol(
         level,
         equivalence,
@@ -702,16 +697,16 @@ def _tests(
     questions: Sequence[Hypothesis], recommenders: Mapping[str, Measured], protocol: Protocol
 ) -> list[_Test]:
     """Returns the answers to questions in their order, without corrections."""
-    found: dict[Hypothesis, _Test] = {}
-    for metric in dict.fromkeys(metric for metric, _ in questions):
-        names = [names for of, names in questions if of == metric]
-        for pair in _pairs(metric, names, recommenders):
-            p, has_interval = math.nan, pair.difference.mean.has_interval
-            if has_interval and protocol.equivalence is not None:
-                p = pair.p_of_equivalence(protocol.equivalence)
-            basis = pair.basis if has_interval else None
-            found[metric, pair.names] = _Test(pair.row(protocol.alpha), p, basis)
-    return [found[question] for question in questions]
+    tests = []
+    for metric, of_metric in groupby(questions, key=itemgetter(0)):
+        for pair in _pairs(metric, [names for _, names in of_metric], recommenders):
+            p, basis = math.nan, None
+            if pair.difference.mean.has_interval:
+                basis = pair.basis
+                if protocol.equivalence is not None:
+                    p = pair.p_of_equivalence(protocol.equivalence)
+            tests.append(_Test(pair.row(protocol.alpha), p, basis))
+    return tests
 
 
 def _with_verdict(

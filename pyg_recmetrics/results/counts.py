@@ -200,6 +200,17 @@ class Sampling:
         """Whether all users were ranked, so that every mean is known exactly."""
         return self.num_ranked == self.num_users
 
+    @property
+    def has_one_margin(self) -> bool:
+        """Whether the mean of every metric was to be known to the same margin."""
+        return len({*self.margins.values()}) == 1 and len(self.margins) == len(self.num_counted)
+
+    @property
+    def num_with_bounds(self) -> int | None:
+        """How many users the means with bounds are over; `None` if they are over different ones."""
+        numbers = {self.num_counted[name] for name in self.bounds}
+        return numbers.pop() if len(numbers) == 1 else None
+
     def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
         """Returns a mean over all users, where those without ground truth are counted exactly.
 
