@@ -1,7 +1,7 @@
 """Benchmark: the table of a paper."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -192,16 +192,17 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         head, columns, groups = ["recommender"], [], [""]
         for data_set, of_one in self.items():
             for metric in self.metrics:
-                head.append(f"{data_set} {metric}".strip())
                 cells = {}
                 for name, result in of_one.items():
                     with on(_place(data_set, name)):
                         cells[name] = self._cell(data_set, name, result, metric)
                 columns.append(with_best(cells, self.recommenders, metric))
-            for what, budgets in budgets_of(of_one).items():
-                head.append(f"{data_set} {what}".strip())
-                columns.append([budgets.get(name, "-") for name in self.recommenders])
-            groups += [data_set] * (1 + len(columns) - len(groups))
+            budgets = budgets_of(of_one)
+            for budget in budgets.values():
+                columns.append([budget.get(name, "-") for name in self.recommenders])
+            names = [*map(str, self.metrics), *budgets]
+            head += [f"{data_set} {name}".strip() for name in names]
+            groups += [data_set] * len(names)
         rows = list(zip(self.recommenders, *columns, strict=True))
         return Table(head, rows, tuple(self._notes()), groups=groups)
 
@@ -241,16 +242,24 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 pairs = list(product(proposed, [name for name in order if name not in proposed]))
             yield from product([metric], pairs)
 
-    def _beside_best(self, data_set: str) -> list[PairedDifference]:
-        """Returns the differences from the best of the others, who come first in each metric."""
-        found: dict[tuple[str, str | None], PairedDifference] = {}
-        for row in self.comparisons.get(data_set, ()):
-            found.setdefault((row.metric, None if self.proposed is None else row.a), row)
-        return list(found.values())
+    @cached_property
+    def _beside_best(self) -> Mapping[tuple[str, str, str], PairedDifference]:
+        """The difference of each mean that may have a sign from the best of the others.
+
+        The best comes first in each metric. Without proposed recommenders, only the first of all
+        means may have a sign.
+        """
+        found, has_sign = {}, set()
+        for data_set, comparison in self.comparisons.items():
+            for row in comparison:
+                place = (data_set, row.metric, "" if self.proposed is None else row.a)
+                if place not in has_sign:
+                    has_sign.add(place)
+                    found[data_set, row.metric, row.a] = row
+        return found
 
     def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
-        rows = self._beside_best(data_set)
-        return next((row for row in rows if (row.metric, row.a) == (str(metric), name)), None)
+        return self._beside_best.get((data_set, str(metric), name))
 
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
@@ -277,22 +286,21 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 names.setdefault(number, []).append(name)
         if several := [f"{x} of {', '.join(of)}" for x, of in names.items() if x > 1]:
             yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
-        rows = {data_set: self._beside_best(data_set) for data_set in self.comparisons}
-        verdicts = {row.verdict for of_one in rows.values() for row in of_one} - {None}
-        if verdicts:
+        if verdicts := {row.verdict for row in self._beside_best.values()} - {None}:
             # All data sets are tested together.
             protocol = next(iter(self.comparisons.values())).protocol
             yield from lines("below_marks", protocol, verdicts, self.proposed is None)
-        yield from notes_of_all({x: self._notes_on(x, of_one) for x, of_one in rows.items()})
+        yield from notes_of_all(
+            {data_set: self._notes_on(data_set) for data_set in self.comparisons}
+        )
         yield from notes_of_all({x: remarks_on(of_one) for x, of_one in self.items()})
 
-    def _notes_on(self, data_set: str, rows: Sequence[PairedDifference]) -> Iterator[str]:
+    def _notes_on(self, data_set: str) -> Iterator[str]:
+        rows = [row for (of, *_), row in self._beside_best.items() if of == data_set]
         if self.proposed is not None and rows:
-            metrics: dict[str, dict[str, None]] = {}
-            for row in rows:
-                metrics.setdefault(row.b, {})[row.metric] = None
-            best = [f"{name} in {', '.join(of_one)}" for name, of_one in metrics.items()]
-            yield f"best baseline: {'; '.join(best if len(best) > 1 else metrics)}"
+            best = pd.DataFrame(rows).groupby("b", sort=False).metric.unique().map(", ".join)
+            in_metrics = [f"{name} in {metrics}" for name, metrics in best.items()]
+            yield f"best baseline: {'; '.join(in_metrics if len(best) > 1 else best.index)}"
         protocol = self.comparisons[data_set].protocol
         yield from lines("limits", protocol, rows, "signs in brackets: for these trained models")
 

@@ -295,17 +295,11 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
 
 def note_on_degrees(
     group: Array, degree: Array, metrics: Iterable[Metric], nouns: RowNouns
-) -> str | None:
+) -> list[str]:
     """Says how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)
     depend = any(x.needs_truth and not x.definition.needs_all_ranks for x in metrics)
-    numbers = np.unique(group[is_in])
-    if not depend or len(numbers) < 2:
-        return None
-    means = [degree[is_in & (group == number)].mean() for number in numbers]
-    if max(means) - min(means) <= _ALIKE * degree[is_in].mean():
-        return None
-    return (
-        f"groups have {min(means):.1f} to {max(means):.1f} relevant items a {nouns.user}, on which "
-        f"most metrics depend: 'same_degree=True' compares {nouns.users} who have as many"
-    )
+    means = pd.Series(degree[is_in]).groupby(group[is_in]).mean()
+    if not depend or len(means) < 2 or np.ptp(means) <= _ALIKE * degree[is_in].mean():
+        return []
+    return lines("degrees", means.min(), means.max(), nouns)

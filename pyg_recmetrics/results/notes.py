@@ -20,7 +20,7 @@ from pyg_recmetrics.ranked_edges import (
     candidates_of,
     evaluated_mask,
 )
-from pyg_recmetrics.results.statistics import FEW_HITS, FEW_USERS, Basis
+from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Basis
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
@@ -61,6 +61,7 @@ _environment.filters |= {
     "some": list_some,
 }
 _environment.globals |= {
+    "FEW_RUNS": FEW_RUNS,
     "all_items": all_items,
     "marks": MARKS,
     "TOO_GOOD": TOO_GOOD,

@@ -380,20 +380,26 @@ class Measured(Tabular):
         }
         metrics = {metric: first.definitions[metric] for metric in values}
         numbers = group.cpu().numpy()
-        remark = None
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
-            remark = (
-                f"groups differ by the mean difference of {first.nouns.users} with as many "
-                f"relevant items"
-            )
+            remarks = notes.lines("same_degree", first.nouns)
         elif first.average_over == "user":
-            remark = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
-        remarks = (*self._on_sample(), *filter(None, [remark]))
-        common = numbers, labels, name, self.person, level, first.nouns, remarks
-        return Cohorts(values, metrics, Groups(*common, degree if same_degree else None))
+            remarks = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
+        else:
+            remarks = []
+        groups = Groups(
+            numbers,
+            labels,
+            name,
+            self.person,
+            level,
+            first.nouns,
+            remarks=(*self._on_sample(), *remarks),
+            degree=degree if same_degree else None,
+        )
+        return Cohorts(values, metrics, groups)
 
     def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
         """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.result import (
     EvaluationResult,
@@ -384,16 +384,16 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     """Returns whether two results of one task rank every edge alike, and hold the same lists."""
     if result is other:
         return True
-    one, another = result.ranked, other.ranked.to(result.ranked.rank.device)
-    known = [ranked.depth for ranked in (one, another) if ranked.depth is not None]
-    users = _users_of_both(one, another)
-    if not is_same(*(_ranks(each, users, min(known, default=None)) for each in (one, another))):
+    ranks = _ranks_of_both(result, other)
+    if not ranks.a.equals(ranks.b):
         return False
-    lists, others = one.lists, another.lists
-    if lists is None or others is None:
+    one, another = result.ranked, other.ranked.to(result.ranked.rank.device)
+    if one.lists is None or another.lists is None:
         return True
-    width = min(lists.width, others.width)
-    return is_same(*(torch.stack(each.places(width, users)) for each in (lists, others)))
+    users = (evaluated_mask(one) & evaluated_mask(another)).nonzero().squeeze(1)
+    width = min(one.lists.width, another.lists.width)
+    places = (torch.stack(each.places(width, users)) for each in (one.lists, another.lists))
+    return is_same(*places)
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.
@@ -408,33 +408,30 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
     """
     shares = []
     for one, other in pairwise(runs):
-        first, second = one.ranked, other.ranked.to(one.ranked.rank.device)
-        known = [x for x in (first.depth, second.depth, one.max_k) if x is not None]
-        depth = min(known, default=int(first.rank.max()) if first.rank.numel() else 1)
-        users = _users_of_both(first, second)
-        (user, _, a), (_, _, b) = (_ranks(each, users, depth) for each in (first, second))
-        has_hit = (a <= depth) | (b <= depth)
-        num_users = user[has_hit].unique().numel()
-        shares.append(user[has_hit & (a != b)].unique().numel() / num_users if num_users else 1.0)
+        ranks = _ranks_of_both(one, other, one.max_k)
+        hits = ranks[ranks[["a", "b"]].min(axis=1) <= ranks.attrs["depth"]]
+        num_users = hits.user.nunique()
+        shares.append(hits.user[hits.a != hits.b].nunique() / num_users if num_users else 1.0)
     return min(shares)
 
 
-def _users_of_both(one: RankedEdges, another: RankedEdges) -> Tensor:
-    """Returns the users that two rankings of one task have."""
-    users = torch.arange(one.num_users, device=one.rank.device)
-    for ranked in (one, another):
-        if ranked.users is not None:
-            users = users[torch.isin(users, ranked.users)]
-    return users
+def _ranks_of_both(
+    one: EvaluationResult, other: EvaluationResult, max_k: int | None = None
+) -> pd.DataFrame:
+    """Returns the ranks `a` and `b` of every edge of the users whom two results have.
 
-
-def _ranks(ranked: RankedEdges, users: Tensor, depth: int | None) -> Tensor:
-    """Returns the edges of some users in order, with their ranks down to a depth."""
-    user, item = ranked.edge_label_index
-    rank = ranked.rank if depth is None else ranked.rank.clamp(max=depth + 1)
-    edges = torch.stack([user, item, rank])[:, torch.isin(user, users)]
-    by_item = edges[:, edges[1].argsort(stable=True)]
-    return by_item[:, by_item[0].argsort(stable=True)]
+    Ranks are alike below the depth that both have, and below `max_k`: `attrs` hold it.
+    """
+    frames = []
+    for ranked in (one.ranked, other.ranked):
+        user, item = ranked.edge_label_index.cpu().numpy()
+        frames.append(pd.DataFrame({"user": user, "item": item, "rank": ranked.rank.cpu()}))
+    first, second = frames
+    both = first.merge(second, on=["user", "item"]).set_axis(["user", "item", "a", "b"], axis=1)
+    known = [x for x in (one.ranked.depth, other.ranked.depth, max_k) if x is not None]
+    depth = min(known, default=both.a.max())
+    both.attrs["depth"] = depth
+    return both.assign(a=both.a.clip(upper=depth + 1), b=both.b.clip(upper=depth + 1))
 
 
 def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResult]:
