@@ -146,7 +146,6 @@ PARTS = {
         "Splits",
         "Training, validation and test data, and reports on them.",
         "pyg_recmetrics.transforms",
-        last=("split_report.StageReport",),
     ),
     "datasets": Part("Data sets", "Files and synthetic data.", "pyg_recmetrics.datasets"),
     "distributed": Part(

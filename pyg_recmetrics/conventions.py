@@ -23,7 +23,7 @@ from pyg_recmetrics.ranked_edges import (
     has_constant_scores,
     select_users,
 )
-from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.ranked_edges.ranked_edges import Ties
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, warn
 
@@ -48,7 +48,7 @@ class Population:
             than one candidate is required. (default: `1`)
         consider_cold_start (bool, optional): Whether users who have seen nothing are evaluated.
             (default: `True`)
-        constant_scores (bool, optional): Whether users are evaluated whose candidates all have the
+        constant_scores (bool, optional): Whether to evaluate users whose candidates all have the
             same score. (default: `True`)
         few_candidates (str, optional): What happens if a user has few candidates: `"count"`
             measures all metrics. With `"undefined"`, a metric at `k` is undefined for users with

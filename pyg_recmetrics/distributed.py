@@ -28,8 +28,8 @@ def evaluate(
 ) -> EvaluationResult:
     """Evaluates a recommender in all processes of a group. Each ranks its part of the users.
 
-    The numbers are those of one process, to the last bit, if the recommender is the same in all of
-    them. Nothing checks that it is: broadcast embeddings that each process computes by itself. A
+    The numbers are those of one process, to the last bit, if all processes have the same
+    recommender. This is not checked: broadcast embeddings that each process computes by itself. A
     process that fails leaves the others waiting until the timeout of the group, unless `torchrun`
     ends them.
 

@@ -24,7 +24,7 @@ from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
-from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.ranked_edges import Ties, check_ties
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
@@ -68,9 +68,9 @@ def evaluate(
     A model propagates over the `edge_index` of the data. The items of these edges are left out of
     their user's ranking. A metric is undefined for users without ground truth.
 
-    A warning is given if the order of equal scores can move a mean by more than its confidence
-    interval, or if all items have the same score for all users. The result says how far
-    (:meth:`EvaluationResult.tie_range`).
+    A warning is given if the order of equal scores can move a mean by more than the width of its
+    confidence interval, or if the candidates of each user all have the same score, see
+    :meth:`EvaluationResult.tie_range`.
 
     Args:
         recommender: What to evaluate: a model with `recommend`, such as PyG's
@@ -80,9 +80,9 @@ def evaluate(
             `[num_items]`; or lists of recommended items `[num_users, K]`, or by their original ids.
             See :func:`rank` for the details.
         data (RankingTask, Data, HeteroData or torch.Tensor): What to evaluate on: one part of a
-            split, which :meth:`RankingTask.from_data` reads; a task; or ground-truth edges of shape
-            `[2, num_edges]` from users to items, or as a matrix, with `num_users` and what the
-            recommender does not know of `num_items`. Items of edges are numbered from `0` on, or
+            split, which :meth:`RankingTask.from_data` reads; a task; or ground-truth edges from
+            users to items, of shape `[2, num_edges]` or as a matrix. Edges need `num_users` and
+            `num_items`, unless the recommender knows them. Their items are numbered from `0` on, or
             from `num_users` on as in `edge_index`, which then says what users have seen.
         metrics (str or sequence of str, optional): The metrics, as `name@k`. See
             :func:`metrics.names` for all names. (default: `("r_precision", "precision@20",
@@ -98,14 +98,14 @@ def evaluate(
         per (str, optional): What a row of the result is, or what its means are over. With
             `"edge"`, every ground-truth edge is ranked without the other truth of its user, as in
             the filtered setting of knowledge graphs, see :meth:`RankedEdges.each_edge`. Row `r` is
-            then edge `r` of the `truth` of the task, also if some are left out, and `hits@k` is
-            another name of `hit_rate@k`. With `"person"`, means are over persons, of the mean over
-            the rows of each; a task says which `person` a row belongs to. Intervals draw persons
-            wherever they are known. (default: `None`, which is `"edge"` for a task of
-            :meth:`RankingTask.from_triples`, and `"user"` for all others)
-        num_users (int, optional): The number of users in a homogeneous `Data`, where users come
-            first, or behind edges. (default: `None`, the `num_users` of the data)
-        num_items (int, optional): The number of items behind edges. (default: `None`, those of a
+            then edge `r` of the `truth` of the task, even if some are left out, and `hits@k` means
+            `hit_rate@k`. With `"person"`, rows are averaged within each `person` of the task, and
+            then over persons. Intervals are clustered by person wherever persons are known.
+            (default: `None`, which is `"edge"` for a task of :meth:`RankingTask.from_triples`, and
+            `"user"` for all others)
+        num_users (int, optional): The number of users, for a homogeneous `Data`, where users come
+            first, or for edges. (default: `None`, the `num_users` of the data)
+        num_items (int, optional): The number of items, for edges. (default: `None`, that of a
             LightGCN, of embeddings or of scores)
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
@@ -115,8 +115,8 @@ def evaluate(
             rankings, see :class:`RankingTask`. (default: `None`, as a task says, and otherwise
             `True`)
         catalogue (Catalogue, optional): What is known about the items, for metrics that look at
-            them, such as `Catalogue(num_items, item_category=category)`. Where it has no seen
-            edges, those of the task count. (default: `None`)
+            them, such as `Catalogue(num_items, item_category=category)`. If it has no seen edges,
+            it takes those of the task. (default: `None`)
         ties (str, optional): How equal scores are ranked: `"index"` ranks the lower item id first;
             `"best"` and `"worst"` rank relevant items first and last; `"mean"` gives them the mean
             of these two ranks; and `"random"` gives them random places. See
@@ -129,12 +129,12 @@ def evaluate(
             the task. (default: `False`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
-        margin (float, dict or Margin, optional): How exactly to know the mean of each metric, or of
-            some, as in `{"ndcg@20": 0.002}`. Users are then ranked in random order until it is
-            known so well; all of them if half would not do. :meth:`EvaluationResult.bounds` says
-            what is known. The metrics need to be means over users of bounded values. A
-            :class:`Margin` also has a level of confidence, a largest number of users and the seed
-            of their order. (default: `None`, all users are ranked)
+        margin (float, dict or Margin, optional): The margin of error for the mean of each metric,
+            or of some, as in `{"ndcg@20": 0.002}`. Users are ranked in random order until it is
+            reached; all of them if half are too few. :meth:`EvaluationResult.bounds` returns
+            what is known. Metrics need to be means over users of bounded values. A :class:`Margin`
+            also has a level of confidence, a largest number of users and the seed of their order.
+            (default: `None`, all users are ranked)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:

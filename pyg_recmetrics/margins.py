@@ -8,7 +8,6 @@ from typing import cast
 
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.checks import (
@@ -23,7 +22,6 @@ from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_num_without_truth,
     num_filled,
-    weight_of_truth,
 )
 from pyg_recmetrics.ranked_edges import RankedEdges, select_users
 from pyg_recmetrics.ranking.ranking import OpenRanking
@@ -104,6 +102,9 @@ def num_to_rank(num_ranked: int, num_needed: float, num_users: int) -> int:
 # is refuted for good. The stake is `margin / variance so far`, which refutes what is further away
 # than the margin with the fewest users. It looks at the past alone, so bets stay fair.
 #
+# A user without a value counts as one who has the claimed mean, since the differences from it then
+# still add up to zero over all users. Values that are known beforehand are part of what has come.
+#
 # Sources: Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting"
 # (2024), for betting without replacement; Ville, "Étude critique de la notion de collectif" (1939),
 # for the bound on the money.
@@ -124,14 +125,17 @@ _FIRST_VARIANCE = 0.25
 
 
 class ConfidenceSequence:
-    r"""The interval of the mean of `num_users` values, of which the first ones are known.
+    r"""The interval of the mean over users, of whom the first ones are known.
 
     Args:
-        num_users (int): How many values there are, :math:`N`.
+        num_users (int): How many users come in random order, :math:`N`.
         alpha (float): The probability that the interval is ever wrong.
         margin (float): The margin that is looked for.
         limits (tuple, optional): The smallest and the largest possible value.
             (default: `(0.0, 1.0)`)
+        num_others (int, optional): How many users beside them count in the mean, all with the same
+            value. (default: `0`)
+        other_value (float, optional): Their value. (default: `0.0`)
 
     Example:
         >>> import torch
@@ -150,25 +154,38 @@ class ConfidenceSequence:
         alpha: float,
         margin: float,
         limits: tuple[float, float] = (0.0, 1.0),
+        num_others: int = 0,
+        other_value: float = 0.0,
     ) -> None:
         self.num_users, self.alpha, self.margin = num_users, alpha, margin
+        self.num_others = num_others
         self._threshold = math.log(2 / alpha)
         self._low, self._range = limits[0], limits[1] - limits[0]
-        self._margin = margin / self._range
+        self._other_value = (other_value - self._low) / self._range
         self._values = torch.zeros(0, dtype=torch.double, device="cpu")
 
     @property
     def num_known(self) -> int:
-        """How many values are known."""
+        """How many users are known."""
         return self._values.numel()
 
     @property
+    def num_counted(self) -> float:
+        """How many of all users have a value, judging by the known ones."""
+        return self.num_users * self._share
+
+    @property
     def mean(self) -> float:
-        """The mean of the known values; `NaN` if there are none."""
-        if self.num_known == self.num_users:
-            # To the last bit, the mean that a result of all of them has.
-            return self._unscaled(exact_mean(self._values))
-        return self._unscaled(float(self._values.mean()))
+        """The mean over all users, judging by the known ones; `NaN` if none has a value."""
+        values = self._values[~self._values.isnan()]
+        # To the last bit, the mean that a result of all of them has.
+        is_complete = self.num_known == self.num_users and values.numel() > 0
+        mean = exact_mean(values) if is_complete else float(values.mean())
+        if self.num_others:
+            num_counted = self.num_counted
+            total = num_counted * mean + self.num_others * self._other_value
+            mean = total / (num_counted + self.num_others)
+        return self._unscaled(mean)
 
     @property
     def variance(self) -> float:
@@ -179,16 +196,17 @@ class ConfidenceSequence:
         """Adds the values of the next users, in their random order.
 
         Args:
-            values (torch.Tensor): The values, of shape `[num_added]`.
+            values (torch.Tensor): The values, of shape `[num_added]`; `NaN` for users without one,
+                who do not count in the mean.
 
         Raises:
             ValueError: If a value is outside the limits, for which nothing would be guaranteed.
         """
         scaled = (values.to("cpu", torch.double) - self._low) / self._range
-        # What is outside by rounding alone is at the end. `NaN` is never inside.
-        is_inside = (scaled >= -_SMALLEST) & (scaled <= 1 + _SMALLEST)
-        if not bool(is_inside.all()):
-            wrong = float(values.cpu()[~is_inside][0])
+        # What is outside by rounding alone is at the end.
+        is_outside = (scaled < -_SMALLEST) | (scaled > 1 + _SMALLEST)
+        if bool(is_outside.any()):
+            wrong = float(values.cpu()[is_outside][0])
             high = self._low + self._range
             raise ValueError(
                 f"a value needs to be between {self._low:g} and {high:g} (got {wrong:g})"
@@ -198,15 +216,16 @@ class ConfidenceSequence:
 
     def interval(self) -> tuple[float, float]:
         """Returns the ends of the interval, which holds the mean of the known values."""
-        if self.num_known == 0:
-            return self._low, self._low + self._range
-        # Whatever the values of those who are left may be.
-        total, num_left = float(self._values.sum()), self.num_users - self.num_known
-        mean = total / self.num_known
-        if num_left == 0:
+        if self.num_known == self.num_users:
             return self.mean, self.mean
-        low = self._end(total / self.num_users, mean, 1)
-        high = self._end((total + num_left) / self.num_users, mean, -1)
+        # Whatever the values of those who are left may be.
+        num_left = self.num_users - self.num_known
+        num_in_mean = int((~self._values.isnan()).sum()) + self.num_others + num_left
+        total = float(self._values.nansum()) + self.num_others * self._other_value
+        low, high = total / num_in_mean, (total + num_left) / num_in_mean
+        if not math.isnan(self.mean):
+            mean = (self.mean - self._low) / self._range
+            low, high = self._end(low, mean, 1), self._end(high, mean, -1)
         return self._unscaled(low), self._unscaled(high)
 
     def reach(self) -> float:
@@ -217,11 +236,30 @@ class ConfidenceSequence:
         low, high = self.interval()
         return max(self.mean - low, high - self.mean)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the mean is known to the margin."""
+        return self.reach() <= self.margin
+
     def num_needed(self) -> float:
-        """Returns how many users the margin will take, going by the variance so far."""
+        """Returns how many users the margin will take, going by what is known so far."""
+        if math.isnan(mean := float(self._values.nanmean())):
+            return math.inf
         # Of those who bet on more and on less, the one who may stake less takes longer.
-        largest = _MAX_LOSS / max(self.mean - self._low, self._low + self._range - self.mean)
-        return needed_users(self.variance, self.margin, self.alpha, self.num_users, largest)
+        largest = _MAX_LOSS / (max(mean, 1 - mean) * self._range)
+        margin = self._margin * self._range
+        needed = needed_users(self.variance, margin, self.alpha, self.num_counted, largest)
+        return needed / self._share
+
+    @property
+    def _share(self) -> float:
+        """The share of users with a value among those who are known."""
+        return float((~self._values.isnan()).double().mean())
+
+    @property
+    def _margin(self) -> float:
+        """The margin of the mean over the users in random order, in units of the range."""
+        return self.margin * (1 + self.num_others / self.num_users) / self._range
 
     def _end(self, impossible: float, mean: float, sign: int) -> float:
         """Returns an end of the interval: what is refuted, close to what is not, by bisection."""
@@ -243,29 +281,32 @@ class ConfidenceSequence:
 
     def _log_money(self, mean: float, sign: int) -> Tensor:
         """Returns what a bettor has after each value, as a multiple of what it started with."""
-        before, num_left, wanted = self._past
-        mean_left = (self.num_users * mean - before) / num_left
+        before, num_before, num_left, wanted = self._past
+        mean_left = ((num_before + num_left) * mean - before) / num_left
         mean_left = mean_left.clamp(_SMALLEST, 1 - _SMALLEST)
         largest = _MAX_LOSS / (mean_left if sign > 0 else 1 - mean_left)
-        return torch.log1p(sign * wanted.minimum(largest) * (self._values - mean_left)).cumsum(0)
+        values = self._values.nan_to_num(mean)
+        return torch.log1p(sign * wanted.minimum(largest) * (values - mean_left)).cumsum(0)
 
     @cached_property
-    def _past(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The sum before each value, how many were left, and the stake.
+    def _past(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The sum and the number of values before each user, how many were left, and the stake.
 
         None of them depends on the claim.
         """
-        values = self._values
+        values, is_value = self._values.nan_to_num(0), ~self._values.isnan()
         num_left = self.num_users - torch.arange(values.numel(), device="cpu")
+        before = values.cumsum(0) - values + self.num_others * self._other_value
+        num_before = is_value.cumsum(0) - is_value.long() + self.num_others
         stakes = values.new_tensor(self._margin) / self._variances()[:-1]
-        return values.cumsum(0) - values, num_left, stakes
+        return before, num_before, num_left, stakes
 
     def _variances(self) -> Tensor:
-        """Returns the variance before the first value, and after each: `[num_known + 1]`."""
-        values = self._values
-        number = torch.arange(2, values.numel() + 2, dtype=torch.double, device="cpu")
+        """Returns the variance before the first user, and after each: `[num_known + 1]`."""
+        values, is_value = self._values.nan_to_num(0), ~self._values.isnan()
+        number = 1 + is_value.cumsum(0)
         mean = (0.5 + values.cumsum(0)) / number
-        squares = _FIRST_VARIANCE + (values - mean).square().cumsum(0)
+        squares = _FIRST_VARIANCE + ((values - mean).square() * is_value).cumsum(0)
         return torch.cat([squares.new_tensor([_FIRST_VARIANCE]), squares / number])
 
     def _unscaled(self, value: float) -> float:
@@ -316,7 +357,7 @@ def _shuffled(users: Tensor, generator: torch.Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class Margin:
-    """How exactly means are to be known: users are ranked in random order until they are.
+    """The margin of error of means: users are ranked in random order until it is reached.
 
     Args:
         size (float or dict): The margin of every mean, or those of some metrics, as in
@@ -419,23 +460,22 @@ def check_can_sample(
 
 def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
     """Returns why a sample tells no mean of a metric, or no bounds on it; `None` if it does."""
-    arguments, limits = metric.all_arguments, metric.definition.range
     reasons = {
         "which has one value for all users together": metric.is_aggregate,
         "which is a ratio of two sums over users": metric.is_pooled,
         "which is a mean over those who turn out to have a list, with or without truth": (
             not metric.needs_truth
         ),
-        "which is a mean over those who turn out to have a hit": arguments.get("users") == "hit",
-        "whose values have no upper bound": needs_bounds and torch.inf in map(abs, limits),
+        "whose values have no upper bound": (
+            needs_bounds and torch.inf in map(abs, metric.definition.range)
+        ),
     }
     return next((reason for reason, is_so in reasons.items() if is_so), None)
 
 
+@dataclass(frozen=True, eq=False)
 class UserSample:
-    """The users of a task in random order, and who of them counts in the mean of each metric.
-
-    This does not depend on the recommender, and is made once for all epochs.
+    """The users of a task in random order, made once for all epochs.
 
     Args:
         task (RankingTask): The task.
@@ -446,127 +486,60 @@ class UserSample:
         action (str): What users without ground truth count as.
     """
 
-    def __init__(
-        self,
-        task: RankingTask,
-        metrics: tuple[Metric, ...],
-        margins: Margin,
-        convention: Convention,
-        catalogue: Catalogue,
-        action: EmptyTargetAction,
-    ) -> None:
-        check_can_sample(margins, convention.resolve_all(metrics), task, convention)
-        self.task, self.metrics, self.margins, self.convention = task, metrics, margins, convention
-        self.catalogue, self.action = catalogue, action
-        self.order = UserOrder(task.users, task.degree[task.users] > 0, margins.seed)
-        self.num_users = self.order.with_truth.numel()
-        self.num_without_truth = self.order.without_truth.numel()
-        if action == "error":
+    task: RankingTask
+    metrics: tuple[Metric, ...]
+    margins: Margin
+    convention: Convention
+    catalogue: Catalogue
+    action: EmptyTargetAction
+
+    def __post_init__(self) -> None:
+        metrics = self.convention.resolve_all(self.metrics)
+        check_can_sample(self.margins, metrics, self.task, self.convention)
+        if self.action == "error":
             check_num_without_truth(self.num_without_truth)
-        self.most = min(self.num_users, margins.max_users or self.num_users)
-        self._counted: dict[Metric, Tensor] = {}
 
-    def counted(self, metric: Metric) -> Tensor:
-        """Returns whether a metric is defined for each user, in their order: `[num_users]`.
+    @cached_property
+    def order(self) -> UserOrder:
+        """The order of the users."""
+        users = self.task.users
+        return UserOrder(users, self.task.degree[users] > 0, self.margins.seed)
 
-        This is known before anything is ranked, from a ranking that could not be better.
-        """
-        if metric not in self._counted:
-            self._counted[metric] = self._find_counted(metric)
-        return self._counted[metric]
+    @property
+    def num_users(self) -> int:
+        """How many users have ground truth."""
+        return self.order.with_truth.numel()
 
-    def num_in_mean(self, metric: Metric) -> int:
-        """Returns how many of all users the mean of a metric is over."""
-        return int(self.counted(metric).sum()) + num_filled(self.num_without_truth, self.action)
+    @property
+    def num_without_truth(self) -> int:
+        """How many have none."""
+        return self.order.without_truth.numel()
 
-    def measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        """Returns the value of every user, `[task.num_users]`; `NaN` where it is undefined."""
-        is_defined = self.convention.population.is_defined(metric, ranked)
-        return metric(ranked).masked_fill(~is_defined, torch.nan)
-
-    def _find_counted(self, metric: Metric) -> Tensor:
-        if "items" in metric.needs:
-            return torch.ones_like(self.order.with_truth, dtype=torch.bool)
-        user = self.task.truth[0]
-        ptr = index2ptr(user, self.task.num_users)
-        # The edges of a task are sorted by user.
-        above = torch.arange(user.numel(), device=user.device) - ptr[user]
-        perfect = RankedEdges(
-            self.task.truth,
-            above + 1,
-            ptr,
-            weight=self.task.weight,
-            num_candidates=self.task.num_candidates,
-            catalogue=self.catalogue,
-            num_above=above,
-            num_tied=torch.zeros_like(above),
-            is_candidate=self.task.is_candidate,
-        )
-        return ~self.measure(metric, perfect)[self.order.with_truth].isnan()
-
-
-class SampledMean:
-    """Confidence sequence of one metric: bounds of its mean over all users.
-
-    Args:
-        name (str): The name of the metric.
-        metric (Metric): What is computed under this name.
-        user_sample (UserSample): The users.
-    """
-
-    def __init__(self, name: str, metric: Metric, user_sample: UserSample) -> None:
-        self.name, self._metric, self._user_sample = name, metric, user_sample
-        self._is_counted = user_sample.counted(metric)
-        num_counted = int(self._is_counted.sum())
-        if num_counted == 0:
-            raise ValueError(f"a margin needs users with a value of '{name}' (got none)")
-        self._rate = num_counted / user_sample.num_users
-        num_in_mean, margins = user_sample.num_in_mean(metric), user_sample.margins
-        self._scale, self._shift = weight_of_truth(
-            num_in_mean, user_sample.num_without_truth, user_sample.action
-        )
-        self._margin = margins.sizes[name]
-        self._sequence = ConfidenceSequence(
-            num_counted,
-            (1 - margins.level) / len(margins.sizes),
-            self._margin / self._scale,
+    def sequence(self, name: str, metric: Metric) -> ConfidenceSequence:
+        """Returns the confidence sequence of a metric, without any user yet."""
+        return ConfidenceSequence(
+            self.num_users,
+            (1 - self.margins.level) / len(self.margins.sizes),
+            self.margins.sizes[name],
             metric.definition.range,
+            num_filled(self.num_without_truth, self.action),
+            1.0 if self.action == "pos" else 0.0,
         )
 
-    def add(self, ranked: RankedEdges, first: int, last: int) -> None:
-        """Adds the values of the users between two places of their order, who have been ranked."""
-        users, is_counted = (
-            self._user_sample.order.with_truth[first:last],
-            self._is_counted[first:last],
-        )
-        values = self._user_sample.measure(self._metric, ranked)[users]
-        is_odd = values.isnan() == is_counted
-        if bool(is_odd.any()):
-            raise ValueError(
-                f"a margin needs to know before the ranking which users have a value of "
-                f"'{self.name}' (got scores or lists that decide it for user "
-                f"{int(users[is_odd][0])})"
-            )
-        try:
-            self._sequence.add(values[is_counted])
-        except ValueError as error:
-            raise ValueError(f"a margin needs bounded values of '{self.name}': {error}") from None
+    def measure(self, metric: Metric, ranked: RankedEdges, users: Tensor) -> Tensor:
+        """Returns the value of each of some users; `NaN` where the metric is undefined."""
+        is_defined = self.convention.population.is_defined(metric, ranked)
+        return metric(ranked).masked_fill(~is_defined, torch.nan)[users]
 
-    @property
-    def bounds(self) -> Interval:
-        """The bounds on the mean over all users."""
-        low, high = self._sequence.interval()
-        return Interval(self._scale * low + self._shift, self._scale * high + self._shift)
+    def num_in_mean(self, metric: Metric, ranked: RankedEdges, users: Tensor) -> int:
+        """Returns how many of all users the mean of a metric is over, judging by some of them."""
+        share = float((~self.measure(metric, ranked, users).isnan()).double().mean())
+        return round(share * self.num_users) + num_filled(self.num_without_truth, self.action)
 
-    @property
-    def is_known(self) -> bool:
-        """Whether the mean is known to its margin."""
-        return self._scale * self._sequence.reach() <= self._margin
-
-    @property
-    def num_needed(self) -> float:
-        """How many users the margin is expected to take."""
-        return self._sequence.num_needed() / self._rate
+    def ranked(self, users: Tensor, ranking: OpenRanking) -> RankedEdges:
+        """Returns the ranking of some users."""
+        is_one = index_to_mask(users, self.task.num_users)
+        return select_users(ranking.to_ranked_edges(self.catalogue), is_one)
 
 
 def sample(
@@ -585,40 +558,49 @@ def sample(
         The ranking of these users, and of as many without truth as they stand for; and what they
         tell about all users.
     """
-    margins, knows_ties = user_sample.margins, ranking.recommender.has_scores
-    definitions = user_sample.convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
-    means = [SampledMean(name, definitions[name], user_sample) for name in margins.sizes]
-    first = user_sample.num_users if user_sample.num_users <= FEW_USERS else FIRST_BATCH
-    num_ranked, num_next = 0, min(first, user_sample.most)
+    margins, order, num_users = user_sample.margins, user_sample.order, user_sample.num_users
+    knows_ties = ranking.recommender.has_scores
+    metrics = user_sample.convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
+    sequences = {name: user_sample.sequence(name, metrics[name]) for name in margins.sizes}
+    most = min(num_users, margins.max_users or num_users)
+    num_ranked, num_next = 0, min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
     while num_next > num_ranked:
-        users = user_sample.order.with_truth[num_ranked:num_next].sort().values
-        ranking.rank(users)
-        ranked = with_ties(_ranked_of(users, ranking, user_sample))
-        for mean in means:
-            mean.add(ranked, num_ranked, num_next)
+        users = order.with_truth[num_ranked:num_next]
+        ranking.rank(users.sort().values)
+        ranked = with_ties(user_sample.ranked(users, ranking))
+        for name, sequence in sequences.items():
+            try:
+                sequence.add(user_sample.measure(metrics[name], ranked, users))
+            except ValueError as error:
+                raise ValueError(f"a margin needs bounded values of '{name}': {error}") from None
         num_ranked = num_next
-        num_next = _num_next(means, num_ranked, user_sample)
-    stopped: Stopped = "margin" if all(mean.is_known for mean in means) else "max_users"
+        num_next = min(_num_next([*sequences.values()], num_ranked), most)
+    ranked = with_ties(_ranked_of_sample(user_sample, ranking, num_ranked))
+    users = order.with_truth[:num_ranked]
+    is_known = all(sequence.is_known for sequence in sequences.values())
+    stopped: Stopped = "margin" if is_known else "max_users"
     sampling = Sampling(
-        num_users=user_sample.num_users,
+        num_users=num_users,
         num_ranked=num_ranked,
         num_without_truth=user_sample.num_without_truth,
-        num_counted={name: user_sample.num_in_mean(metric) for name, metric in definitions.items()},
+        num_counted={
+            name: user_sample.num_in_mean(metric, ranked, users) for name, metric in metrics.items()
+        },
         margins=margins.sizes,
-        bounds={mean.name: mean.bounds for mean in means},
+        bounds={name: Interval(*sequence.interval()) for name, sequence in sequences.items()},
         level=margins.level,
         seed=margins.seed,
-        stopped="all" if num_ranked == user_sample.num_users else stopped,
+        stopped="all" if num_ranked == num_users else stopped,
     )
-    return with_ties(_ranked_of_sample(user_sample, ranking, num_ranked)), sampling
+    return ranked, sampling
 
 
-def _num_next(means: list[SampledMean], num_ranked: int, user_sample: UserSample) -> int:
+def _num_next(sequences: list[ConfidenceSequence], num_ranked: int) -> int:
     """Returns how many users are to be ranked after the next batch; as many if it is enough."""
-    if all(mean.is_known for mean in means):
+    if all(sequence.is_known for sequence in sequences):
         return num_ranked
-    needed = max(mean.num_needed for mean in means)
-    return min(num_to_rank(num_ranked, needed, user_sample.num_users), user_sample.most)
+    needed = max(sequence.num_needed() for sequence in sequences)
+    return num_to_rank(num_ranked, needed, sequences[0].num_users)
 
 
 def _ranked_of_sample(
@@ -629,10 +611,4 @@ def _ranked_of_sample(
     ranking.rank(users[user_sample.task.degree[users] == 0])
     if num_ranked == user_sample.num_users:
         return ranking.to_ranked_edges(user_sample.catalogue)
-    return _ranked_of(users, ranking, user_sample)
-
-
-def _ranked_of(users: Tensor, ranking: OpenRanking, user_sample: UserSample) -> RankedEdges:
-    """Returns the ranking of some users."""
-    is_one = index_to_mask(users, user_sample.task.num_users)
-    return select_users(ranking.to_ranked_edges(user_sample.catalogue), is_one)
+    return user_sample.ranked(users, ranking)

@@ -58,8 +58,8 @@ def evaluate(
         batch_size (int, optional): The number of users in a chunk. (default: `1024`)
 
     Returns:
-        Double-precision tensors of shape `[num_users]` in [0, 1] by the name of each metric, such
-        as `"ndcg@20"`, on the device of the edges; `NaN` for users without relevant items.
+        The metrics by name, such as `"ndcg@20"`: double-precision tensors of shape `[num_users]` in
+        [0, 1], on the device of the edges; `NaN` for users without relevant items.
 
     Source: Manning et al., "Introduction to Information Retrieval" (2008), section 8.4.
 

@@ -20,6 +20,7 @@ from tests.support.machines import emulated_device
 settings.register_profile(
     "default",
     deadline=None,
+    max_examples=40,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -21,29 +21,19 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-#: How many processes evaluate together.
-SIZES = [2, 3]
-
-
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """A folder for each number of processes."""
+def seen(tmp_path_factory):
+    """What each process has seen."""
     folder = tmp_path_factory.mktemp("processes")
-    command = [sys.executable, "-m", processes.__name__, folder, *map(str, SIZES)]
+    command = [sys.executable, "-m", processes.__name__, folder]
     done = subprocess.run(
         command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=240
     )
     # Gloo of PyTorch 2.8 says which processes it has connected.
     told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]
-    assert told == [" ".join(["0"] * size) for size in SIZES], done.stderr
-    return {size: folder / str(size) for size in SIZES}
-
-
-@pytest.fixture(scope="module", params=SIZES)
-def seen(request, folders):
-    """What each process has seen."""
-    names = [f"{process}.pt" for process in range(request.param)]
-    return [torch.load(folders[request.param] / name, weights_only=False) for name in names]
+    assert told == ["0"] * processes.SIZE, done.stderr
+    names = [f"{process}.pt" for process in range(processes.SIZE)]
+    return [torch.load(folder / name, weights_only=False) for name in names]
 
 
 def assert_same(one, other):
@@ -116,6 +106,7 @@ def test_curves_merge_before_they_are_computed(seen):
                 torch.testing.assert_close(value, expected.to(value.dtype))
 
 
+@pytest.mark.slow
 def test_the_example_under_torchrun():
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(

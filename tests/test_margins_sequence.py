@@ -12,17 +12,18 @@ from pyg_recmetrics.margins import ConfidenceSequence, UserOrder, needed_users, 
 
 
 def money_one_by_one(values, margin, mean, sign, num_users):
-    """The largest sum that a bettor ever has, by a loop over users."""
+    """The largest sum that a bettor ever has, by a loop over users, of whom some have no value."""
     money, seen, most = 1.0, [], 0.0
-    for value in values:
+    for number, value in enumerate(values):
         means = [(0.5 + sum(seen[: n + 1])) / (n + 2) for n in range(len(seen))]
         squares = sum((x - m) ** 2 for x, m in zip(seen, means, strict=True))
         variance = (0.25 + squares) / (len(seen) + 1)
-        left = (num_users * mean - sum(seen)) / (num_users - len(seen))
+        num_left = num_users - number
+        left = ((len(seen) + num_left) * mean - sum(seen)) / num_left
         left = min(max(left, 1e-9), 1 - 1e-9)
         stake = min(margin / variance, 0.75 / (left if sign > 0 else 1 - left))
-        money *= 1 + sign * stake * (value - left)
-        seen.append(value)
+        money *= 1 + sign * stake * ((mean if math.isnan(value) else value) - left)
+        seen += [] if math.isnan(value) else [value]
         most = max(most, money)
     return most
 
@@ -50,7 +51,7 @@ def end_by_halving(sequence, impossible, sign):
 class TestBets:
     @settings(max_examples=60, deadline=None)
     @given(
-        st.lists(st.floats(0, 1), min_size=1, max_size=12),
+        st.lists(st.floats(0, 1) | st.just(math.nan), min_size=1, max_size=12),
         st.integers(0, 5),
         st.floats(0.01, 0.99),
         st.sampled_from([1, -1]),
@@ -67,14 +68,17 @@ class TestBets:
         if abs(wanted - 40) > 1e-3:
             assert is_refuted(sequence, mean, sign) == (wanted > 40)
 
-    def test_a_fair_bettor_has_the_same_on_average(self):
-        """Over all orders of the values, what a bettor against the true mean has left is 1."""
-        values = torch.tensor([0.0, 0.0, 0.3, 1.0, 0.2], dtype=torch.double)
+    @pytest.mark.parametrize("first", [0.0, math.nan])
+    @pytest.mark.parametrize(("num_others", "other"), [(0, 0.0), (2, 0.0), (1, 1.0)])
+    def test_a_fair_bettor_has_the_same_on_average(self, first, num_others, other):
+        """Over all orders of the users, what a bettor against the true mean has left is 1."""
+        values = torch.tensor([first, 0.1, 0.3, 1.0, 0.6], dtype=torch.double)
+        mean = float(torch.cat([values, values.new_full((num_others,), other)]).nanmean())
         ends = []
         for order in permutations(range(5)):
-            sequence = ConfidenceSequence(5, 0.05, margin=0.1)
+            sequence = ConfidenceSequence(5, 0.05, 0.1, (0, 1), num_others, other)
             sequence.add(values[list(order[:4])])
-            ends.append(sequence._log_money(float(values.mean()), 1).exp()[-1])
+            ends.append(sequence._log_money(mean, 1).exp()[-1])
         assert float(torch.stack(ends).mean()) == pytest.approx(1)
 
 
@@ -122,7 +126,22 @@ class TestIntervals:
         assert wide.mean == pytest.approx(8 * narrow.mean - 3)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf])
+@pytest.mark.parametrize(("num_others", "other"), [(0, 0.0), (60, 0.0), (60, 1.0)])
+def test_means_are_over_those_who_have_a_value(num_others, other):
+    values = drawn(300)
+    values[::3] = math.nan
+    mean = float(torch.cat([values, values.new_full((num_others,), other)]).nanmean())
+    sequence = ConfidenceSequence(300, 1e-6, 0.1, (0, 1), num_others, other)
+    for first in range(0, 300, 100):
+        low, high = sequence.interval()
+        assert low <= mean <= high
+        sequence.add(values[first : first + 100])
+    assert sequence.interval() == (sequence.mean, sequence.mean)
+    assert sequence.mean == pytest.approx(mean)
+    assert sequence.num_counted == pytest.approx(200)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, -math.inf, math.inf])
 def test_values_outside_the_limits_are_an_error(value):
     sequence = ConfidenceSequence(10, 0.05, margin=0.1)
     with pytest.raises(ValueError, match=r"a value needs to be between 0 and 1 \(got"):

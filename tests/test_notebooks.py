@@ -36,7 +36,7 @@ def test_all_are_known():
     assert set(NOTEBOOKS) == {"lightgcn", "migrate"}
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", [pytest.param("lightgcn", marks=pytest.mark.slow), "migrate"])
 def test_runs_from_a_clean_kernel(name, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("torchmetrics")

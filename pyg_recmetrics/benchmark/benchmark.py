@@ -249,14 +249,11 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         The best comes first in each metric. Without proposed recommenders, only the first of all
         means may have a sign.
         """
-        found, has_sign = {}, set()
+        first: dict[tuple[str, str, str], PairedDifference] = {}
         for data_set, comparison in self.comparisons.items():
             for row in comparison:
-                place = (data_set, row.metric, "" if self.proposed is None else row.a)
-                if place not in has_sign:
-                    has_sign.add(place)
-                    found[data_set, row.metric, row.a] = row
-        return found
+                first.setdefault((data_set, row.metric, row.a if self.proposed else ""), row)
+        return {(data_set, row.metric, row.a): row for (data_set, *_), row in first.items()}
 
     def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
         return self._beside_best.get((data_set, str(metric), name))
@@ -264,7 +261,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
     ) -> tuple[float, str]:
-        mean, row = result.estimate_of(metric), self._row(data_set, name, metric)
+        mean = result.estimate_of(metric)
+        row = self._row(data_set, name, metric)
         if math.isnan(value := mean.value):
             return value, "-"
         spread = "" if math.isnan(mean.deviation) else f" ({format_error(mean.deviation)})"

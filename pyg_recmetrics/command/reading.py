@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.command.options import note
-from pyg_recmetrics.ranked_edges import trec
+from pyg_recmetrics.ranked_edges.sources import NUMBER, QRELS, RUN, read_lines
 from pyg_recmetrics.task.data_frames import find_column
 from pyg_recmetrics.utils import reading
 
@@ -163,7 +163,7 @@ def _as_numbers(column: Any) -> NDArray[np.float64]:
     """Returns the numbers of a column, and NaN in place of all else."""
     if _is_text(column):
         texts = pc.utf8_trim_whitespace(column)
-        is_number = pc.match_substring_regex(texts, f"^({trec.NUMBER})$")
+        is_number = pc.match_substring_regex(texts, f"^({NUMBER})$")
         column = pc.if_else(is_number, texts, None)
     elif not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         column = pa.nulls(len(column))
@@ -201,9 +201,9 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         looks_so = (len(fields), *fields[1:2]) in ((4, "0"), (4, "Q0"), (6, "Q0"))
         is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
         if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
-            known = trec.RUN if len(fields) >= len(trec.RUN) else trec.QRELS
+            known = RUN if len(fields) >= len(RUN) else QRELS
             # As in trec_eval, a run is ranked by its scores.
-            rows = trec.read_lines(file, known).drop(columns="rank", errors="ignore")
+            rows = read_lines(file, known).drop(columns="rank", errors="ignore")
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
@@ -277,9 +277,9 @@ def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
 
 def _are_rows(lines: Iterable[list[str]], row: list[str]) -> bool:
     """Returns whether lines have the fields of a row, and numbers where it has some."""
-    numbers = [field for field, text in enumerate(row) if re.fullmatch(trec.NUMBER, text)]
+    numbers = [field for field, text in enumerate(row) if re.fullmatch(NUMBER, text)]
     return bool(numbers) and all(
-        len(line) == len(row) and all(re.fullmatch(trec.NUMBER, line[x]) for x in numbers)
+        len(line) == len(row) and all(re.fullmatch(NUMBER, line[x]) for x in numbers)
         for line in lines
     )
 

@@ -50,7 +50,7 @@ from pyg_recmetrics.ranked_edges import (
     num_with_other_places,
 )
 from pyg_recmetrics.task import Catalogue
-from pyg_recmetrics.task.catalogue import check_has
+from pyg_recmetrics.task.task import check_has
 from pyg_recmetrics.utils import set_attributes, written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.
@@ -600,8 +600,8 @@ def definition(name: str) -> Definition:
         similar = _similar_names(name) or names()
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"metrics.names() lists all, which are of rankings and not of ratings or classes. A "
-            f"cut-off follows behind '@', as in 'recall@20'"
+            f"metrics.names() lists all; they are of rankings, not of ratings or classes. A "
+            f"cut-off follows '@', as in 'recall@20'"
         )
     return _DEFINITIONS[known]
 

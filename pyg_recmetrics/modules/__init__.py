@@ -11,7 +11,7 @@ A class takes the arguments of the function, and these:
   the mean, `"neg"` counts them as zero, `"pos"` counts them as one, and `"error"` raises an error.
   (default: `"skip"`)
 - `catalogue` (:class:`~pyg_recmetrics.Catalogue`): What is known about the items. Only metrics that
-  need to know more than lists say take it, such as `Coverage` and `Novelty`.
+  lists are not enough for, such as `Coverage` and `Novelty`, take it.
 - `weighted` (bool): Whether every mini-batch needs to hold weights, for metrics that look at them.
   (default: `False`)
 - The arguments of all metrics of torchmetrics, where it is installed: `compute_on_cpu`,
@@ -58,12 +58,17 @@ Example:
 
 from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import Definition
-from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve, RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
+from pyg_recmetrics.modules.ranking_metric import (
+    PrecisionRecallCurve,
+    RecallAtFixedPrecision,
+    base_class,
+    class_name,
+    make_class,
+)
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
 from pyg_recmetrics.modules.ranking_metric import StreamingMetric as StreamingMetric
-from pyg_recmetrics.modules.ranking_metric import base_class, class_name, make_class
 
 #: The classes that look at scored pairs instead of lists.
 _OF_PAIRS = (PrecisionRecallCurve, RecallAtFixedPrecision)

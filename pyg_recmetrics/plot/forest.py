@@ -147,12 +147,12 @@ def differences(
 ) -> Picture:
     r"""Plots the paired differences of a comparison, with their intervals: a forest plot.
 
-    Each metric has axes of its own, as has each data set. A diamond is filled if its difference is
-    significant. The grey zone is what is too small to matter, if the comparison knows: see
-    `equivalence` of :func:`~pyg_recmetrics.compare`. Beside each interval, there are the lift in
-    per cent and the corrected p-value. The axis breaks where a difference reaches more than three
-    times as far as the one before, if at least half of them are before it. Two strokes are where an
-    interval leaves the axes, and what lies beyond them is a number.
+    Each metric of each data set has axes of its own. A diamond is filled if its difference is
+    significant. A grey zone marks what is too small to matter, if there is an `equivalence`, see
+    :func:`~pyg_recmetrics.compare`. The relative difference in per cent and the corrected p-value
+    stand beside each interval. The axis ends where the next interval reaches more than three times
+    as far, if at least half of them fit. Two strokes mark where an interval leaves the axes, and a
+    mean difference beyond them is a number.
 
     Args:
         comparison (Comparison or dict): What :func:`~pyg_recmetrics.compare` returned, or one for

@@ -4,9 +4,6 @@ Recommenders stand on one side of it and metrics on the other. This package may 
 all layers below it. Other rooms import from here what is named `as` itself.
 """
 
-from pyg_recmetrics.ranked_edges.lists import Lists as Lists
-from pyg_recmetrics.ranked_edges.lists import ListStatistics as ListStatistics
-from pyg_recmetrics.ranked_edges.lists import describe_lack as describe_lack
 from pyg_recmetrics.ranked_edges.ranked_edges import RankedEdges as RankedEdges
 from pyg_recmetrics.ranked_edges.ranked_edges import candidates_of as candidates_of
 from pyg_recmetrics.ranked_edges.ranked_edges import catalogue_of as catalogue_of
@@ -24,4 +21,7 @@ from pyg_recmetrics.ranked_edges.ranked_edges import select_edges as select_edge
 from pyg_recmetrics.ranked_edges.ranked_edges import select_users as select_users
 from pyg_recmetrics.ranked_edges.ranked_edges import sort_edges as sort_edges
 from pyg_recmetrics.ranked_edges.sources import ONE_SCORE_PER_ITEM as ONE_SCORE_PER_ITEM
+from pyg_recmetrics.ranked_edges.sources import Lists as Lists
+from pyg_recmetrics.ranked_edges.sources import ListStatistics as ListStatistics
 from pyg_recmetrics.ranked_edges.sources import Provenance as Provenance
+from pyg_recmetrics.ranked_edges.sources import describe_lack as describe_lack

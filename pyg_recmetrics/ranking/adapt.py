@@ -28,7 +28,6 @@ from pyg_recmetrics.inputs import (
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
-from pyg_recmetrics.ranking.asking import ModelRecommender
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
@@ -47,6 +46,7 @@ from pyg_recmetrics.ranking.recommenders import (
     FixedListRecommender,
     FunctionRecommender,
     MatrixRecommender,
+    ModelRecommender,
     PairRecommender,
     PairScorer,
     Recommender,

@@ -49,7 +49,7 @@ SCRATCH_BYTES = 256 * 2**20
 _BYTES_OF_LARGEST = 32 * 2**20
 
 #: How many scores are stored at once.
-_NUM_STORED = 2**21
+_NUM_STORED = 2**22
 
 #: So many scores in all are products in double precision, which are close to no other.
 _NUM_IN_DOUBLE = 2**18

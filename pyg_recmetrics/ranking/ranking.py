@@ -18,7 +18,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranked_edges import Lists, Provenance, RankedEdges, describe_lack, sort_edges
-from pyg_recmetrics.ranked_edges.ties import Ties, check_ties
+from pyg_recmetrics.ranked_edges.ranked_edges import Ties, check_ties
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,
@@ -62,9 +62,8 @@ def rank(
     then counts as half an item above. The j-th relevant item of a user still has a rank of at least
     j, so all metrics keep their bounds. A relevant item at rank 2.5 is in the top 3, and not in the
     top 2. The reciprocal rank, the precision at a relevant item and the discount of the NDCG are
-    those of the half rank: values at a mean rank, and not mean values over all orders of the equal
-    scores. The mean rank and the ROC-AUC are the means over all orders. The ROC-AUC is then that of
-    scikit-learn.
+    computed at the half rank, and are not means over all orders of the equal scores. The mean rank
+    and the ROC-AUC are such means. The ROC-AUC is then that of scikit-learn.
 
     Args:
         recommender: What to rank, one of
@@ -78,8 +77,8 @@ def rank(
             - a model of :mod:`torch_geometric.nn.kge` with
               `forward(head_index, rel_type, tail_index)`, for a task that
               :meth:`RankingTask.from_triples` makes. DistMult, ComplEx, RotatE and the Euclidean
-              TransE rank by inner products, which takes a fraction of the time that the scores of
-              all triples would take. Others are asked for these, and so are subclasses;
+              TransE rank by inner products, which takes a fraction of the time of scoring all
+              triples. Other models, and subclasses of these, score all triples;
             - a pair `(user_embedding, item_embedding)`, scored by the exact inner product, rounded
               once to single precision, or `(user_embedding, item_embedding, item_bias)`, whose
               biases are added. Each table may stay in the memory of the host or in a memory-mapped
@@ -91,10 +90,10 @@ def rank(
             - one floating-point score per item, `[num_items]`, the same for all users;
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
-              or a data frame with the columns `(user_id, item_id, rank)`, which counts from 1, or
-              `(user_id, item_id, score)`, where equal scores rank the lower item first, and items
-              that the task does not have last. A rank in a list is the place in that list: items
-              that the task does not have keep their places. Users without a list get nothing;
+              or a data frame with the columns `(user_id, item_id, rank)`, where ranks count from 1,
+              or `(user_id, item_id, score)`. Equal scores rank the lower item first, and items that
+              the task does not have last. The latter keep their places in a list. Users without a
+              list get no items;
             - a fitted model of `implicit` or RecBole, a pipeline or a collection of lists of
               LensKit, or a pair `(user_embedding, index)` with an index of faiss, such as PyG's
               `MIPSKNNIndex`. LensKit is asked by the original ids of the task, the others by
@@ -103,8 +102,8 @@ def rank(
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
             vectors.
-        data (RankingTask, Data, HeteroData or torch.Tensor): Who is ranked, over what, and what is
-            relevant: one part of a split, which :meth:`RankingTask.from_data` reads; a task; or
+        data (RankingTask, Data, HeteroData or torch.Tensor): The users, their candidates and the
+            truth: one part of a split, which :meth:`RankingTask.from_data` reads; a task; or
             ground-truth edges, see :func:`evaluate`.
         k (int, optional): How deep ranks are wanted. (default: `None`, the largest number of
             relevant items of a user)
@@ -119,9 +118,9 @@ def rank(
             or `"random"`, see :meth:`RankedEdges.with_ties`. Lists keep the lower item id first.
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
-        keep_items (bool or int, optional): Whether to keep the lists of recommended items for all
-            users of the task, as deep as ranks are wanted; or how many items of each list to keep,
-            as deep as ranks are then known. (default: `False`)
+        keep_items (bool or int, optional): Whether to keep the recommended items of all users of
+            the task, as deep as ranks are wanted; or how many items of each list to keep; ranks
+            are then known as deep. (default: `False`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
@@ -130,8 +129,8 @@ def rank(
             rounded embeddings and a bound on their error, or in given scores. `"count"` proves all
             ranks of embeddings in a similar way
             (:mod:`pyg_recmetrics.kernels.fast.bounded_counting`). Both compare near-ties by exact
-            scores, and take a fraction of the time. The ranks are the same. `"recommend"` asks a
-            model for each chunk by its own `recommend`, also a LightGCN. Its ranks can differ where
+            scores, and take a fraction of the time. The ranks are the same. `"recommend"` calls a
+            model's own `recommend` for each chunk, even a LightGCN's. Its ranks can differ where
             scores are so close that they are rounded differently. (default: `"auto"`, the fastest
             one that applies)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
@@ -145,9 +144,9 @@ def rank(
             or `progress` is not a boolean.
         ValueError: If shapes, ids or devices do not fit the task, its device has no double
             precision, numbers are not finite, `k`, `batch_size` or `keep_items` is not a positive
-            integer, `k` is given although everything is ranked, `algorithm` does not apply, `seed`
-            is not a non-negative integer, there is no such way to rank ties, `ties` is not
-            `"index"` and scores are not known.
+            integer, `k` is given with `full=True`, `algorithm` does not apply, `seed` is not a
+            non-negative integer, `ties` is none of the above, or `ties` is not `"index"` and
+            scores are not known.
 
     Example:
         >>> import torch

@@ -310,11 +310,11 @@ def report(
 ) -> Path:
     r"""Writes a page on some results that says first which recommender is best, and by how much.
 
-    The title has the data set, the number of users, and what is relevant to them. A sentence says
-    how the best is beside the next, with the interval of the lift. Warnings of what makes this
-    doubtful follow, each with the recommender that is meant. Then come a table of means, with the
-    runs, the trials and the seconds that they took, a picture of the differences between the best
-    and each of the others, and the recall of rare, of other and of popular items. All else is
+    Below the title stand the numbers of users and ground-truth edges. A sentence compares the best
+    recommender with the next, with the interval of the lift. Warnings that make this doubtful
+    follow, each with the recommender that it concerns. Then come a table of means, with the runs,
+    the trials and the seconds that they took, a picture of the differences between the best and
+    each of the others, and the recall of rare, of other and of popular items. All else is
     folded below: warnings that touch at most a hundredth of users or edges, means with intervals,
     all comparisons, curves, groups of users, the long tail, the recipe, and checks of the split.
 
@@ -330,8 +330,8 @@ def report(
 
     Args:
         results (EvaluationResult, Runs, sequence, dict or Benchmark): One recommender with one run
-            or several, such as one for each seed, or several recommenders by name. All of them are
-            of one task. Or those of one or several data sets, each by name, or a benchmark of them.
+            or several, such as one for each seed; several recommenders by name, all on one task; a
+            dict of such dicts by data set; or a benchmark.
         path (str or Path): The file to write.
         split (tuple or SplitReport, optional): The training, validation and test data, or what
             :func:`~pyg_recmetrics.transforms.check_split` says of them, which is taken as it is.

@@ -263,7 +263,8 @@ class Comparison(Rows[PairedDifference]):
         recommenders: Mapping[str, Measured],
     ) -> None:
         self._rows = tuple(differences)
-        self.protocol, self._recommenders = protocol, recommenders
+        self.protocol = protocol
+        self._recommenders = recommenders
 
     def check_results(self, recommenders: Mapping[str, Measured]) -> None:
         """Raises if the differences are not those of some recommenders.
@@ -357,7 +358,8 @@ class Comparison(Rows[PairedDifference]):
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         rows = [row for row in self if row.metric in asked]
         if name is not None:
-            name, rows = read_name(name, "name", list(self.protocol.num_runs)), []
+            name = read_name(name, "name", list(self.protocol.num_runs))
+            rows = []
             for metric in asked:
                 found = self._beside(name, metric, "a")
                 is_higher = is_higher_better(metric)
@@ -659,7 +661,8 @@ def _what_is_known(
 ) -> dict[str, Any]:
     """Returns what recommenders know of themselves, and what their tests rest on."""
     without_seed = tuple(name for name in deterministic if name in recommenders)
-    near_copies, remarks = [], []
+    near_copies = []
+    remarks = []
     for name, each in recommenders.items():
         if len(each.runs) > 1 and name not in without_seed:
             share = share_of_differing(each.runs)
@@ -690,7 +693,8 @@ def _tests(
     tests = []
     for metric, of_metric in groupby(questions, key=itemgetter(0)):
         for pair in _pairs(metric, [names for _, names in of_metric], recommenders):
-            p, basis = math.nan, None
+            p = math.nan
+            basis = None
             if pair.difference.mean.has_interval:
                 basis = pair.basis
                 if equivalence is not None:

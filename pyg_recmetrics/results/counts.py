@@ -83,7 +83,8 @@ class UserCounts:
             num_left_out (int): How many users the convention does not evaluate.
             nouns (RowNouns, optional): What the users are called. (default: users)
         """
-        num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
+        num_users = ranked.num_users
+        num_evaluated = grouped_truth(ranked).num_with_truth
         if ranked.users is not None:
             num_users = ranked.users.numel()
             num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
@@ -160,7 +161,8 @@ class Sampling:
         num_users (int): How many users have ground truth.
         num_ranked (int): How many of them were ranked.
         num_without_truth (int): How many users have no ground truth, who are counted exactly.
-        num_counted (mapping): How many users count in the mean of each metric, ranked or not.
+        num_counted (mapping): How many users count in the mean of each metric, ranked or not,
+            judging by those who were ranked.
         margins (mapping): The margin to which the mean of each metric was to be known.
         bounds (mapping): The bounds on the mean of each of these metrics.
         level (float): The level of confidence of all bounds together.
@@ -209,7 +211,8 @@ class Sampling:
     def num_with_bounds(self) -> int | None:
         """How many users the means with bounds are over; `None` if they are over different ones."""
         numbers = {self.num_counted[name] for name in self.bounds}
-        return numbers.pop() if len(numbers) == 1 else None
+        has_one = len(numbers) == 1 and max(numbers) >= self.num_users
+        return numbers.pop() if has_one else None
 
     def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
         """Returns a mean over all users, where those without ground truth are counted exactly.

@@ -92,10 +92,12 @@ def merge(
     parts = [_read(result) for result in results]
     if not parts:
         raise ValueError("'results' needs to hold at least one result (got none)")
-    first, device = parts[0], parts[0].ranked.rank.device
+    first = parts[0]
+    device = parts[0].ranked.rank.device
     tasks = [_task_of(part).to(device) for part in parts]
     _check_alike(parts, tasks)
-    is_partial, differing = check_boolean(partial, "partial"), _differences(tasks, _OF_USERS)
+    is_partial = check_boolean(partial, "partial")
+    differing = _differences(tasks, _OF_USERS)
     per_edge = first.ranked.origin.user_of_row is not None
     if differing:
         task, source = _append(tasks, per_edge, differing)
@@ -159,8 +161,10 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
 
 
 def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]:
-    ranked, catalogue = result.ranked, catalogue_of(result.ranked)
-    candidates, query = task.candidates, task.query
+    ranked = result.ranked
+    catalogue = catalogue_of(result.ranked)
+    candidates = task.candidates
+    query = task.query
     return {
         "metrics": result.metrics,
         "convention": result.convention,
@@ -205,10 +209,12 @@ def _join(
 
     That is its place if the rows of all rankings follow one another.
     """
-    first, users = tasks[0], torch.cat([task.users for task in tasks])
+    first = tasks[0]
+    users = torch.cat([task.users for task in tasks])
     numbers: list[int] = users.tolist()
     _check_once(numbers if first.user_ids is None else [first.user_ids[user] for user in numbers])
-    truth, weight = torch.cat([task.truth for task in tasks], dim=1), _together(tasks, "weight")
+    truth = torch.cat([task.truth for task in tasks], dim=1)
+    weight = _together(tasks, "weight")
     order = truth[0].argsort(stable=True)  # those of each user are sorted by item
     whole = first._with(
         users=users.sort().values,
@@ -233,7 +239,8 @@ def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
             "'results' needs to hold parts of one task (got parts of several, whose truth, "
             "weights or users differ)"
         )
-    whole, number = parts[0], sum(part.num_own for part in parts if part)
+    whole = parts[0]
+    number = sum(part.num_own for part in parts if part)
     if whole is None or number == whole.num_users:
         return None
     held = f"{number:,} of the {whole.num_users:,} users of a task"
@@ -290,7 +297,8 @@ def _side_by_side(
         task (RankingTask): The task of all users.
         catalogue (Catalogue): What is known about the items.
     """
-    first, num_rows = rankings[0], len(source)
+    first = rankings[0]
+    num_rows = len(source)
     starts = [0, *accumulate(ranked.num_users for ranked in rankings)]
     place = source.new_full((starts[-1],), -1)
     place[source] = torch.arange(num_rows, device=source.device)

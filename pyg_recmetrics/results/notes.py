@@ -263,7 +263,8 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     with chance if they are less than twice as many, and not more by two standard errors. These are
     those of sums over items, as a wrong order gives many users the same items.
     """
-    num_tied, is_own = ranked.num_tied, ranked.origin.ranked_by != ONE_SCORE_PER_ITEM
+    num_tied = ranked.num_tied
+    is_own = ranked.origin.ranked_by != ONE_SCORE_PER_ITEM
     if num_tied is None or not is_own or task.excluded.size(1) < _ENOUGH_SEEN:
         return None
     user, item = ranked.edge_label_index
@@ -271,8 +272,10 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]
     most = int(candidates_of(ranked).max())
     k = min(ranked.depth or most, most // 10)
-    is_hit, chance = (rank <= k).double(), (k / candidates_of(ranked)[user].double()).clamp(max=1)
-    hits, expected = int(is_hit.sum()), float(chance.sum())
+    is_hit = (rank <= k).double()
+    chance = (k / candidates_of(ranked)[user].double()).clamp(max=1)
+    hits = int(is_hit.sum())
+    expected = float(chance.sum())
     error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None

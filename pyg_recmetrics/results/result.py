@@ -54,7 +54,7 @@ from pyg_recmetrics.ranked_edges import (
     select_edges,
     select_users,
 )
-from pyg_recmetrics.ranked_edges.ties import TIES_IN_WORDS
+from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
 from pyg_recmetrics.results import archive, notes
 from pyg_recmetrics.results.cohorts import (
     Cohorts,
@@ -84,8 +84,8 @@ from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, desc
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.task.catalogue import check_has
 from pyg_recmetrics.task.edges import contains
+from pyg_recmetrics.task.task import check_has
 from pyg_recmetrics.utils import (
     Frozen,
     FrozenDict,
@@ -240,9 +240,11 @@ class Measured(Tabular):
             0.5472
         """
         resolved = self.runs[0]._resolve(metric)
-        estimate, values = self.estimate_of(metric), self.array_of(metric)
+        estimate = self.estimate_of(metric)
+        values = self.array_of(metric)
         values = values[~np.isnan(values).any(axis=1)]
-        users, num_users = self.runs[0].user_counts, len(values)
+        users = self.runs[0].user_counts
+        num_users = len(values)
         if not has_rows(self, metric):
             num_users = users.num_with_list or users.num_evaluated
         interval = estimate.interval(check_level(level)).of_metric(resolved, values)
@@ -371,7 +373,8 @@ class Measured(Tabular):
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
     ) -> Cohorts:
-        first, level = self.runs[0], check_level(level)
+        first = self.runs[0]
+        level = check_level(level)
         degree = first.ranked.degree.cpu().numpy()
         values = {
             metric: self._array_of_groups(metric, group, len(labels))
@@ -403,7 +406,8 @@ class Measured(Tabular):
 
     def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
         """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""
-        metric, values = self.runs[0].definitions[name], self.array_of(name)
+        metric = self.runs[0].definitions[name]
+        values = self.array_of(name)
         if not metric.is_pooled:
             return values
         # The value of a user depends on all others, who are those of its group.
@@ -418,7 +422,8 @@ class Measured(Tabular):
 
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
     """Returns whether a metric has a value for every row, or one for all together."""
-    first, name = measured.runs[0], str(parse(metric))
+    first = measured.runs[0]
+    name = str(parse(metric))
     return name in first.per_user or (name not in first and not first._resolve(metric).is_aggregate)
 
 
@@ -716,7 +721,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         mean = self[metric]
         if self._sampled is None:
             return Interval(mean, mean)
-        bounds, name = self._sampled.bounds, str(parse(metric))
+        bounds = self._sampled.bounds
+        name = str(parse(metric))
         if name not in bounds:
             raise ValueError(
                 f"'metric' needs to have a margin, as {list(bounds)} have (got '{name}')"
@@ -801,8 +807,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             2     1     1     0         True
             3     1     2     2        False
         """
-        ranked, asked = self.ranked, _numbers_of(users, self.ranked)
-        user, rank, item = lists_of(ranked, check_positive_integer(k, "k")).places(k, asked)
+        ranked = self.ranked
+        lists = lists_of(ranked, check_positive_integer(k, "k"))
+        user, rank, item = lists.places(k, _numbers_of(users, ranked))
         truth = ranked.edge_label_index.unbind()
         of_truth = pd.MultiIndex.from_arrays([each.cpu().numpy() for each in truth])
         recommended = pd.MultiIndex.from_arrays([each.cpu().numpy() for each in (user, item)])
@@ -916,7 +923,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """
         if not check_boolean(per_user, "per_user"):
             return frame_of_means({metric: {"value": self[metric]} for metric in self.metrics})
-        ranked, query = self.ranked, None if self.task is None else self.task.query
+        ranked = self.ranked
+        query = None if self.task is None else self.task.query
         rows = evaluated_mask(ranked).nonzero().squeeze(1)
         user_of_row = ranked.origin.user_of_row
         users = rows if user_of_row is None else user_of_row[rows]
@@ -942,7 +950,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.4.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
-        ranked, num_masked = self.ranked, self.ranked.origin.num_masked
+        ranked = self.ranked
+        num_masked = self.ranked.origin.num_masked
         text = notes.line(
             "recipe",
             self,
@@ -1096,7 +1105,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _nouns(self) -> RowNouns:
         """Returns what its rows are called, such as `"queries"`."""
         users = "users" if self.task is None or self.task.query is None else "queries"
-        person, row = self.ranked.origin.person, self.ranked.origin.user_of_row
+        person = self.ranked.origin.person
+        row = self.ranked.origin.user_of_row
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
         return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
@@ -1267,7 +1277,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     @property
     def _lack_of_lists(self) -> str | None:
         """What lists lack, in words; `None` if nothing, or if there are none."""
-        ranked, metrics = self.ranked, self.definitions.values()
+        ranked = self.ranked
+        metrics = self.definitions.values()
         if ranked.origin.listed is None:
             return None
         depths = [metric.depth for metric in metrics]
@@ -1284,7 +1295,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     @cached_property
     def _protocol(self) -> tuple[str, ...]:
         """What is unusual about how users were evaluated, so that numbers do not compare."""
-        task, ranked, num_listed, num_unlisted = self.task, self.ranked, 0, 0
+        task = self.task
+        ranked = self.ranked
+        num_listed = 0
+        num_unlisted = 0
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
         of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
         if of_lists and ranked.origin.listed is not None:

@@ -49,7 +49,8 @@ def _details(result: EvaluationResult) -> dict[str, object]:
 
     Lists know no ties, and facts about items count if a metric looks at them.
     """
-    ranked, catalogue = result.ranked, result.ranked.catalogue
+    ranked = result.ranked
+    catalogue = result.ranked.catalogue
     needed = {need for metric in result.definitions.values() for need in metric.needs}
     facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
     details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in sorted(facts)}
@@ -63,7 +64,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
 
     The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.
     """
-    ranked, task = result.ranked, result.task
+    ranked = result.ranked
+    task = result.task
     how: dict[str, object] = {
         "convention": result.convention,
         "empty_target_action": result.empty_target_action,
@@ -303,7 +305,8 @@ class History(Rows[dict[str, float]]):
         """Adds an evaluation."""
         # By its name, which need not be parsed.
         if self._is_improvement(result[str(self.monitor)]):
-            self.best, self.best_index = result, len(self._rows)
+            self.best = result
+            self.best_index = len(self._rows)
         self._rows.append(dict(result))
         if self.best is not None:
             self.best = self.best._with(num_calls=len(self._rows))
@@ -387,7 +390,8 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     ranks = _ranks_of_both(result, other)
     if not ranks.a.equals(ranks.b):
         return False
-    one, another = result.ranked, other.ranked.to(result.ranked.rank.device)
+    one = result.ranked
+    another = other.ranked.to(result.ranked.rank.device)
     if one.lists is None or another.lists is None:
         return True
     users = (evaluated_mask(one) & evaluated_mask(another)).nonzero().squeeze(1)
@@ -473,7 +477,9 @@ def notes_on_budgets(recommenders: Mapping[str, Measured]) -> list[str]:
 
 def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
     """Returns what results know of themselves, for every table of several."""
-    runs, copies, of_each = every_run(recommenders), [], {}
+    runs = every_run(recommenders)
+    copies = []
+    of_each = {}
     for name, each in recommenders.items():
         of_each[name] = [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
         if isinstance(each, Runs):

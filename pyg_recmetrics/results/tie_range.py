@@ -10,7 +10,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, has_constant_scores, select_users
-from pyg_recmetrics.ranked_edges.ties import Ties
+from pyg_recmetrics.ranked_edges.ranked_edges import Ties
 from pyg_recmetrics.utils import list_some, warn
 
 #: The ways to rank ties that may flatter a recommender.
@@ -42,7 +42,8 @@ def can_tell(ranked: RankedEdges, metric: Metric) -> bool:
 
 def _is_unknown(ranked: RankedEdges, metric: Metric) -> bool:
     """Returns whether it would take all orders of equal scores to find the range of a metric."""
-    given, has_grades = metric.all_arguments, ranked.weight is not None
+    given = metric.all_arguments
+    has_grades = ranked.weight is not None
     is_graded = metric.depth_of_hits is not None and has_grades and given.get("gain") != "binary"
     return given.get("users") == "hit" or (is_graded and metric.depends_on_weight)
 
@@ -65,7 +66,8 @@ class TieRanges:
     """
 
     def __init__(self, ranked: RankedEdges, num_tied: int | None) -> None:
-        self.ranked, self.num_tied = ranked, num_tied
+        self.ranked = ranked
+        self.num_tied = num_tied
 
     def range(
         self,

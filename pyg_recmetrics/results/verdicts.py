@@ -80,14 +80,16 @@ class PairedDifference(NamedTuple):
 
     def turned(self) -> "PairedDifference":
         """Returns the difference of `b` from `a`, with the same p-values."""
-        lift, lowest = math.nan, parse(self.metric).definition.range[0]
+        difference = 0.0 - self.difference  # which is never -0
+        lift = math.nan
+        lowest = parse(self.metric).definition.range[0]
         is_ratio = not math.isnan(self.lift) or (self.mean_b == 0 and lowest >= 0)
         if is_ratio and self.mean_a != 0:
-            lift = -100 * self.difference / self.mean_a
+            lift = 100 * difference / self.mean_a
         return self._replace(
             a=self.b,
             b=self.a,
-            difference=0.0 - self.difference,  # which is never -0
+            difference=difference,
             low=0.0 - self.high,
             high=0.0 - self.low,
             verdict=_OPPOSITE.get(self.verdict, self.verdict),

@@ -4,8 +4,7 @@ This package may import the kernels and the layers below them. It knows neither 
 ranks.
 """
 
-from pyg_recmetrics.task.catalogue import Catalogue
 from pyg_recmetrics.task.edges import TruthByUser
-from pyg_recmetrics.task.task import RankingTask, as_task
+from pyg_recmetrics.task.task import Catalogue, RankingTask, as_task
 
 __all__ = ["Catalogue", "RankingTask", "TruthByUser", "as_task"]

@@ -117,8 +117,8 @@ def read_frames(
         name = read["item"]["test"].name
         all_of_them = written_as(f"items=catalogue[{name!r}]", "--item-ids")
         warn(
-            f"'test' comes alone, so its {len(item_ids):,} items are all candidates, and who ranks "
-            f"fewer finds more. Pass 'train', or the ids of all items, as in "
+            f"'test' comes alone, so only its {len(item_ids):,} items are candidates, which may "
+            f"inflate metrics. Pass 'train', or the ids of all items, as in "
             f"{all_of_them}"
         )
     return {

@@ -19,8 +19,13 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
-from pyg_recmetrics.task import preparation
-from pyg_recmetrics.task.edges import coalesce_truth, number_pairs
+from pyg_recmetrics.task.edges import (
+    coalesce_truth,
+    number_pairs,
+    number_persons,
+    read_threshold,
+    read_weight,
+)
 from pyg_recmetrics.utils import warn
 
 #: Queries: a tuple of columns of shape `[num_edges]`, or rows of shape `[num_edges, num_columns]`.
@@ -98,16 +103,16 @@ class Queries:
     def relevant(self, weight: TensorLike | None, threshold: float | None) -> Tensor:
         """Returns the edges that are truth, coalesced. The others have too little weight."""
         raw = None if weight is None else as_tensor(weight, "weight")
-        in_double = preparation.read_weight(raw, self.truth)
+        in_double = read_weight(raw, self.truth)
         if threshold is not None:
-            threshold = preparation.read_threshold(threshold, raw)
+            threshold = read_threshold(threshold, raw)
         return coalesce_truth(self.truth, in_double, self.num_items, threshold)[0]
 
     def person(self, person: Any) -> Tensor | None:
         """Returns the person of each query, which is that of all of its edges."""
         if person is None:
             return None
-        label = preparation.number_persons(person, "edge", self.truth.size(1))
+        label = number_persons(person, "edge", self.truth.size(1))
         label, query = label.to(self.rows.device), self.truth[0]
         of_query = label.new_zeros(self.rows.size(0)).scatter_(0, query, label)
         if len(differing := (label != of_query[query]).nonzero()):

@@ -1,4 +1,4 @@
-"""RankingTask: who is ranked, over what, what is relevant, and what is seen."""
+"""RankingTask: who is ranked, over what, what is relevant, what is seen, and its catalogue."""
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
@@ -14,35 +14,51 @@ from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
     check_boolean,
+    check_device,
+    check_edges,
     check_finite,
+    check_integers,
     check_labels,
     check_matrix,
     check_natural_number,
     check_pairs,
     check_positive_integer,
     check_raw_ids,
+    check_scores,
     check_weighted_edges,
     written,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, is_edges_like
-from pyg_recmetrics.task import preparation
-from pyg_recmetrics.task.catalogue import Catalogue
+from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, as_tensor, is_edges_like
 from pyg_recmetrics.task.data_frames import read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
     TruthByUser,
     are_candidates,
+    check_truth_of,
     coalesce_edges,
     contains,
     count_candidates,
+    digest_of,
     find_relevant,
     keep_retrievable,
+    read_candidates,
     read_count,
     read_message_passing,
+    read_missing,
+    read_num_relations,
+    read_person,
+    read_query,
+    read_ratings,
+    read_seen,
+    read_threshold,
     read_truth,
+    read_users,
+    read_weight,
     select,
     to_bipartite,
     truth_of,
+    warn_about_low_ratings,
+    warn_about_zero_ratings,
 )
 from pyg_recmetrics.task.graph import (
     check_directions,
@@ -68,6 +84,175 @@ from pyg_recmetrics.utils import (
     set_attributes,
     warn,
 )
+
+#: For each thing that a metric may need to know, how to give it.
+_HOW_TO_GIVE = {
+    "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
+    "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
+    "item_category": "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
+    "item_embedding": "the embedding of every item: pass catalogue=Catalogue(..., "
+    "item_embedding=...)",
+}
+
+
+class Catalogue(Frozen):
+    r"""What is known about the items: how often they were seen, and what they are like.
+
+    Every :class:`~pyg_recmetrics.RankingTask` has a catalogue with its seen edges, and
+    :func:`~pyg_recmetrics.evaluate` takes one with embeddings and categories. For lists that come
+    from elsewhere, :meth:`RankedEdges.with_catalogue` attaches one.
+
+    Args:
+        num_items (int): The number of items.
+        seen (torch.Tensor, optional): The interactions of users with items before the evaluation,
+            edges of shape `[2, num_seen]`. Repeated edges are one edge. (default: `None`)
+        item_embedding (torch.Tensor, optional): Floating-point features of every item, of shape
+            `[num_items, num_features]`. (default: `None`)
+        item_category (torch.Tensor, optional): The category of every item as an integer, of shape
+            `[num_items]`. If items have several categories or none, a matrix of shape
+            `[num_items, num_categories]` that is true or positive where an item has a category.
+            (default: `None`)
+
+    Raises:
+        TypeError: If an argument does not hold numbers.
+        ValueError: If an argument has a wrong shape or dtype, or holds wrong ids, or numbers that
+            are not finite.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Catalogue
+        >>> seen = torch.tensor([[0, 0, 1], [1, 2, 1]])
+        >>> Catalogue(num_items=4, seen=seen).popularity
+        tensor([0, 2, 1, 0])
+    """
+
+    #: `None` if there are no seen edges: popularity is then undefined.
+    seen: Tensor | None
+    item_embedding: Tensor | None = None
+    item_category: Tensor | None = None
+
+    def __init__(
+        self,
+        num_items: int,
+        *,
+        seen: EdgesLike | None = None,
+        item_embedding: TensorLike | None = None,
+        item_category: TensorLike | None = None,
+    ) -> None:
+        self.num_items = num_items = check_positive_integer(num_items, "num_items")
+        self.seen = None if seen is None else _check_seen(seen, num_items)
+        features = _read(item_embedding, "item_embedding", num_items, ", num_features")
+        self.item_embedding = (
+            features if features is None else check_scores(features, "item_embedding")
+        )
+        category = _read(item_category, "item_category", num_items, "", ", num_categories")
+        self.item_category = None if category is None else _check_category(category)
+        self._freeze()
+
+    @cached_property
+    def interactions(self) -> Tensor:
+        """The seen edges, sorted by user and each of them once, of shape `[2, num_seen]`.
+
+        Raises:
+            ValueError: If seen edges are not known.
+        """
+        return coalesce_edges(self.get("seen"), self.num_items)
+
+    @cached_property
+    def popularity(self) -> Tensor:
+        """The number of users who have seen each item, of shape `[num_items]`."""
+        return torch.bincount(self.interactions[1], minlength=self.num_items)
+
+    @cached_property
+    def num_active_users(self) -> int:
+        """The number of users who have seen any item."""
+        return int(self.interactions[0].unique_consecutive().numel())
+
+    def get(self, name: str) -> Tensor:
+        """Returns `seen`, `item_embedding` or `item_category`.
+
+        Raises:
+            ValueError: If it is not known; the error says how to give it.
+        """
+        check_has(self, name, "catalogue")
+        value: Tensor = getattr(self, name)
+        return value
+
+    def _check_device(self, device: torch.device, owner: str) -> None:
+        """Raises if a tensor is on another device than its `owner`."""
+        for name, value in self._tensors().items():
+            check_device(value, name, device, owner)
+
+    def to(self, device: torch.device | str) -> "Catalogue":
+        """Returns a copy on another device, or itself if it is there already.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Catalogue
+            >>> items = Catalogue(num_items=3, item_category=torch.tensor([0, 1, 1]))
+            >>> items.to("cpu").item_category
+            tensor([0, 1, 1])
+        """
+        device = torch.device(device)
+        if all(value.device == device for value in self._tensors().values()):
+            return self
+        moved = {name: value.to(device) for name, value in self._tensors().items()}
+        return type(self)(**self.to_dict() | moved)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the arguments that the catalogue was made of."""
+        return {name: value for name, value in arguments_of(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
+        """Returns what :meth:`to_dict` was called on."""
+        return cls(**fields)
+
+    def __repr__(self) -> str:
+        shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
+        return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {name: x for name, x in self.to_dict().items() if isinstance(x, Tensor)}
+
+
+def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
+    """Raises if a catalogue lacks what a metric needs, and says how to give it."""
+    source = "seen" if name == "popularity" else name
+    if getattr(catalogue, source, None) is None:
+        raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[source]} (got none)")
+
+
+def _check_seen(seen: object, num_items: int) -> Tensor | None:
+    edges = check_edges(seen, "seen")
+    check_matrix(seen, "seen", None, num_items)
+    if edges.size(1) == 0:
+        return None
+    check_pairs(edges, "seen", int(edges[0].max()) + 1, num_items)
+    return edges
+
+
+def _read(value: object, name: str, num_items: int, *columns: str) -> Tensor | None:
+    """Returns finite numbers with a row for every item, and with some columns or others."""
+    if value is None:
+        return None
+    check_labels(value, name, None)
+    tensor = as_tensor(value, name)
+    if tensor.dim() not in [1 + bool(each) for each in columns] or tensor.size(0) != num_items:
+        shapes = " or ".join(f"[num_items={num_items}{each}]" for each in columns)
+        raise ValueError(f"'{name}' needs to have shape {shapes} (got {list(tensor.shape)})")
+    check_finite(tensor, name)
+    return tensor
+
+
+def _check_category(tensor: Tensor) -> Tensor:
+    of_one = tensor.dim() == 1
+    tensor = check_integers(tensor, "item_category") if of_one else tensor
+    if bool((tensor < 0).any()):
+        raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
+    # Categories are renumbered from zero on, so that large ids do not take memory.
+    return tensor.unique(return_inverse=True)[1] if of_one else tensor
+
 
 T = TypeVar("T")
 
@@ -128,9 +313,9 @@ class RankingTask(Frozen):
     Truth, seen edges and message-passing edges are three different things. The items that a user
     has *seen* are left out of that user's ranking, so they can never be retrieved. The task
     therefore removes ground-truth edges that are also seen, with one warning that counts them. A
-    user who has seen everything has no candidates, and remains among the users as one without
-    truth. With `exclude_seen=False`, seen items are ranked like all others, but still say what is
-    popular. The option `missing` says how truth is treated that is no candidate.
+    user who has seen everything has no candidates, and stays among the users as one without truth.
+    With `exclude_seen=False`, seen items are ranked like all others, but still count for
+    popularity. The option `missing` says how to treat truth that is no candidate.
 
     Args:
         truth (torch.Tensor): The ground-truth edges of shape `[2, num_edges]`, integers. Repeated
@@ -155,11 +340,10 @@ class RankingTask(Frozen):
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
         missing (str, optional): How to treat truth that is not among the candidates. `"count"`
-            counts it as not retrieved, at any k: a model that ranks the candidates of a first stage
-            again does not find what that stage has missed. `"drop"` takes it out of the truth, with
-            a warning that counts it. (default: `None`, which counts it where each user has
-            candidates of its own, and drops it where all users share those of a part of the
-            catalogue)
+            counts it as not retrieved, at any k: a model that re-ranks the candidates of a first
+            stage cannot find what that stage has missed. `"drop"` takes it out of the truth, with a
+            warning that counts it. (default: `None`, which is `"count"` if each user has candidates
+            of its own, and `"drop"` if all users share them)
         users (torch.Tensor, optional): The ids of the users to evaluate. The others are not
             ranked, and their truth is ignored. (default: `None`, all users)
         user_ids (sequence, optional): The original id of every user, such as a name. Results,
@@ -244,16 +428,16 @@ class RankingTask(Frozen):
         edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
-        self.person = preparation.read_person(person, num_users, device, self.user_ids)
-        self.query = preparation.read_query(query, num_users, device)
-        self.num_relations = preparation.read_num_relations(num_relations, self.query)
-        self.seen = preparation.read_seen(seen, num_users, num_items, device)
+        self.person = read_person(person, num_users, device, self.user_ids)
+        self.query = read_query(query, num_users, device)
+        self.num_relations = read_num_relations(num_relations, self.query)
+        self.seen = read_seen(seen, num_users, num_items, device)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
-        self.candidates = preparation.read_candidates(candidates, num_users, num_items, device)
-        self.missing = preparation.read_missing(missing, self.candidates)
-        self.users = preparation.read_users(users, num_users, device)
-        every_weight = preparation.read_weight(raw_weight, edges)
-        self.threshold = preparation.read_threshold(threshold, raw_weight)
+        self.candidates = read_candidates(candidates, num_users, num_items, device)
+        self.missing = read_missing(missing, self.candidates)
+        self.users = read_users(users, num_users, device)
+        every_weight = read_weight(raw_weight, edges)
+        self.threshold = read_threshold(threshold, raw_weight)
         self._find_truth(edges, every_weight)
         self._complete()
 
@@ -262,7 +446,7 @@ class RankingTask(Frozen):
         truth, weight = find_relevant(edges, weight, self.threshold, self.num_items)
         if self.users.numel() < self.num_users:
             truth, weight = truth_of(truth, weight, self.users, self.num_users)
-            preparation.check_truth_of(self.users, truth)
+            check_truth_of(self.users, truth)
         self.truth, self.weight = keep_retrievable(
             truth, weight, self.excluded, self.candidates, self.num_items, self.missing
         )
@@ -293,11 +477,11 @@ class RankingTask(Frozen):
         The truth is `edge_label_index` (or `pos_edge_label_index`), and the message-passing edges
         are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
         Edges with `edge_label == 0` are sampled negatives and never truth. Other labels are
-        weights, unless all of them are one. For ratings, `threshold` says from which rating on an
-        edge is truth; without it, a warning says that all of them are. (If it samples negatives,
+        weights, unless all of them are one. For ratings, `threshold` is the smallest rating of a
+        truth edge; without it, a warning says that all ratings are truth. (If it samples negatives,
         `RandomLinkSplit` adds one to labels that were there before: split ratings with
-        `neg_sampling_ratio=0.0`. Integers that may be such are refused, or warned of if there is a
-        1 among them; floats are read as they are.)
+        `neg_sampling_ratio=0.0`. Integers that look shifted raise an error, or a warning if
+        one is 1; floats are read as they are.)
 
         The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
         (`eval_mask`, a mask of the nodes) and what the candidates of each user are
@@ -331,10 +515,10 @@ class RankingTask(Frozen):
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
                 boolean.
             ValueError: If the edge type does not exist or is not the only one, `num_users` is
-                missing, there is no ground truth, edges do not connect users with items, an edge
-                type that is not given makes the items the users, `RandomLinkSplit` has shifted
-                ratings or split an undirected graph as a directed one, or `threshold` is not
-                positive, comes without `edge_label` or is above all labels.
+                missing, there is no ground truth, edges do not connect users with items, edges run
+                from items to users without an `edge_type`, `RandomLinkSplit` has shifted ratings or
+                split an undirected graph as a directed one, or `threshold` is not positive, comes
+                without `edge_label` or is above all labels.
 
         Example:
             >>> import torch
@@ -356,9 +540,9 @@ class RankingTask(Frozen):
             check_directions(data, edges)
         weight = edges.weight
         if threshold is None:
-            preparation.warn_about_zero_ratings(edges.num_zero_ratings)
+            warn_about_zero_ratings(edges.num_zero_ratings)
             if edges.weight is not None and not edges.num_zero_ratings:
-                preparation.warn_about_low_ratings(edges.weight)
+                warn_about_low_ratings(edges.weight)
             weight = None if weight is None or bool((weight == 1).all()) else weight
         task = cls(
             edges.truth,
@@ -480,13 +664,13 @@ class RankingTask(Frozen):
         recommender is that of `user_ids[u]`. A warning names ids that only occur in `test`, as
         nothing could be learned about them.
 
-        The candidates are the items of both frames, or `items`. Frames of some users have only some
-        of the items, and who ranks fewer finds more: pass `items` whenever the frames are a part of
-        the data. A warning is given if a test frame comes alone.
+        The candidates are the items of both frames, or `items`. Frames of some users may lack
+        items, and fewer candidates inflate metrics: pass `items` whenever the frames are a part of
+        the data. A warning is given if `test` comes without `train` and `items`.
 
-        A model that propagates does so over the interactions of `train`, in both directions. If the
-        two frames are swapped, nothing can tell: `train` is left out of all rankings, and `test` is
-        what recommendations are compared with.
+        A model that propagates does so over the interactions of `train`, in both directions.
+        Swapped frames cannot be detected: `train` is left out of all rankings, and `test` is the
+        ground truth.
 
         Args:
             test (data frame): The ground truth: the interactions that were held out.
@@ -503,8 +687,8 @@ class RankingTask(Frozen):
             items (sequence, optional): The ids of all items, each of them once, in the order of
                 their numbers: a sequence, an array, or a column of a frame of items.
                 (default: `None`, those of the frames)
-            candidates (data frame, optional): The items to rank for each user, a row for each, by
-                the same ids. (default: `None`, all items)
+            candidates (data frame, optional): The user-item pairs to rank, a row for each, by the
+                same ids. (default: `None`, all items)
             missing (str, optional): How to treat truth that is no candidate, see
                 :class:`RankingTask`. (default: `None`, it counts as not retrieved)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
@@ -541,7 +725,7 @@ class RankingTask(Frozen):
             candidates=candidates,
         )
         if threshold is None and read["weight"] is not None:
-            preparation.warn_about_low_ratings(read["weight"])
+            warn_about_low_ratings(read["weight"])
         how: dict[str, Any] = {"exclude_seen": exclude_seen, "threshold": threshold}
         return cls._of_interactions(**read, **how, missing=missing)
 
@@ -851,10 +1035,10 @@ class RankingTask(Frozen):
             tensor([[1],
                     [0]])
         """
-        chosen = preparation.read_users(users, self.num_users, self.device)
+        chosen = read_users(users, self.num_users, self.device)
         chosen = chosen[torch.isin(chosen, self.users)]
         selected = self._of_users(chosen)
-        preparation.check_truth_of(chosen, selected.truth)
+        check_truth_of(chosen, selected.truth)
         if self.part_of is None:
             return selected
         return selected._with(part_of=self.part_of._replace(num_own=chosen.numel()))
@@ -863,7 +1047,7 @@ class RankingTask(Frozen):
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
 
         The results of all parts make the result of the whole task, see
-        :func:`~pyg_recmetrics.merge`. The users of a part may have no ground truth.
+        :func:`~pyg_recmetrics.merge`. A part may have no user with ground truth.
 
         Args:
             index (int): The number of the part, from `0` to `num_parts - 1`.
@@ -894,7 +1078,7 @@ class RankingTask(Frozen):
         part = self._of_users(self.users[index::num_parts])
         whole = self.part_of
         if whole is None:
-            digest = self._once("digest", lambda: preparation.digest(arguments_of(self)))
+            digest = self._once("digest", lambda: digest_of(arguments_of(self)))
             whole = PartOf(0, num_users, self.truth.size(1), digest)
         set_attributes(part, max_degree=self.max_degree)
         set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
@@ -922,7 +1106,7 @@ class RankingTask(Frozen):
             >>> task.with_person(["ann", "ann"]).person
             tensor([0, 0])
         """
-        number = preparation.read_person(person, self.num_users, self.device, self.user_ids)
+        number = read_person(person, self.num_users, self.device, self.user_ids)
         return self._with(person=number)
 
     def to_dict(self) -> dict[str, Any]:
@@ -1030,7 +1214,7 @@ def as_task(
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
-        weight = preparation.read_ratings(weight, edges)
+        weight = read_ratings(weight, edges)
     task._find_truth(edges, weight)
     task._complete()
     return task

@@ -24,8 +24,7 @@ need them, and loaders sample their own.
 `evaluate(model, test)`, :meth:`RankingTask.from_data` and PyG's loaders take the parts as they are.
 """
 
-from pyg_recmetrics.transforms.candidates import SampledCandidates
-from pyg_recmetrics.transforms.interactions import KCore
+from pyg_recmetrics.transforms.interactions import KCore, SampledCandidates
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
 from pyg_recmetrics.transforms.splits import (
     JoinedUsers,

@@ -1,7 +1,7 @@
 """A report on a split: its leaks, sizes and cold nodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -16,57 +16,25 @@ from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import UserItemEdges, find_leaks, find_truth, read_data
+from pyg_recmetrics.utils import arguments_of
 
-
-@dataclass(frozen=True)
-class StageReport:
-    """The report on training, validation or test. Repeated edges count once.
-
-    Attributes:
-        num_edges: The number of message-passing edges.
-        num_truth: The number of ground-truth edges.
-        num_leaks: The number of truth edges that are also message-passing edges. `None` for
-            training, which may learn from these.
-        num_reverse_leaks: The number of truth edges that are among the edges of other types, such
-            as reverse ones, in either direction. `None` for training.
-        num_earlier: The number of truth edges that an earlier part has as truth or for message
-            passing. `None` for training.
-        num_unmasked: The number of truth edges of earlier parts that are candidates of this part,
-            as they are not among its message-passing edges. `None` for training.
-        num_timed: The number of edges that have a time, `time` or `edge_label_time`.
-        num_later: The number of message-passing edges that are later than the first truth of their
-            user. `None` for training, and unless all edges have times.
-        num_before_others: The number of truth edges that are earlier than some message-passing
-            edge, of any user: a model then knows what came after. `None` as above.
-        num_users_without_truth: The number of users to evaluate that have no truth.
-        num_empty_users: The number of users without any edge.
-        num_empty_items: The number of items without any edge.
-        num_cold_users: The number of users with truth but no message-passing edge.
-        num_cold_items: The number of items with truth but no message-passing edge.
-
-    Example:
-        >>> from pyg_recmetrics import datasets, transforms
-        >>> data = datasets.synthetic_interactions(num_users=100, num_items=50)
-        >>> report = transforms.check_split(*transforms.PerUserSplit()(data))
-        >>> report.test.num_users_without_truth
-        0
-    """
-
-    num_edges: int = field(metadata={"label": "message-passing edges"})
-    num_truth: int = field(metadata={"label": "truth edges"})
-    num_leaks: int | None = field(metadata={"label": "leaks: truth in message-passing edges"})
-    num_reverse_leaks: int | None = field(metadata={"label": "  in edges of other types"})
-    num_earlier: int | None = field(metadata={"label": "  in an earlier part"})
-    num_unmasked: int | None = field(metadata={"label": "earlier truth that is a candidate"})
-    num_timed: int = field(metadata={"label": "edges with times"})
-    num_later: int | None = field(metadata={"label": "message passing later than own truth"})
-    num_before_others: int | None = field(metadata={"label": "truth before some message passing"})
-    num_users_without_truth: int = field(metadata={"label": "users without truth"})
-    num_empty_users: int = field(metadata={"label": "users without any edge"})
-    num_empty_items: int = field(metadata={"label": "items without any edge"})
-    num_cold_users: int = field(metadata={"label": "cold users: truth, no message passing"})
-    num_cold_items: int = field(metadata={"label": "cold items"})
-
+#: What is counted in each part of a split, and how a table calls it.
+_LABELS = {
+    "num_edges": "message-passing edges",
+    "num_truth": "truth edges",
+    "num_leaks": "leaks: truth in message-passing edges",
+    "num_reverse_leaks": "  in edges of other types",
+    "num_earlier": "  in an earlier part",
+    "num_unmasked": "earlier truth that is a candidate",
+    "num_timed": "edges with times",
+    "num_later": "message passing later than own truth",
+    "num_before_others": "truth before some message passing",
+    "num_users_without_truth": "users without truth",
+    "num_empty_users": "users without any edge",
+    "num_empty_items": "items without any edge",
+    "num_cold_users": "cold users: truth, no message passing",
+    "num_cold_items": "cold items",
+}
 
 #: What numbers above zero mean in a part.
 _FINDINGS = {
@@ -78,14 +46,35 @@ _FINDINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SplitReport(Tabular):
-    """The reports on training, validation and test side by side. It is printed as a table.
+    """What is counted in training, validation and test, side by side. It is printed as a table.
+
+    Repeated edges count once. Each part has these numbers, as in `report.test.num_leaks`:
+
+    - `num_edges`: message-passing edges.
+    - `num_truth`: ground-truth edges.
+    - `num_leaks`: truth edges that are also message-passing edges. `None` for training, which may
+      learn from these.
+    - `num_reverse_leaks`: truth edges that are among the edges of other types, such as reverse
+      ones, in either direction. `None` for training.
+    - `num_earlier`: truth edges that an earlier part has as truth or for message passing. `None`
+      for training.
+    - `num_unmasked`: truth edges of earlier parts that are candidates of this part, as they are not
+      among its message-passing edges. `None` for training.
+    - `num_timed`: edges that have a time, `time` or `edge_label_time`.
+    - `num_later`: message-passing edges that are later than the first truth of their user. `None`
+      for training, and unless all edges have times.
+    - `num_before_others`: truth edges that are earlier than some message-passing edge, of any user:
+      a model then knows what came after. `None` as above.
+    - `num_users_without_truth`: users to evaluate that have no truth.
+    - `num_empty_users`, `num_empty_items`: users and items without any edge.
+    - `num_cold_users`, `num_cold_items`: those with truth but no message-passing edge.
 
     Attributes:
-        train: The report on training.
-        val: The report on validation.
-        test: The report on the test.
+        train (pd.Series): The numbers of training.
+        val (pd.Series): The numbers of validation.
+        test (pd.Series): The numbers of the test.
 
     Example:
         >>> from pyg_recmetrics import datasets, transforms
@@ -95,16 +84,16 @@ class SplitReport(Tabular):
         (False, 0)
     """
 
-    train: StageReport
-    val: StageReport
-    test: StageReport
+    train: Any
+    val: Any
+    test: Any
 
     @property
     def has_leaks(self) -> bool:
         """Whether a model may see any truth of validation or test before it is evaluated on it."""
         return any(
-            stage.num_leaks or stage.num_reverse_leaks or stage.num_earlier
-            for stage in (self.val, self.test)
+            part.num_leaks or part.num_reverse_leaks or part.num_earlier
+            for part in (self.val, self.test)
         )
 
     def findings(self) -> list[str]:
@@ -118,14 +107,14 @@ class SplitReport(Tabular):
             []
         """
         return [
-            f"{number:,} {text.format(part, stage.num_truth, stage.num_edges)}"
-            for part, stage in (("validation", self.val), ("test", self.test))
+            f"{part[name]:,} {text.format(called, part.num_truth, part.num_edges)}"
+            for called, part in (("validation", self.val), ("test", self.test))
             for name, text in _FINDINGS.items()
-            if (number := getattr(stage, name))
+            if part[name]
         ]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns a data frame with a column for each part, and a row for each of its attributes.
+        """Returns a data frame with a column for each part, and a row for each of its numbers.
 
         Example:
             >>> from pyg_recmetrics import datasets, transforms
@@ -134,26 +123,18 @@ class SplitReport(Tabular):
             >>> report.to_pandas().loc["num_leaks", "test"]
             0
         """
-        names = [row.name for row in fields(StageReport)]
-        rows = map(self._of_stages, names)
-        return pd.DataFrame(rows, columns=["train", "val", "test"], index=names, dtype=object)
+        return pd.DataFrame(arguments_of(self))
 
     def table(self) -> Table:
         """Returns the printed table."""
         rows = [
-            [
-                row.metadata["label"],
-                *("-" if n is None else f"{n:,}" for n in self._of_stages(row.name)),
-            ]
-            for row in fields(StageReport)
+            [_LABELS[name], *("-" if number is None else f"{number:,}" for number in numbers)]
+            for name, *numbers in self.to_pandas().itertuples()
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
         if self.train.num_timed and None in (self.val.num_later, self.test.num_later):
             notes.append("the split has lost times of edges, so nothing tells which come first")
         return Table(["", "train", "val", "test"], rows, tuple(notes))
-
-    def _of_stages(self, name: str) -> list[Any]:
-        return [getattr(stage, name) for stage in (self.train, self.val, self.test)]
 
 
 def check_split(
@@ -169,7 +150,7 @@ def check_split(
     :class:`~torch_geometric.transforms.RandomLinkSplit`. Training may learn from its own
     message-passing edges. Truth of validation or test is a leak if it is also a message-passing
     edge of the same part, in either direction, or an edge of an earlier part. Truth of an earlier
-    part that is no message-passing edge is a candidate, and counts as wrong when it is recommended.
+    part that a later part does not propagate over is a candidate there, and counts as wrong.
     :func:`~pyg_recmetrics.evaluate` warns of the leaks that a single part shows.
 
     Args:
@@ -238,7 +219,7 @@ def _report(
     seen: Tensor,
     truth: Tensor,
     earlier: Sequence[tuple[Tensor, Tensor]],
-) -> StageReport:
+) -> "pd.Series[Any]":
     """Reports on one stage.
 
     Args:
@@ -249,40 +230,30 @@ def _report(
         earlier (sequence of tuple): Both of the stages before. Training has none before it, and no
             leaks.
     """
-    of_sides: dict[str, Any] = {}
-    for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
-        degree, num_truth = (torch.bincount(e[row], minlength=size) for e in (seen, truth))
-        of_sides |= {
-            f"num_empty_{side}s": _num_true((num_truth == 0) & (degree == 0)),
-            f"num_cold_{side}s": _num_true((num_truth > 0) & (degree == 0)),
-        }
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
-    num_leaks = num_reverse_leaks = num_earlier = num_unmasked = None
-    num_later = num_before_others = None
+    numbers: dict[str, int | None] = dict.fromkeys(_LABELS)
+    numbers["num_edges"], numbers["num_truth"] = seen.size(1), truth.size(1)
     if earlier:
-        num_leaks = _num_true(contains(seen, truth, edges.num_items))
-        num_reverse_leaks = _num_true(sum(find_leaks(edges, truth).values(), truth[0] < 0))
+        numbers["num_leaks"] = _num_true(contains(seen, truth, edges.num_items))
+        is_reverse = sum(find_leaks(edges, truth).values(), truth[0] < 0)
+        numbers["num_reverse_leaks"] = _num_true(is_reverse)
         before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
-        num_earlier = _num_true(contains(before, truth, edges.num_items))
+        numbers["num_earlier"] = _num_true(contains(before, truth, edges.num_items))
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))
-        was_truth = _coalesce(edges, torch.cat([of_stage for _, of_stage in earlier], dim=1))
+        was_truth = _coalesce(edges, torch.cat([of_part for _, of_part in earlier], dim=1))
         is_asked = of_users[was_truth[0]] > 0
-        num_unmasked = _num_true(is_asked & ~contains(known, was_truth, edges.num_items))
-        num_later, num_before_others = _count_later(store, edges, of_users > 0)
-    return StageReport(
-        num_edges=seen.size(1),
-        num_truth=truth.size(1),
-        num_leaks=num_leaks,
-        num_reverse_leaks=num_reverse_leaks,
-        num_earlier=num_earlier,
-        num_unmasked=num_unmasked,
-        num_timed=sum(rows.size(1) for time, rows in _times(store, edges) if time is not None),
-        num_later=num_later,
-        num_before_others=num_before_others,
-        num_users_without_truth=_num_true(evaluated == 0),
-        **of_sides,
-    )
+        is_unmasked = is_asked & ~contains(known, was_truth, edges.num_items)
+        numbers["num_unmasked"] = _num_true(is_unmasked)
+        numbers |= _count_later(store, edges, of_users > 0)
+    times = _times(store, edges)
+    numbers["num_timed"] = sum(rows.size(1) for time, rows in times if time is not None)
+    numbers["num_users_without_truth"] = _num_true(evaluated == 0)
+    for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
+        has_edge, has_truth = (torch.bincount(e[row], minlength=size) > 0 for e in (seen, truth))
+        numbers[f"num_empty_{side}s"] = _num_true(~has_truth & ~has_edge)
+        numbers[f"num_cold_{side}s"] = _num_true(has_truth & ~has_edge)
+    return pd.Series(numbers, dtype=object)
 
 
 def _times(store: EdgeStorage, edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
@@ -297,14 +268,15 @@ def _times(store: EdgeStorage, edges: UserItemEdges) -> list[tuple[Tensor | None
 
 def _count_later(
     store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor
-) -> tuple[int | None, int | None]:
+) -> dict[str, int | None]:
     """Counts message passing later than truth of its user, and truth before any message passing."""
     (of_seen, (user, _)), (of_truth, (truth_user, _)) = _times(store, edges)
     if of_seen is None or of_truth is None:
-        return None, None
+        return {}
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
     is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
-    return _num_true(has_truth[user] & (of_seen > first[user])), _num_true(is_before)
+    is_later = has_truth[user] & (of_seen > first[user])
+    return {"num_later": _num_true(is_later), "num_before_others": _num_true(is_before)}
 
 
 def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:

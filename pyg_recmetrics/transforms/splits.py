@@ -586,13 +586,13 @@ class LeaveLastOut(PerUserSplit):
     r"""Leaves out each user's last items by time: the last to test with, those before to validate.
 
     Amounts mean the same as in :class:`PerUserSplit`. If one of them is a positive integer, as
-    both are by default, a user always keeps one item to train with, and then has test
-    items rather than validation items.
-    Of a user with :math:`n` items and with `num_test` :math:`= k`, :math:`\min(k, n - 1)` items
-    are tested. Of the remaining items, all but one are validated, at most `num_val`.
+    both are by default, each user keeps at least one item to train with, and test items take
+    precedence: with `num_test` :math:`= k`, a user with :math:`n` items has
+    :math:`\min(k, n - 1)` test items. All but one of the remaining items, at most `num_val`, are
+    validation items.
 
-    An item that a user has repeated edges with is one item, at the time of its last edge, and all
-    these edges belong to the same part. Items of the same moment are in random order.
+    Repeated edges of a user with an item are one item, at the time of the last of them, and all
+    belong to the same part. Items of the same moment are in random order.
 
     Args:
         num_val (int or float): The amount of each user's items to validate with: a non-negative

@@ -7,26 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from pyg_recmetrics import __version__
+from pyg_recmetrics import __version__, command
 from pyg_recmetrics.command.options import DONE, INTERRUPTED, UNDECIDED, WRONG
+from tests.support.machines.missing_packages import hide_package
 
 ROOT = Path(__file__).resolve().parents[2]
 
 COMMANDS = ("evaluate", "compare", "report", "gate")
 
 
-def start(line, code=None, **options):
-    """Runs the command in a process of its own."""
-    module = (
-        [sys.executable, "-m", "pyg_recmetrics"] if code is None else [sys.executable, "-c", code]
-    )
+def start(line, *program):
+    """Runs the command, or a program, in a process of its own."""
     return subprocess.run(
-        [*module, *line.split()],
+        [sys.executable, *(program or ("-m", "pyg_recmetrics")), *line.split()],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        **options,
     )
 
 
@@ -36,7 +33,7 @@ def test_help_and_mistakes_are_answered_without_torch(line):
         "import sys; from pyg_recmetrics.command.main import main; status = main(); "
         "assert not {'torch', 'numpy', 'pandas', 'tqdm'} & set(sys.modules); sys.exit(status)"
     )
-    done = start(line, code)
+    done = start(line, "-c", code)
     assert done.returncode == (WRONG if "tset" in line else 0), done.stderr
 
 
@@ -46,7 +43,7 @@ def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():
         "assert set(p.__all__) == set(dir(p)); assert all(hasattr(p, x) for x in p.__all__); "
         "assert p.results.compare is p.compare; print(hasattr(p, 'nonsense'))"
     )
-    done = start("", code)
+    done = start("", "-c", code)
     assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
 
 
@@ -86,10 +83,9 @@ def test_a_process_evaluates_and_says_nothing_but_the_result(files):
     assert "%|" not in done.stderr  # a progress bar, which is for terminals
 
 
-def test_a_process_that_fails_has_no_traceback(files):
-    done = start("evaluate --test none.csv --users u.csv --items i.csv")
-    assert (done.returncode, done.stdout) == (WRONG, "")
-    assert done.stderr == "pyg-recmetrics: error: none.csv: No such file or directory\n"
+def test_what_fails_has_no_traceback(files, run):
+    error = "pyg-recmetrics: error: none.csv: No such file or directory\n"
+    assert run("evaluate --test none.csv --users u.csv --items i.csv") == (WRONG, "", error)
 
 
 def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
@@ -104,7 +100,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
         "import os, sys; from pyg_recmetrics.command.main import main; "
         "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
     )
-    done = start("evaluate -q --test test.csv --users u.csv --items i.csv", code)
+    done = start("evaluate -q --test test.csv --users u.csv --items i.csv", "-c", code)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -136,20 +132,17 @@ def test_a_mistake_of_the_program_keeps_its_traceback(run, monkeypatch):
         run("compare a b")
 
 
-def test_only_tables_need_pyarrow(files, run):
+def test_only_tables_need_pyarrow(files, run, monkeypatch):
     for name in ("old", "new"):
         run(f"evaluate --test test.csv --users u.csv --items i.csv -o {name}.npz")
-    code = (
-        "import sys; sys.modules['pyarrow'] = None; "
-        "from pyg_recmetrics.command.main import main; sys.exit(main())"
-    )
-    done = start("evaluate --test test.csv --lists test.csv", code)
-    assert (done.returncode, done.stdout) == (WRONG, "")
-    needs = "'evaluate' needs pyarrow: pip install pyarrow"
-    assert done.stderr == f"pyg-recmetrics: error: {needs}\n"
+    hide_package(monkeypatch, "pyarrow")
+    monkeypatch.delitem(sys.modules, "pyg_recmetrics.command.reading")
+    monkeypatch.delattr(command, "reading")
+    error = "pyg-recmetrics: error: 'evaluate' needs pyarrow: pip install pyarrow\n"
+    assert run("evaluate --test test.csv --lists test.csv") == (WRONG, "", error)
     for line, status in {
         "compare old.npz new.npz": DONE,
         "report old.npz new.npz -o report.html": DONE,
         "gate new.npz --baseline old.npz --metric ndcg@10 --margin 2%": UNDECIDED,
     }.items():
-        assert start(line, code).returncode == status, line
+        assert run(line)[0] == status, line

@@ -41,6 +41,7 @@ def shell(tmp_path):
     return run_script
 
 
+@pytest.mark.slow
 def test_the_walk_prints_what_the_page_shows(shell, tmp_path):
     script = "\n".join(re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL))
     (shown,) = re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tools import fuzz
@@ -20,7 +20,6 @@ def algorithms_for(case):
         yield "count"
 
 
-@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_every_kernel_finds_the_ranks_of_the_oracle(seed):
     case = draw_case(seed)

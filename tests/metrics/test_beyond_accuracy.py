@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import (
@@ -45,7 +45,6 @@ def test_every_metric_has_a_naive_twin():
         assert callable(getattr(naive if metrics.definition(name).needs else world, name)), name
 
 
-@settings(max_examples=100)
 @given(case=cases(max_users=20), k=st.sampled_from(CUT_OFFS))
 def test_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k):
     assume(case.seen)
@@ -55,7 +54,6 @@ def test_metrics_of_a_ranked_score_matrix_equal_naive_loops(case, k):
         assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
 
 
-@settings(max_examples=100)
 @given(case=cases(max_users=20), k=st.sampled_from(CUT_OFFS), data=st.data())
 def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case, k, data):
     assume(case.seen)
@@ -74,7 +72,6 @@ def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case
             assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
 
 
-@settings(max_examples=100)
 @given(case=cases(), k=st.sampled_from(CUT_OFFS))
 def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
     whole = rank_lists(case)
@@ -90,7 +87,6 @@ def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
         assert float(definition.compute(state)) == pytest.approx(value, nan_ok=True, abs=1e-12)
 
 
-@settings(max_examples=40)
 @given(case=cases(max_users=15), size=st.integers(1, 20))
 def test_the_size_of_chunks_changes_nothing(case, size):
     assume(case.seen)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pyg_recmetrics.metrics.curves
@@ -62,7 +62,6 @@ def naive_recall_at_fixed_precision(case, min_precision, max_k, adaptive_k, acti
     return best if best[1] else (Fraction(0), max_k)
 
 
-@settings(max_examples=100)
 @given(
     case=cases(max_users=15),
     max_k=st.none() | st.integers(1, 12),

@@ -42,6 +42,9 @@ CATALOGUE = Catalogue(
     item_category=torch.arange(40) % 3,
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
 )
+#: Of each law. Without torchmetrics, what is different is seen at once.
+NUM_EXAMPLES = 10 if torchmetrics is None else 100
+
 #: What a user without truth counts as.
 COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
 
@@ -84,7 +87,8 @@ class Use:
 
 
 @st.composite
-def uses(draw, name):
+def uses(draw, names=NAMES):
+    name = draw(st.sampled_from(names))
     cls = getattr(modules, name)
     return draw((uses_of_pairs if name in CURVES else uses_of_lists)(cls))
 
@@ -212,11 +216,10 @@ def law(check):
     """Lets a test hold for random uses of every class."""
 
     @pytest.mark.usefixtures("double_results")
-    @pytest.mark.parametrize("name", NAMES)
-    @settings(max_examples=8)
-    @given(data=st.data())
-    def checked(name, data):
-        check(data.draw(uses(name)))
+    @settings(max_examples=NUM_EXAMPLES)
+    @given(use=uses())
+    def checked(use):
+        check(use)
 
     return checked
 
@@ -311,12 +314,9 @@ def test_processes_and_machines_merge_their_states(use):
 
 
 @pytest.mark.usefixtures("double_results")
-@pytest.mark.parametrize("has_double", [True, False])
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_on_any_device_also_without_double_precision(name, device, has_double, data):
-    use = data.draw(uses(name))
+@settings(max_examples=NUM_EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(use=uses(), has_double=st.booleans())
+def test_on_any_device_also_without_double_precision(device, use, has_double):
     first, *others = ({key: x.to(device) for key, x in batch.items()} for batch in use.batches)
     with patch.object(modules.ranking_metric, "holds_double_precision", lambda _: has_double):
         metric = use.new()
@@ -398,12 +398,10 @@ def random_batches(seed, k=30, num_items=30):
 
 
 @needs_torchmetrics
-@pytest.mark.parametrize("name", CURVES)
-@settings(max_examples=40)
-@given(data=st.data())
-def test_curves_are_those_of_torchmetrics_whose_arguments_come_in_the_same_order(name, data):
-    use = data.draw(uses(name))
-    cls = getattr(torchmetrics.retrieval, f"Retrieval{name}")
+@settings(max_examples=60)
+@given(use=uses(CURVES))
+def test_curves_are_those_of_torchmetrics_whose_arguments_come_in_the_same_order(use):
+    cls = getattr(torchmetrics.retrieval, f"Retrieval{use.cls.__name__}")
     theirs = cls(**use.arguments)
     theirs.update(**use.whole)
     for one, other in zip(use.wanted, theirs.compute(), strict=True):

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
@@ -18,7 +18,6 @@ from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.adapt import FORMS
 
 
-@settings(max_examples=50)
 @given(
     num_users=st.integers(1, 60),
     num_items=st.integers(1, 80),

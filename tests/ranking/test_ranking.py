@@ -18,12 +18,17 @@ from tests.support.references import naive
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
+def some_forms(case):
+    return st.lists(st.sampled_from([*forms(case)]), min_size=5, max_size=5)
+
+
 @given(
     case=cases(),
     options=st.sampled_from([{"k": 1}, {"k": 4}, {"full": True}]),
     batch_size=st.sampled_from([None, 1, 3]),
+    data=st.data(),
 )
-def test_all_forms_of_a_recommender_rank_alike(case, options, batch_size):
+def test_all_forms_of_a_recommender_rank_alike(case, options, batch_size, data):
     expected = {}
     for user, truth in enumerate(case.truths):
         for item in truth:
@@ -31,7 +36,7 @@ def test_all_forms_of_a_recommender_rank_alike(case, options, batch_size):
             place = ranking.index(item) + 1 if item in ranking else math.inf
             depth = max(options.get("k", case.num_items), len(truth))
             expected[user, item] = place if place <= depth else math.inf
-    for recommender in forms(case):
+    for recommender in data.draw(some_forms(case)):
         ranked = rank(
             recommender, case.task(), batch_size=batch_size, edge_index=NO_EDGES, **options
         )
@@ -75,7 +80,7 @@ def test_truth_that_is_no_candidate_is_never_retrieved_and_stays_truth(case, dat
     for user, item in task.truth.T.tolist():
         ranking = naive.ranking(case.scores[user], case.seen_by(user), of_user[user])
         wanted[user, item] = 1 + ranking.index(item) if item in ranking else math.inf
-    for recommender in forms(case):
+    for recommender in data.draw(some_forms(case)):
         ranked = rank(recommender, task, full=True, edge_index=NO_EDGES)
         assert ranks(ranked) == wanted
         assert torch.equal(ranked.degree, task.degree)

@@ -63,14 +63,14 @@ class Layout:
     """
 
     def __init__(self, relevant: UserItems, shape: tuple[int, int]) -> None:
-        (self.row, self.item), (num_rows, self.num_items) = relevant, shape
+        (self.row, self.item), (self.num_rows, self.num_items) = relevant, shape
         self.place = self.item.add(self.row, alpha=self.num_items)
-        rows = Entries(*relevant, num_rows)
+        rows = Entries(*relevant, self.num_rows)
         num_slots = max_id(rows.ptr.diff())
         self._slot = rows.slot.add_(self.row, alpha=num_slots)
         edge = torch.arange(self.row.numel(), device=self.row.device)
-        beside = edge.new_zeros(num_rows * num_slots)
-        self._beside = beside.scatter_(0, self._slot, edge).view(num_rows, num_slots)
+        beside = edge.new_zeros(self.num_rows * num_slots)
+        self._beside = beside.scatter_(0, self._slot, edge).view(self.num_rows, num_slots)
 
     def num_below(self, ascending: Tensor, values: Tensor, or_same: bool) -> Tensor:
         """Returns how many numbers of its row are below each value, of shape `[num_relevant]`.
@@ -178,8 +178,10 @@ def settle_(
     rows, number = np.unique(layout.row.numpy()[edge], return_inverse=True)
     scores, error = (values.numpy() for values in products(torch.from_numpy(rows)))
     row, item = (values.numpy() for values in masked)
-    is_of_rows = np.isin(row, rows)
-    scores[np.searchsorted(rows, row[is_of_rows]), item[is_of_rows]] = -np.inf
+    place = np.full(layout.num_rows, -1)
+    place[rows] = np.arange(rows.size)
+    is_of_rows = place[row] >= 0
+    scores[place[row[is_of_rows]], item[is_of_rows]] = -np.inf
     scores = scores[number]
     own = scores[np.arange(edge.size), layout.item.numpy()[edge]]
     width = _OF_SCORE * np.abs(own) + _OF_ERROR * error[number] + _AT_LEAST

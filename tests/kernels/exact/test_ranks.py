@@ -44,7 +44,7 @@ def test_some_can_be_overwritten():
 SCORES = [-torch.inf, -1.5, -0.0, 0.0, 0.25, 7.0]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     entries=st.lists(st.tuples(st.integers(0, 3), st.sampled_from(SCORES)), min_size=1),
     dtype=st.sampled_from([torch.half, torch.float, torch.double]),

@@ -48,7 +48,7 @@ def matrix(user, item):
     return inner_product_matrix(user, BoundedFactors(item), Scratch(CPU)).clone()
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     kind=kinds,
     dtype=dtypes,

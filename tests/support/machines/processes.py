@@ -1,6 +1,6 @@
 """What one of several processes does in the tests of `test_distributed.py`, and what it sees.
 
-python -m tests.support.machines.processes FOLDER 2 3  # two processes, and after them three
+python -m tests.support.machines.processes FOLDER
 """
 
 import multiprocessing
@@ -15,6 +15,9 @@ import torch.distributed as dist
 from pyg_recmetrics import Catalogue, RankingTask, distributed, evaluate, modules
 
 NUM_USERS, NUM_ITEMS = 37, 50
+
+#: How many processes evaluate together. Users do not divide by it.
+SIZE = 3
 
 
 def small_task(**options):
@@ -102,13 +105,13 @@ def lists_of(process):
     return torch.arange(6).view(3, 2) * (process + 1)
 
 
-def work(process, num_processes, folder):
+def work(process, folder):
     """What one process does, and writes into the folder."""
     dist.init_process_group(
         "gloo",
         init_method=f"file://{folder / 'store'}",
         rank=process,
-        world_size=num_processes,
+        world_size=SIZE,
         timeout=timedelta(seconds=30),
     )
     with warnings.catch_warnings():
@@ -127,15 +130,13 @@ def main():
     """Forks processes, which need not import torch again, and prints how those of a group end."""
     torch.set_num_threads(1)
     fork = multiprocessing.get_context("fork")
-    for size in map(int, sys.argv[2:]):
-        folder = Path(sys.argv[1]) / str(size)
-        folder.mkdir()
-        group = [fork.Process(target=work, args=(process, size, folder)) for process in range(size)]
-        for process in group:
-            process.start()
-        for process in group:
-            process.join()
-        print(*(process.exitcode for process in group))
+    folder = Path(sys.argv[1])
+    group = [fork.Process(target=work, args=(process, folder)) for process in range(SIZE)]
+    for process in group:
+        process.start()
+    for process in group:
+        process.join()
+        print(process.exitcode)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics import metrics, rank
@@ -62,7 +62,6 @@ def with_lists(case, k):
     return ranked, metrics_of_ranks(k) + (metrics_of_lists(k) if case.seen else [])
 
 
-@settings(max_examples=40)
 @given(case=cases(max_users=15), k=st.sampled_from(CUT_OFFS))
 def check_bounds(case, k):
     """Values are within bounds, and undefined for users without truth and for nobody else."""
@@ -82,7 +81,6 @@ def check_bounds(case, k):
             assert value.isnan().tolist() == is_undefined
 
 
-@settings(max_examples=40)
 @given(case=cases(max_users=15), data=st.data())
 def check_renumbering(case, data):
     """New ids for users and items change no metric."""

@@ -21,8 +21,8 @@ from typing import Literal
 
 from typing_extensions import Unpack
 
-from pyg_recmetrics.modules.precision_recall import PrecisionRecallCurve as PrecisionRecallCurve
-from pyg_recmetrics.modules.precision_recall import RecallAtFixedPrecision as RecallAtFixedPrecision
+from pyg_recmetrics.modules.ranking_metric import PrecisionRecallCurve as PrecisionRecallCurve
+from pyg_recmetrics.modules.ranking_metric import RecallAtFixedPrecision as RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
@@ -61,7 +61,7 @@ def stub_of(definition):
             parameters.append("*")
         hint = inspect.formatannotation(parameter.annotation).replace("typing.", "")
         hint = re.sub(r"Optional\[(\w+)\]", r"\1 | None", hint)
-        hint = hint.replace("pyg_recmetrics.task.catalogue.", "").replace("torch.", "")
+        hint = hint.replace("pyg_recmetrics.task.task.", "").replace("torch.", "")
         if parameter.kind is parameter.VAR_KEYWORD:
             parameters.append(f"**{parameter.name}: Unpack[TorchmetricsArguments]")
             continue

@@ -294,7 +294,7 @@ def rows_of(edges, values, ranked):
     return {(ranked.user_ids[user], ranked.item_ids[item], value) for user, item, value in pairs}
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=files())
 def test_what_is_written_is_read(case, tmp_path):
     run, qrels = case

@@ -1,0 +1,191 @@
+"""Plants small defects in copies of the package, and says which of them its tests find.
+
+python -m tests.support.tools.planted 200           # the table of rooms, of 200 defects
+python -m tests.support.tools.planted 200 found.tsv # the same, goes on after those in the file
+
+A defect belongs to a room of the package. It is looked for by the tests of that room, at first by
+those of the same name, and by those that go through everything.
+"""
+
+import ast
+import os
+import random
+import re
+import resource
+import shutil
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from itertools import chain, zip_longest
+from pathlib import Path
+
+import pandas as pd  # noqa: F401
+import pytest
+import scipy.stats  # noqa: F401
+import torch_geometric.metrics  # noqa: F401
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = ROOT / "pyg_recmetrics"
+SEED = 0
+
+#: After so many seconds of a processor, tests have not found a defect.
+LIMIT = 150
+
+#: What a copy has besides the package.
+BESIDES = ("tests", "docs", "examples", "notebooks", "pyproject.toml", "README.md", "CHANGELOG.md")
+
+OF_EVERYTHING = ("tests/test_boundary.py", "tests/test_evaluation.py", "tests/test_fuzz.py")
+
+SWAPPED = [
+    *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)),
+    *((ast.In, ast.NotIn), (ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitAnd, ast.BitOr)),
+    (ast.And, ast.Or),
+]
+OPERATORS = dict(SWAPPED) | {other: one for one, other in SWAPPED}
+NAMES = {"min": "max", "max": "min", "amin": "amax", "amax": "amin", "any": "all", "all": "any"}
+
+
+def swap_operator(node):
+    """Takes another operator of arithmetic or logic, or another comparison."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OPERATORS:
+        node.ops[0] = OPERATORS[type(node.ops[0])]()
+        return True
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OPERATORS:
+        node.op = OPERATORS[type(node.op)]()
+        return True
+    return False
+
+
+def add_one(node):
+    """Takes a number for the next one."""
+    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+        return False
+    node.value += 1
+    return True
+
+
+def negate_condition(node):
+    """Does what is done if the condition does not hold."""
+    if not isinstance(node, ast.If | ast.IfExp | ast.While):
+        return False
+    node.test = ast.UnaryOp(ast.Not(), node.test)
+    return True
+
+
+def swap_name(node):
+    """Takes the smallest for the largest, any for all, and the other way round."""
+    field = {ast.Name: "id", ast.Attribute: "attr"}.get(type(node))
+    if field is None or getattr(node, field) not in NAMES:
+        return False
+    setattr(node, field, NAMES[getattr(node, field)])
+    return True
+
+
+def drop_keyword(node):
+    """Leaves the last keyword out."""
+    if not isinstance(node, ast.Call) or not node.keywords:
+        return False
+    node.keywords.pop()
+    return True
+
+
+#: Each changes a node of a syntax tree and returns True, if it can.
+KINDS = {
+    kind.__name__: kind
+    for kind in (swap_operator, add_one, negate_condition, swap_name, drop_keyword)
+}
+
+
+def code_of(node):
+    """All nodes but annotations, which do nothing."""
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
+                yield child
+                yield from code_of(child)
+
+
+def defects_of(file):
+    """All defects that a file of the package can have."""
+    nodes = [*code_of(ast.parse((ROOT / file).read_text()))]
+    return [
+        (file, place, name)
+        for place, node in enumerate(nodes)
+        for name in KINDS
+        if KINDS[name](node)
+    ]
+
+
+def draw_defects(number):
+    """The same defects every time, of each room as many."""
+    rooms = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        file = path.relative_to(ROOT)
+        rooms[file.parts[:-1][:2]] += defects_of(file.as_posix())
+    draw = random.Random(SEED)
+    drawn = [draw.sample(rooms[room], min(number, len(rooms[room]))) for room in sorted(rooms)]
+    in_turn = chain.from_iterable(zip_longest(*drawn))
+    return [defect for defect in in_turn if defect is not None][:number]
+
+
+def tests_for(file):
+    """The tests that look for a defect in a file, in this order."""
+    folder = "/".join(Path(file).parts[1:-1][:1])
+    named = sorted(ROOT.glob(f"tests/{folder}/**/test_{Path(file).stem}*.py"))
+    room = [f"tests/{folder}"] if folder else []
+    return [*(path.relative_to(ROOT).as_posix() for path in named), *room, *OF_EVERYTHING]
+
+
+def run_tests(folder, paths, output):
+    """Runs tests in the copy, with what takes long to import at hand, and never returns."""
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
+    os.chdir(folder)
+    os.environ["CI"] = "1"
+    os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), sys.stdout.fileno())
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]
+    sys.path.remove(str(ROOT))
+    options = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+    status = pytest.main([*options, *paths])
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def look_for(file, place, kind):
+    """The line of a defect, and the test that finds it, which is empty where none does."""
+    tree = ast.parse((ROOT / file).read_text())
+    node = [*code_of(tree)][place]
+    KINDS[kind](node)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("pyg_recmetrics", *BESIDES):
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, Path(folder) / name)
+        (Path(folder) / file).write_text(ast.unparse(tree))
+        output = Path(folder) / "output.txt"
+        process = os.fork()
+        if process == 0:
+            run_tests(folder, tests_for(file), output)
+        _, status = os.waitpid(process, 0)
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(), re.MULTILINE)
+    found = "" if status == 0 else failed[1] if failed else f"status {status}"
+    return str(getattr(node, "lineno", 0)), found
+
+
+def main(number, results="planted.tsv"):
+    results = Path(results)
+    results.touch()
+    rows = [line.split("\t") for line in results.read_text().splitlines()]
+    for file, place, kind in draw_defects(int(number))[len(rows) :]:
+        line, finder = look_for(file, place, kind)
+        rows.append([file, line, kind, finder])
+        with results.open("a") as out:
+            print(*rows[-1], sep="\t", file=out)
+    planted = Counter("/".join(Path(row[0]).parts[:-1][:2]) for row in rows)
+    found = Counter("/".join(Path(row[0]).parts[:-1][:2]) for row in rows if row[3])
+    for room in sorted(planted):
+        print(room, planted[room], found[room])
+    print("all", planted.total(), found.total())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
