@@ -125,7 +125,7 @@ _FIRST_VARIANCE = 0.25
 
 
 class ConfidenceSequence:
-    r"""The interval of the mean over users, of whom the first ones are known.
+    r"""The interval of the mean over users, the first of which are known.
 
     Args:
         num_users (int): How many users come in random order, :math:`N`.

@@ -39,7 +39,9 @@ def skip_without(packages):
         pytest.skip("needs Java, such as the package openjdk-17-jre-headless of Debian")
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param("torchrun.py", marks=pytest.mark.slow), *list(EXAMPLES)[1:]]
+)
 def test_an_engine_gives_the_numbers_of_one_process(name):
     engine, packages = EXAMPLES[name]
     skip_without(packages)

@@ -169,19 +169,5 @@ def test_every_row_of_what_you_have_runs(trained):
     assert results[0].user_counts.num_evaluated == int((task.degree > 0).sum())
 
 
-@pytest.mark.parametrize("marker", ["example", "test"])
-def test_commands_are_found_behind_their_markers(marker):
-    assert len(re.findall(rf"^<!-- {marker} -->\n```bash\n.+\n```$", README, flags=re.M)) == 1
-
-
-def test_torch_scatter_is_built_by_the_line_that_is_shown():
-    pattern, page = re.search(
-        r"grep -o '(.*)' (\S+\.md)", (ROOT / ".ci" / "run").read_text()
-    ).groups()
-    (line,) = re.findall(pattern, (ROOT / page).read_text())
-    # Where its build is isolated, it does not find torch.
-    assert "--no-build-isolation" in line
-
-
 def test_it_is_short():
     assert README.count("\n") <= MAX_LINES

@@ -645,24 +645,19 @@ def _is_same(first: Definition, second: Definition) -> bool:
 
 
 def _check_properties(properties: Mapping[str, Any]) -> None:
-    """Checks what an author says about a metric, see :func:`register`."""
-    range_, aliases = properties["range"], properties["aliases"]
-    # A decorator without brackets is given the function as its first argument.
-    is_pair = isinstance(range_, tuple) and len(range_) == 2
-    if not is_pair or not all(isinstance(end, int | float) for end in range_):
-        raise TypeError(
-            f"'range' needs to be a pair of numbers, as in 'register(range=(0.0, 1.0))' "
-            f"(got {range_!r})"
-        )
-    if not range_[0] <= range_[1]:
-        raise ValueError(f"'range' needs to be in ascending order (got {range_!r})")
+    """Raises if what is said of a metric is not of the right type."""
     for name, value in properties.items():
         if name in ("needs", "aliases"):
             if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
                 raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
-        elif name != "range":
+        elif name == "range":
+            if not isinstance(value, tuple) or not all(isinstance(x, int | float) for x in value):
+                raise TypeError(f"'range' needs to be a pair of numbers (got {value!r})")
+            if len(value) != 2 or not value[0] <= value[1]:
+                raise ValueError(f"'range' needs to be in ascending order (got {value!r})")
+        else:
             check_boolean(value, name)
-    for alias in aliases:
+    for alias in properties["aliases"]:
         if not alias.isidentifier() or alias != folded(alias):
             raise ValueError(
                 f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"

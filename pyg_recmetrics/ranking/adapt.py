@@ -55,7 +55,8 @@ from pyg_recmetrics.ranking.recommenders import (
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import (
     FrameLike,
-    as_frame,
+    check_frame,
+    columns_of,
     find_column,
     look_up_ids,
     read_column,
@@ -96,14 +97,8 @@ _OF_STRANGERS = "They keep their places in lists, and metrics of lists leave the
 
 def _are_lists_by_id(value: Any) -> bool:
     """Returns whether `value` is a dict, or a data frame with users, items, ranks or scores."""
-    column = find_column(_columns_of(value), "user", "item", "rank", "score")
+    column = find_column(columns_of(value), "user", "item", "rank", "score")
     return isinstance(value, Mapping) or column is not None
-
-
-def _columns_of(value: Any) -> Sequence[Hashable]:
-    """Returns the names of the columns of a data frame; none if it is not one."""
-    names: Sequence[Hashable] = getattr(value, "column_names", getattr(value, "columns", ()))
-    return names  # a table of pyarrow has columns that are no names
 
 
 def _read_lists(value: Any, task: RankingTask) -> Recommender:
@@ -165,7 +160,7 @@ def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
         ValueError: If there are no ids, or one of them has no vector, or ids are in a data frame,
             whose numbers would be read as vectors.
     """
-    if (column := find_column(_columns_of(part), what, "id")) is not None:
+    if (column := find_column(columns_of(part), what, "id")) is not None:
         raise ValueError(
             f"'recommender' needs to hold embeddings by id in a dict, as in "
             f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
@@ -206,18 +201,18 @@ def _read_frame(
     given: Any, users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the users and items of all rows, best first, and the items that are unknown."""
-    frame = as_frame(given, "recommender")
-    by = next((what for what in ("rank", "score") if find_column(frame.columns, what)), None)
+    names = check_frame(given, "recommender")
+    by = next((what for what in ("rank", "score") if find_column(names, what)), None)
     if by is None:
         raise ValueError(
             f"'recommender' needs to have columns of users and items, and 'rank' or 'score' "
-            f"(got {frame.columns}); if rows are in order, write "
+            f"(got {names}); if rows are in order, write "
             f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1), after "
             f"frame.explode(column) if a column holds lists"
         )
-    user, _ = look_up_ids(read_column(frame, "user", None, "recommender"), users)
-    item, unknown = look_up_ids(read_column(frame, "item", None, "recommender"), items)
-    value = as_tensor(read_column(frame, by, None, "recommender").to_numpy(), "recommender")
+    user, _ = look_up_ids(read_column(given, "user", None, "recommender"), users)
+    item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), items)
+    value = as_tensor(read_column(given, by, None, "recommender").to_numpy(), "recommender")
     order = item.sort(stable=True).indices
     for key, is_descending in ((value, by == "score"), (user, False)):
         order = order[key[order].sort(stable=True, descending=is_descending).indices]
@@ -413,23 +408,11 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
     dim = user.size(-1) if user.dim() else 0
     if dim > 0 and (user.shape, item.shape) == ((task.num_users, dim), (task.num_items, dim)):
         return
-    num_users, num_items = task.num_users, task.num_items
-    num_rows = [part.size(0) if part.dim() == 2 else None for part in (user, item)]
-    if num_users != num_items and num_rows == [num_items, num_users]:
-        raise ValueError(
-            f"'recommender' needs to hold embeddings of {num_users} users, and then of "
-            f"{num_items} items (got {num_rows[0]} and {num_rows[1]} rows); write "
-            f"(user_embedding, item_embedding) in this order"
-        )
-    shapes = [list(part.shape) for part in (user, item)]
-    if [shape[1:] for shape in shapes] == [[num_users], [num_items]] != [[dim] for dim in num_rows]:
-        raise ValueError(
-            f"'recommender' needs to hold one row for each user and item (got {shapes[0]} and "
-            f"{shapes[1]}); transpose both"
-        )
-    check_shape(user, "recommender", (num_users, dim), "user embeddings")
-    check_shape(item, "recommender", (num_items, dim), "item embeddings")
-    raise ValueError("'recommender' needs to hold embeddings of one dimension or more (got 0)")
+    raise ValueError(
+        f"'recommender' needs to hold user embeddings of shape [{task.num_users}, dim] and item "
+        f"embeddings of shape [{task.num_items}, dim], in this order (got {list(user.shape)} and "
+        f"{list(item.shape)}); transpose factors that are in columns"
+    )
 
 
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
@@ -470,16 +453,22 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
         )
     lowest, highest = (int(bound) for bound in value.aminmax())
     if lowest < -1 or highest >= task.num_items:
-        raise _wrong_numbering(value, highest, task)
-    if value.size(1) == task.num_items and _has_repeats(value):
+        first = int(torch.where(value < 0, highest, value).min())
         raise ValueError(
-            f"'recommender' needs to hold lists in which no item comes twice, or floating-point "
-            f"scores (got integers of shape {list(value.shape)}, one for every item, of which some "
-            f"repeat in a row); {_EITHER}"
+            f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 (got {first} to "
+            f"{highest}); items are numbered from 0 on, and not from 1 or from 'num_users' "
+            f"({task.num_users}) on; {SCORES_ARE_FLOATS}; {IDS_ARE_IN_DICTS}"
         )
     is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
     for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
         is_listed[part.long()] = True  # the last place is that of `-1`
+        item = part.sort(dim=1).values if value.size(1) == task.num_items else part[:, :0]
+        if bool(((item[:, 1:] == item[:, :-1]) & (item[:, 1:] >= 0)).any()):
+            raise ValueError(
+                f"'recommender' needs to hold lists in which no item comes twice, or scores as "
+                f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "
+                f"item, of which some repeat in a row); {_EITHER}"
+            )
     items = is_listed[:-1].nonzero().squeeze(1)
     if value.size(1) == task.num_items > 1 and lowest == 0:
         warn(
@@ -498,24 +487,6 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             "dict(zip(task.user_ids, lists))"
         )
     return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
-
-
-def _wrong_numbering(lists: Tensor, highest: int, task: RankingTask) -> ValueError:
-    """Returns the error for lists with ids outside of the items, which seem to be others."""
-    first = int(torch.where(lists < 0, highest, lists).min())
-    hints = [SCORES_ARE_FLOATS] + ([IDS_ARE_IN_DICTS] if task.item_ids is not None else [])
-    if task.num_users <= first and highest < task.num_users + task.num_items:
-        hints = [
-            f"subtract 'num_users' from items that are numbered from there on, as in "
-            f"recommender - {task.num_users}"
-        ]
-    elif (first, highest) == (1, task.num_items):
-        hints = ["subtract one from items that are counted from one, as in recommender - 1", *hints]
-    num_wrong = int(((lists < -1) | (lists >= task.num_items)).sum())
-    return ValueError(
-        f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 "
-        f"(got {num_wrong} ids outside); {', and '.join(hints)}"
-    )
 
 
 def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
@@ -565,15 +536,6 @@ def _are_permutations(rows: Tensor) -> bool:
     return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
-def _has_repeats(lists: Tensor) -> bool:
-    """Returns whether a row has an item more than once; `-1` is none."""
-    for part in lists.split(max(1, _ENTRIES_AT_ONCE // lists.size(1))):
-        item = part.sort(dim=1).values
-        if bool(((item[:, 1:] == item[:, :-1]) & (item[:, 1:] >= 0)).any()):
-            return True
-    return False
-
-
 def _is_function(value: object) -> bool:
     return callable(value) and not isinstance(value, torch.nn.Module)
 
@@ -609,11 +571,6 @@ def _counts_of_lightgcn(value: object, num_users: int | None) -> Counts:
     return None, None if num_users is None else model.bound_object.num_nodes - num_users
 
 
-def _counts_of_model(value: object, num_users: int | None) -> Counts:
-    find_model(value)  # which raises if it cannot be asked
-    return None, None
-
-
 def _counts_of_numbers(value: Any, num_users: int | None) -> Counts:
     if _is_labelled(value):
         return None, None
@@ -647,7 +604,7 @@ RECOMMENDER_FORMS = (
     RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
     RecommenderForm(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
     RecommenderForm(is_fitted, _from_fitted),
-    RecommenderForm(is_model, _from_model, _counts_of_model),
+    RecommenderForm(is_model, _from_model),
     RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
     RecommenderForm(_are_lists_by_id, _read_lists),
     RecommenderForm(_is_function, FunctionRecommender),

@@ -4,11 +4,9 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 import torch
-from narwhals.typing import IntoDataFrame
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_raw_ids
@@ -64,7 +62,7 @@ def number_texts(columns: "Sequence[pd.Series[str]]") -> tuple[list[Any], list[T
 
 
 class FrameLike(Protocol):
-    """A data frame of pandas or polars."""
+    """A data frame of pandas or polars, or a table of pyarrow."""
 
     @property
     def columns(self) -> Any:
@@ -72,14 +70,14 @@ class FrameLike(Protocol):
 
 
 def read_frames(
-    test: IntoDataFrame,
-    train: IntoDataFrame | None,
+    test: FrameLike,
+    train: FrameLike | None,
     *,
     columns: Mapping[str, str | None],
     rating: str | None,
     users: Any,
     items: Any,
-    candidates: IntoDataFrame | None = None,
+    candidates: FrameLike | None = None,
 ) -> dict[str, Any]:
     """Reads the arguments of a task from data frames.
 
@@ -89,23 +87,20 @@ def read_frames(
         TypeError: If a frame is not a data frame, or all users or items are one.
         ValueError: If there is no such column, a value is missing, or an id is unknown.
     """
-    frames = {"test": as_frame(test, "test")}
-    if train is not None:
-        frames["train"] = as_frame(train, "train")
-    if candidates is not None:
-        frames["candidates"] = as_frame(candidates, "candidates")
+    given = {"test": test, "train": train, "candidates": candidates}
+    frames = {owner: frame for owner, frame in given.items() if frame is not None}
     read = {
         side: {owner: read_column(frame, side, name, owner) for owner, frame in frames.items()}
         for side, name in columns.items()
     }
     user_ids, user, new_users = _number(read["user"], "user", users)
     item_ids, item, new_items = _number(read["item"], "item", items)
-    if len(frames["test"]) == 0:
+    if len(read["user"]["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
     edges = {owner: torch.stack(pair) for owner, *pair in zip(frames, user, item, strict=True)}
     weight = None
     if rating is not None:
-        column = read_column(frames["test"], "rating", rating, "test")
+        column = read_column(test, "rating", rating, "test")
         weight = as_tensor(column.to_numpy(), "rating")
     new = [_in_words(ids, kind) for ids, kind in ((new_users, "user"), (new_items, "item")) if ids]
     if new and train is not None:
@@ -133,61 +128,80 @@ def read_frames(
     }
 
 
-def as_frame(frame: Any, name: str) -> nw.DataFrame[Any]:
-    """Returns a data frame of any library as one of narwhals."""
-    try:
-        return nw.from_native(frame, eager_only=True)
-    except TypeError:
+def columns_of(frame: Any) -> list[Any]:
+    """Returns the names of the columns of a data frame; none if it is not one."""
+    # A table of pyarrow has columns that are no names, and a lazy frame has no shape.
+    names = getattr(frame, "column_names", getattr(frame, "columns", ()))
+    return list(names) if hasattr(frame, "shape") else []
+
+
+def check_frame(frame: Any, name: str) -> list[Any]:
+    """Returns the names of the columns of a data frame.
+
+    Raises:
+        TypeError: If it is not a data frame.
+        ValueError: If two columns have one name.
+    """
+    names = columns_of(frame)
+    if not (names or isinstance(frame, pd.DataFrame)):
         raise TypeError(
             f"'{name}' needs to be a data frame of pandas or polars (got {type(frame).__name__})"
-        ) from None
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"'{name}' needs to have columns of different names ({error})") from None
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"'{name}' needs to have columns of different names (got {names})")
+    return names
 
 
-def read_column(
-    frame: nw.DataFrame[Any], what: str, column: str | None, owner: str
-) -> nw.Series[Any]:
+def read_column(frame: Any, what: str, column: str | None, owner: str) -> "pd.Series[Any]":
     """Returns a column without missing values, by default the one with a usual name."""
-    if column is None and (column := find_column(frame.columns, what)) is None:
+    names = check_frame(frame, owner)
+    if column is None and (column := find_column(names, what)) is None:
         raise ValueError(
             f"'{owner}' needs to have a column of {what}s with a usual name, such as '{what}_id' "
-            f"(got {frame.columns}); frame.rename(columns=...) renames others"
+            f"(got {names}); frame.rename(columns=...) renames others"
         )
-    if column not in frame.columns:
+    if column not in names:
         raise ValueError(
-            f"'{what}' needs to be a column of '{owner}', one of {frame.columns} (got {column!r})"
+            f"'{what}' needs to be a column of '{owner}', one of {names} (got {column!r})"
         )
-    series = frame.get_column(column)
-    is_missing = series.is_null()
-    if series.dtype.is_float():
-        is_missing = is_missing | series.is_nan()
-    if num_missing := int(is_missing.sum()):
+    series = _as_series(frame[column])
+    if num_missing := int(series.isna().sum()):
         raise ValueError(
             f"'{owner}' needs a value in every row of the column {column!r} (got {num_missing} "
             f"without)"
         )
-    if series.dtype not in (nw.Categorical, nw.Enum):
-        return series
-    # Two columns may have different categories, so their values are what they share.
-    return nw.new_series(column, series.to_list(), backend=series.implementation)
+    return series.rename(column)
+
+
+def _as_series(values: Any) -> "pd.Series[Any]":
+    """Returns a column of any library as one of pandas."""
+    if isinstance(values, pd.Series):
+        # Two columns may have different categories, so their values are what they share.
+        is_category = isinstance(values.dtype, pd.CategoricalDtype)
+        return values.astype(values.cat.categories.dtype) if is_category else values
+    array = np.asarray(values)
+    # Python has no nanoseconds, so that two times could become one.
+    if array.ndim == 1 and (array.dtype.kind in "biuf" or array.dtype.str.endswith("[ns]")):
+        return pd.Series(array)
+    to_list = getattr(values, "to_pylist", getattr(values, "to_list", array.tolist))
+    return pd.Series(to_list(), dtype=object)
 
 
 def look_up_ids(
-    column: nw.Series[Any], number: Mapping[Hashable, int]
+    column: "pd.Series[Any]", number: Mapping[Hashable, int]
 ) -> tuple[Tensor, list[Hashable]]:
     """Returns the number of the id in every row, and the ids that have none.
 
     These are numbered from `len(number)` on.
     """
-    place, ids = _factorize(column, column.name)
+    place, ids = _factorize(column, str(column.name))
     unknown = [id_ for id_ in ids if id_ not in number]
     numbers = {**number, **{id_: len(number) + place for place, id_ in enumerate(unknown)}}
     return _numbers_of(ids, numbers)[place], unknown
 
 
 def _number(
-    columns: Mapping[str, nw.Series[Any]], side: str, known: Any
+    columns: "Mapping[str, pd.Series[Any]]", side: str, known: Any
 ) -> tuple[tuple[Hashable, ...], list[Tensor], list[Hashable]]:
     """Numbers the ids of a column of several frames in their order, or in that of all known ids.
 
@@ -228,34 +242,22 @@ def _check_types(ids: Mapping[str, set[Any]], column: str, side: str) -> None:
         )
 
 
-def _factorize(column: nw.Series[Any], name: str) -> tuple[Tensor, list[Any]]:
+def _factorize(column: "pd.Series[Any]", name: str) -> tuple[Tensor, list[Any]]:
     """Returns the distinct ids of a column, and which of these stands in every row."""
-    if column.dtype.is_integer() and column.dtype not in (nw.UInt64, nw.UInt128, nw.Int128):
-        column = column.cast(nw.Int64)
-    elif column.dtype.is_float():
-        column = column.cast(nw.Float64)
-    _check_single_ids(column, name)
-    if column.dtype in (nw.Object, nw.Unknown):  # of which libraries find no different ones
-        place, ids = pd.factorize(pd.Series(column.to_list(), dtype=object))
-        return torch.from_numpy(place), list(ids)
-    place, _ = pd.factorize(column.to_numpy())
-    # Ids are numbered in the order in which they come first, so that each raises the largest.
-    is_new = np.diff(np.maximum.accumulate(place), prepend=-1) > 0
-    return torch.from_numpy(place), _to_list(column[np.flatnonzero(is_new)])
+    if column.dtype == object and pd.api.types.infer_dtype(column) != "string":
+        _check_single_ids(column.tolist(), name)
+    place, ids = pd.factorize(column)
+    return torch.from_numpy(place).long(), ids.tolist()
 
 
 def _numbers_of(ids: Iterable[Any], number: Mapping[Any, int]) -> Tensor:
     return torch.tensor([number[id_] for id_ in ids], dtype=torch.long, device="cpu")
 
 
-def _check_single_ids(column: nw.Series[Any], name: str) -> None:
+def _check_single_ids(column: list[Any], name: str) -> None:
     """Raises if a column holds several ids in a row, or ids that only differ in their type."""
-    if column.dtype.is_nested():
-        raise TypeError(f"'{name}' needs to be a column of single ids (got {column.dtype})")
-    if column.dtype != nw.Object:
-        return
     types: dict[Hashable, type] = {}
-    for id_ in column.to_list():
+    for id_ in column:
         if not isinstance(id_, Hashable):
             raise TypeError(f"'{name}' needs to be a column of single ids (got {id_!r})")
         own = bool if isinstance(id_, bool) else float if isinstance(id_, float) else object
@@ -264,19 +266,6 @@ def _check_single_ids(column: nw.Series[Any], name: str) -> None:
                 f"'{name}' needs to be a column in which equal ids have one type (got {id_!r} as "
                 f"booleans, integers or floating-point numbers)"
             )
-
-
-def _to_list(column: nw.Series[Any]) -> list[Any]:
-    """Returns the ids of a column, also those that Python has no type for."""
-    ids: list[Any] = column.to_list()
-    dtype = column.dtype
-    is_exact = isinstance(dtype, nw.Datetime | nw.Duration) and dtype.time_unit == "ns"
-    if not (is_exact and column.implementation.is_polars()):
-        return ids
-    # Python has microseconds, so that two times could become one.
-    times = column.to_numpy()
-    is_cut = times.astype(np.int64) % 1000 != 0
-    return [time if cut else id_ for id_, time, cut in zip(ids, times, is_cut, strict=True)]
 
 
 def _in_order(ids: Iterable[Any]) -> list[Any]:

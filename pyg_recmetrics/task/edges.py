@@ -228,46 +228,38 @@ def keep_retrievable(
     in_seen = contains(excluded, truth, num_items)
     if candidates is None and not bool(in_seen.any()):
         return truth, weight
-    is_kept = _find_retrievable(in_seen, are_candidates(truth, candidates, num_items), missing)
-    return select(truth, weight, is_kept)
-
-
-def _find_retrievable(in_seen: Tensor, is_candidate: Tensor, missing: Missing) -> Tensor:
-    """Returns a mask of the truth that is kept, and warns of all other."""
     remedy = (
         "truth that a model learns from is a leak, unless this is the training part of a split, "
         f"which takes '{written_as('exclude_seen=False', '--include-seen')}'"
     )
-    is_missing = ~is_candidate
-    losses = [
-        (in_seen, "are also in 'seen'", remedy),
-        (is_missing, "are not among the 'candidates'", "add relevant items to the 'candidates'"),
-    ]
-    is_kept = torch.ones_like(in_seen)
-    for is_lost, reason, remedy in losses:
-        is_left = is_kept & ~is_lost
-        counts_as_missed = is_lost is is_missing and missing == "count"
-        if not counts_as_missed and (num_lost := int((is_lost & is_kept).sum())):
-            warn(
-                f"ground-truth edges that {reason}: {num_lost} of {int(is_kept.sum())}. They can "
-                f"never be retrieved, and are taken out of the truth"
-                f"{_what_is_missing(is_kept, is_left) if is_lost is is_missing else ''}"
-            )
-        if not counts_as_missed and not bool(is_left.any()):
-            raise ValueError(
-                f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only "
-                f"edges that {reason})"
-            )
-        is_kept = is_kept if counts_as_missed else is_left
-    return is_kept
+    is_kept = _take_out(torch.ones_like(in_seen), in_seen, "are also in 'seen'", remedy)
+    if missing == "drop":
+        is_missing = ~are_candidates(truth, candidates, num_items)
+        remedy = "add relevant items to the 'candidates'"
+        note = (
+            ". A recall of 1 then stands for {:.4f} of all truth; if the candidates come from a "
+            "first stage, what it has missed counts with missing='count'"
+        )
+        reason = "are not among the 'candidates'"
+        is_kept = _take_out(is_kept, is_missing, reason, remedy, note)
+    return select(truth, weight, is_kept)
 
 
-def _what_is_missing(is_kept: Tensor, is_left: Tensor) -> str:
-    return (
-        f". A recall of 1 then stands for {int(is_left.sum()) / int(is_kept.sum()):.4f} of all "
-        f"truth; if the candidates come from a first stage, what it has missed counts with "
-        f"missing='count'"
-    )
+def _take_out(is_kept: Tensor, is_lost: Tensor, reason: str, remedy: str, note: str = "") -> Tensor:
+    """Returns a mask of the truth that is left, and warns of what is lost."""
+    is_left = is_kept & ~is_lost
+    num_kept, num_left = int(is_kept.sum()), int(is_left.sum())
+    if num_left < num_kept:
+        warn(
+            f"ground-truth edges that {reason}: {num_kept - num_left} of {num_kept}. They can "
+            f"never be retrieved, and are taken out of the truth{note.format(num_left / num_kept)}"
+        )
+    if num_left == 0:
+        raise ValueError(
+            f"'truth' needs to hold an edge that can be retrieved: {remedy} (got only edges that "
+            f"{reason})"
+        )
+    return is_left
 
 
 def count_candidates(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
-from narwhals.typing import IntoDataFrame
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
@@ -29,7 +28,7 @@ from pyg_recmetrics.checks import (
     written,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, as_tensor, is_edges_like
-from pyg_recmetrics.task.data_frames import read_frames
+from pyg_recmetrics.task.data_frames import FrameLike, read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
     TruthByUser,
@@ -643,15 +642,15 @@ class RankingTask(Frozen):
     @written("RankingTask.from_frames(test=frame, train=other_frame)")
     def from_frames(
         cls,
-        test: IntoDataFrame,
+        test: FrameLike,
         *,
-        train: IntoDataFrame | None = None,
+        train: FrameLike | None = None,
         user: str | None = None,
         item: str | None = None,
         rating: str | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-        candidates: IntoDataFrame | None = None,
+        candidates: FrameLike | None = None,
         missing: Missing | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,

@@ -58,10 +58,3 @@ def test_the_workflow_is_one(tmp_path):
     assert [words[1] for words in commands] == ["evaluate", "gate"]
     for words in commands:
         make_parser().parse_args(words[1:])
-
-
-@pytest.mark.parametrize("option", sorted(set(re.findall(r"--[a-z][a-z-]+", PAGE)) - {"--out"}))
-def test_every_option_that_the_page_names_is_one(option):
-    parser = make_parser()
-    parsers = [parser, *parser._subparsers._group_actions[0].choices.values()]
-    assert any(option in each._option_string_actions for each in parsers)

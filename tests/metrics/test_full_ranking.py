@@ -29,6 +29,16 @@ def test_a_constant_model_scores_chance_whatever_the_candidates():
         assert index.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize(("average", "weights"), [("candidates", (3, 4)), ("relevant", (1, 2))])
+def test_users_whose_items_are_all_relevant_or_none_have_no_weight(average, weights):
+    scores = torch.tensor([[3.0, 2, 1, 0], [1, 2, 3, 4], [1, 3, 2, 4], [1, 2, 3, 4]])
+    truth = torch.tensor([[0, 1, 1, 1, 1, 2, 2], [1, 0, 1, 2, 3, 0, 1]])
+    task = RankingTask(truth, num_users=4, num_items=4, seen=[[0], [3]])
+    found = metrics.roc_auc(rank(scores, task, full=True), average=average)
+    wanted = (weights[0] / 2 + weights[1] / 4) / sum(weights)
+    assert float(found.nanmean()) == pytest.approx(wanted)
+
+
 def draw_ranks(seed):
     """Scores of a positive and its negatives, and the ranks that follow by counting."""
     generator = torch.Generator().manual_seed(seed)

@@ -67,6 +67,7 @@ def executed(tmp_path_factory):
     return dict(zip(codes, notebook.cells, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("about", CELLS)
 def test_a_cell_shows_the_picture_as_often_as_expected(about, kernel, executed):

@@ -212,10 +212,11 @@ class TestTwoMeanings:
     @pytest.mark.parametrize(
         ("lists", "line"),
         [
-            ([[2, 6], [3, 4]], r"as in recommender - 2$"),
-            ([[2, -1], [6, 4]], r"as in recommender - 2$"),
-            ([[1, 5], [3, 1]], r"counted from one, as in recommender - 1, and scores need"),
-            ([[0, 5], [3, 1]], r"\(got 1 ids outside\); scores need"),
+            (
+                [[2, 6], [3, 4]],
+                r"not from 1 or from 'num_users' \(2\) on; scores need",
+            ),
+            ([[0, 5], [3, 1]], r"\(got 0 to 5\); items are numbered from 0 on"),
         ],
     )
     def test_other_numberings_are_refused_with_the_line(self, lists, line):

@@ -33,6 +33,7 @@
 - `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
 - `seeds`: runs either from the command line
+- `planted`: small defects in the package, and which tests find them
 - `laws`: what holds for the values of every metric
 - `everything`: all that a result says, to compare results to the last bit
 - `damage`: damage to files

@@ -1,7 +1,8 @@
 """Plants small defects in copies of the package, and says which of them its tests find.
 
-python -m tests.support.tools.planted 200           # the table of rooms, of 200 defects
-python -m tests.support.tools.planted 200 found.tsv # the same, goes on after those in the file
+python -m tests.support.tools.planted 200            # the table of rooms, of 200 defects
+python -m tests.support.tools.planted 200 after.tsv  # the same, and goes on after those in the file
+python -m tests.support.tools.planted 200 after.tsv before.tsv  # asks at first what found it before
 
 A defect belongs to a room of the package. It is looked for by the tests of that room, at first by
 those of the same name, and by those that go through everything.
@@ -151,8 +152,20 @@ def run_tests(folder, paths, output):
     os._exit(status)
 
 
-def look_for(file, place, kind):
-    """The line of a defect, and the test that finds it, which is empty where none does."""
+def finder_among(paths, folder):
+    """The first test that fails, which is empty if none does within the limit."""
+    output = Path(folder) / "output.txt"
+    process = os.fork()
+    if process == 0:
+        run_tests(folder, paths, output)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(), re.MULTILINE)
+    has_failed = status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    return failed[1] if has_failed and failed else ""
+
+
+def look_for(file, place, kind, finder=""):
+    """The line of a defect, and the test that finds it. One that found it before is asked first."""
     tree = ast.parse((ROOT / file).read_text())
     node = [*code_of(tree)][place]
     KINDS[kind](node)
@@ -161,27 +174,29 @@ def look_for(file, place, kind):
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, Path(folder) / name)
         (Path(folder) / file).write_text(ast.unparse(tree))
-        output = Path(folder) / "output.txt"
-        process = os.fork()
-        if process == 0:
-            run_tests(folder, tests_for(file), output)
-        _, status = os.waitpid(process, 0)
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(), re.MULTILINE)
-    found = "" if status == 0 else failed[1] if failed else f"status {status}"
+        found = finder and finder_among([finder], folder)
+        found = found or finder_among(tests_for(file), folder)
     return str(getattr(node, "lineno", 0)), found
 
 
-def main(number, results="planted.tsv"):
-    results = Path(results)
-    results.touch()
-    rows = [line.split("\t") for line in results.read_text().splitlines()]
-    for file, place, kind in draw_defects(int(number))[len(rows) :]:
-        line, finder = look_for(file, place, kind)
-        rows.append([file, line, kind, finder])
-        with results.open("a") as out:
+def read(results):
+    return [line.split("\t") for line in Path(results).read_text().splitlines()]
+
+
+def main(number, results="planted.tsv", before=None):
+    Path(results).touch()
+    rows, defects = read(results), draw_defects(int(number))
+    finders = [row[3] for row in read(before)] if before else [""] * len(defects)
+    for defect, finder in [*zip(defects, finders, strict=False)][len(rows) :]:
+        line, finder = look_for(*defect, finder)
+        rows.append([defect[0], line, defect[2], finder])
+        with open(results, "a") as out:
             print(*rows[-1], sep="\t", file=out)
-    planted = Counter("/".join(Path(row[0]).parts[:-1][:2]) for row in rows)
-    found = Counter("/".join(Path(row[0]).parts[:-1][:2]) for row in rows if row[3])
+    planted, found = Counter(), Counter()
+    for file, _, _, finder in rows:
+        room = "/".join(Path(file).parts[:-1][:2])
+        planted[room] += 1
+        found[room] += finder != ""
     for room in sorted(planted):
         print(room, planted[room], found[room])
     print("all", planted.total(), found.total())
