@@ -92,6 +92,7 @@ def test_a_search_prunes_what_is_certainly_worse(monkeypatch, capsys):
 compressed_matrices = pytest.mark.filterwarnings("ignore:Sparse CS[RC] tensor support is in beta")
 
 
+@pytest.mark.slow
 @compressed_matrices
 def test_benchmark_tunes_all_alike_and_says_so(monkeypatch, capsys, tmp_path):
     pytest.importorskip("matplotlib")

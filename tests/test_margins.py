@@ -18,7 +18,7 @@ from pyg_recmetrics import (
     conventions,
     evaluate,
 )
-from pyg_recmetrics.results.notes import describe_sampling, note_on_sampling
+from pyg_recmetrics.results.notes import line
 
 NUM_USERS, NUM_ITEMS = 6000, 40
 METRICS = ["ndcg@5", "recall@5"]
@@ -110,7 +110,7 @@ class TestMeans:
         assert result.bounds("ndcg@5") == (FULL["ndcg@5"], FULL["ndcg@5"])
         assert result.ranked.users is None
         assert "all users were ranked" in str(result)
-        note = note_on_sampling(result.sampling, result.nouns)
+        note = line("drawn", result.sampling, result.nouns)
         assert str(FULL) in str(result).replace(f"\n{note}", "")
 
     def test_there_may_be_a_largest_number_of_users(self):
@@ -293,7 +293,7 @@ class TestWords:
         )
         assert f"± {reach:.4f}".replace(" 0.", " .") in str(sampled)
         recipe = " ".join(sampled.recipe().split())
-        assert f"Population: {describe_sampling(sampled.sampling, sampled.nouns)}" in recipe
+        assert f"Population: {line('sample', sampled.sampling, sampled.nouns)}" in recipe
 
     def test_a_file_keeps_it(self, sampled, tmp_path):
         sampled.save(tmp_path / "result.npz")

@@ -1,7 +1,7 @@
 """Benchmark: the table of a paper."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -20,7 +20,7 @@ from pyg_recmetrics.results.comparison import (
     read_names,
     rounded,
 )
-from pyg_recmetrics.results.notes import MARKS, note_on_marks, notes_of_all, notes_on_limits
+from pyg_recmetrics.results.notes import MARKS, lines, notes_of_all
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
@@ -192,16 +192,17 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         head, columns, groups = ["recommender"], [], [""]
         for data_set, of_one in self.items():
             for metric in self.metrics:
-                head.append(f"{data_set} {metric}".strip())
                 cells = {}
                 for name, result in of_one.items():
                     with on(_place(data_set, name)):
                         cells[name] = self._cell(data_set, name, result, metric)
                 columns.append(with_best(cells, self.recommenders, metric))
-            for what, budgets in budgets_of(of_one).items():
-                head.append(f"{data_set} {what}".strip())
-                columns.append([budgets.get(name, "-") for name in self.recommenders])
-            groups += [data_set] * (1 + len(columns) - len(groups))
+            budgets = budgets_of(of_one)
+            for budget in budgets.values():
+                columns.append([budget.get(name, "-") for name in self.recommenders])
+            names = [*map(str, self.metrics), *budgets]
+            head += [f"{data_set} {name}".strip() for name in names]
+            groups += [data_set] * len(names)
         rows = list(zip(self.recommenders, *columns, strict=True))
         return Table(head, rows, tuple(self._notes()), groups=groups)
 
@@ -241,21 +242,27 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 pairs = list(product(proposed, [name for name in order if name not in proposed]))
             yield from product([metric], pairs)
 
-    def _beside_best(self, data_set: str) -> list[PairedDifference]:
-        """Returns the differences from the best of the others, who come first in each metric."""
-        found: dict[tuple[str, str | None], PairedDifference] = {}
-        for row in self.comparisons.get(data_set, ()):
-            found.setdefault((row.metric, None if self.proposed is None else row.a), row)
-        return list(found.values())
+    @cached_property
+    def _beside_best(self) -> Mapping[tuple[str, str, str], PairedDifference]:
+        """The difference of each mean that may have a sign from the best of the others.
+
+        The best comes first in each metric. Without proposed recommenders, only the first of all
+        means may have a sign.
+        """
+        first: dict[tuple[str, str, str], PairedDifference] = {}
+        for data_set, comparison in self.comparisons.items():
+            for row in comparison:
+                first.setdefault((data_set, row.metric, row.a if self.proposed else ""), row)
+        return {(data_set, row.metric, row.a): row for (data_set, *_), row in first.items()}
 
     def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
-        rows = self._beside_best(data_set)
-        return next((row for row in rows if (row.metric, row.a) == (str(metric), name)), None)
+        return self._beside_best.get((data_set, str(metric), name))
 
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
     ) -> tuple[float, str]:
-        mean, row = result.estimate_of(metric), self._row(data_set, name, metric)
+        mean = result.estimate_of(metric)
+        row = self._row(data_set, name, metric)
         if math.isnan(value := mean.value):
             return value, "-"
         spread = "" if math.isnan(mean.deviation) else f" ({format_error(mean.deviation)})"
@@ -277,22 +284,23 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 names.setdefault(number, []).append(name)
         if several := [f"{x} of {', '.join(of)}" for x, of in names.items() if x > 1]:
             yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
-        rows = {data_set: self._beside_best(data_set) for data_set in self.comparisons}
-        for found in [*self.comparisons.values()][:1]:  # all of which are tested together
-            of_all = [*chain.from_iterable(rows.values())]
-            yield from note_on_marks(found.protocol, of_all, self.proposed is None)
-        yield from notes_of_all({x: self._notes_on(x, of_one) for x, of_one in rows.items()})
+        if verdicts := {row.verdict for row in self._beside_best.values()} - {None}:
+            # All data sets are tested together.
+            protocol = next(iter(self.comparisons.values())).protocol
+            yield from lines("below_marks", protocol, verdicts, self.proposed is None)
+        yield from notes_of_all(
+            {data_set: self._notes_on(data_set) for data_set in self.comparisons}
+        )
         yield from notes_of_all({x: remarks_on(of_one) for x, of_one in self.items()})
 
-    def _notes_on(self, data_set: str, rows: Sequence[PairedDifference]) -> Iterator[str]:
+    def _notes_on(self, data_set: str) -> Iterator[str]:
+        rows = [row for (of, *_), row in self._beside_best.items() if of == data_set]
         if self.proposed is not None and rows:
-            metrics: dict[str, dict[str, None]] = {}
-            for row in rows:
-                metrics.setdefault(row.b, {})[row.metric] = None
-            best = [f"{name} in {', '.join(of_one)}" for name, of_one in metrics.items()]
-            yield f"best baseline: {'; '.join(best if len(best) > 1 else metrics)}"
+            best = pd.DataFrame(rows).groupby("b", sort=False).metric.unique().map(", ".join)
+            in_metrics = [f"{name} in {metrics}" for name, metrics in best.items()]
+            yield f"best baseline: {'; '.join(in_metrics if len(best) > 1 else best.index)}"
         protocol = self.comparisons[data_set].protocol
-        yield from notes_on_limits(protocol, rows, "signs in brackets: for these trained models")
+        yield from lines("limits", protocol, rows, "signs in brackets: for these trained models")
 
 
 def _place(data_set: str, name: str) -> str:

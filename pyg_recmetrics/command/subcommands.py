@@ -31,7 +31,7 @@ from pyg_recmetrics.reporting import report as write_report
 from pyg_recmetrics.results import Comparison, EvaluationResult
 from pyg_recmetrics.results import compare as compare_results
 from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
-from pyg_recmetrics.results.notes import notes_on_limits
+from pyg_recmetrics.results.notes import lines
 from pyg_recmetrics.results.statistics import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import format_p
@@ -204,7 +204,7 @@ def _cautions(protocol: Protocol) -> Iterator[str]:
     """Yields what the results know that may make the answer wrong."""
     if names := protocol.uncovered:
         yield f"one run of {', '.join(names)}: another seed may give another answer"
-    yield from notes_on_limits(protocol, (), "")
+    yield from lines("limits", protocol, (), "")
     yield from protocol.remarks
 
 

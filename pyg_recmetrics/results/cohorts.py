@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.results.counts import RowNouns
-from pyg_recmetrics.results.notes import caution, note_on_intervals
+from pyg_recmetrics.results.notes import caution, lines
 from pyg_recmetrics.results.statistics import (
     Array,
     Mean,
@@ -77,7 +77,8 @@ class Groups:
         """Yields the mean over each group, whose interval is held by the range of the metric."""
         mean_of = self.means(values)
         for number in range(len(self.labels)):
-            mean, own = mean_of(number), values[self.group == number]
+            mean = mean_of(number)
+            own = values[self.group == number]
             own = own[~np.isnan(own).any(axis=1)]
             interval = mean.interval(self.level)
             if self.degree is None:
@@ -105,13 +106,15 @@ class SameDegree:
 
     def __init__(self, values: Array, group: Array, degree: Array, person: Array | None) -> None:
         self.is_counted = ~np.isnan(values).any(axis=1) & (group >= 0)
-        self.person, self.values = person, values[self.is_counted]
+        self.person = person
+        self.values = values[self.is_counted]
         self.group = group[self.is_counted]
         self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
         num_groups = int(group.max(initial=-1)) + 1
         self.counts = np.zeros((int(self.of_degree.max(initial=-1)) + 1, num_groups))
         np.add.at(self.counts, (self.of_degree, self.group), 1)
-        self.sizes, of_degrees = self.counts.sum(axis=0), self.counts.sum(axis=1)[:, None]
+        self.sizes = self.counts.sum(axis=0)
+        of_degrees = self.counts.sum(axis=1)[:, None]
         self.shares = self.counts / of_degrees
         self.rest = (
             self.values - (sums_by(self.of_degree, self.values) / of_degrees)[self.of_degree]
@@ -129,7 +132,8 @@ class SameDegree:
 
     def mean(self, number: int) -> Mean:
         """Returns the mean of a group."""
-        num_users, is_own = max(1, len(self.values)), self.group == number
+        num_users = max(1, len(self.values))
+        is_own = self.group == number
         deviations = np.zeros((len(self.is_counted), self.values.shape[1]))
         if not self._is_connected(number):
             return Mean(np.full(self.values.shape[1], math.nan), deviations, 0)
@@ -188,8 +192,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
                 for number, label in enumerate(groups.labels)
             }
         )
-        self._values, self._groups = values, groups
-        self.name, self.level, self.remarks = groups.name, groups.level, groups.remarks
+        self._values = values
+        self._groups = groups
+        self.name = groups.name
+        self.level = groups.level
+        self.remarks = groups.remarks
 
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
@@ -253,7 +260,8 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             ]
             for label, means in self.items()
         ]
-        groups, nouns = self._groups, self._groups.nouns
+        groups = self._groups
+        nouns = self._groups.nouns
         num_runs = max((values.shape[1] for values in self._values.values()), default=1)
         bases = [
             groups.plain_mean(values, number).basis(metric)
@@ -261,7 +269,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             for number in range(len(groups.labels))
         ]
         notes = [
-            note_on_intervals(self.level, groups.person, nouns, num_runs),
+            *lines("intervals", self.level, groups.person, nouns, num_runs),
             *self.remarks,
             caution(bases, f"{nouns.means} in some groups", nouns.drawn),
         ]
@@ -295,17 +303,11 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
 
 def note_on_degrees(
     group: Array, degree: Array, metrics: Iterable[Metric], nouns: RowNouns
-) -> str | None:
+) -> list[str]:
     """Says how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)
     depend = any(x.needs_truth and not x.definition.needs_all_ranks for x in metrics)
-    numbers = np.unique(group[is_in])
-    if not depend or len(numbers) < 2:
-        return None
-    means = [degree[is_in & (group == number)].mean() for number in numbers]
-    if max(means) - min(means) <= _ALIKE * degree[is_in].mean():
-        return None
-    return (
-        f"groups have {min(means):.1f} to {max(means):.1f} relevant items a {nouns.user}, on which "
-        f"most metrics depend: 'same_degree=True' compares {nouns.users} who have as many"
-    )
+    means = pd.Series(degree[is_in]).groupby(group[is_in]).mean()
+    if not depend or len(means) < 2 or np.ptp(means) <= _ALIKE * degree[is_in].mean():
+        return []
+    return lines("degrees", means.min(), means.max(), nouns)

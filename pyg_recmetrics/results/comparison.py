@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
-from typing import Literal, NamedTuple, TypeAlias
+from itertools import combinations, groupby, product
+from operator import attrgetter, itemgetter
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -38,7 +39,7 @@ from pyg_recmetrics.results.statistics import (
     paired_difference,
     run_variances,
 )
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 from pyg_recmetrics.utils import FrozenDict, warn
 
@@ -262,7 +263,8 @@ class Comparison(Rows[PairedDifference]):
         recommenders: Mapping[str, Measured],
     ) -> None:
         self._rows = tuple(differences)
-        self.protocol, self._recommenders = protocol, recommenders
+        self.protocol = protocol
+        self._recommenders = recommenders
 
     def check_results(self, recommenders: Mapping[str, Measured]) -> None:
         """Raises if the differences are not those of some recommenders.
@@ -356,7 +358,8 @@ class Comparison(Rows[PairedDifference]):
                 raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
         rows = [row for row in self if row.metric in asked]
         if name is not None:
-            name, rows = read_name(name, "name", list(self.protocol.num_runs)), []
+            name = read_name(name, "name", list(self.protocol.num_runs))
+            rows = []
             for metric in asked:
                 found = self._beside(name, metric, "a")
                 is_higher = is_higher_better(metric)
@@ -405,16 +408,32 @@ class Comparison(Rows[PairedDifference]):
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []
-        for metric in dict.fromkeys(row.metric for row in shown):
+        for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
-            for reference, others in _by_reference([x for x in shown if x.metric == metric]):
-                cells = ["", "", "", "", "reference", ""]
-                for name, label, row in [(reference, reference, None), *others]:
-                    mean = f"{self._recommenders[name].estimate_of(metric).value:.4f}"
-                    found = cells if row is None else self._cells(row)
-                    rows.append([label, mean, *found, *(known[name] for known in budgets.values())])
-        said = notes.notes_on_comparison(self.protocol, shown, len(self) > len(shown))
+            means = {x: each.estimate_of(metric).value for x, each in self._recommenders.items()}
+            for name, label, cells in self._lines([*of_metric]):
+                of_tuning = [known[name] for known in budgets.values()]
+                rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
+        said = notes.lines(
+            "below_comparison",
+            self.protocol,
+            shown,
+            has_intervals=not all(math.isnan(row.low) for row in shown),
+            has_tests=not all(math.isnan(row.p_value) for row in shown),
+            are_from_best=len(self) > len(shown),
+        )
         return Table([*head, *budgets], rows, tuple(said))
+
+    def _lines(self, rows: Sequence[PairedDifference]) -> Iterator[tuple[str, str, Sequence[str]]]:
+        """Yields recommenders, their labels and cells: `b` of all and each `a`, or each `a`."""
+        has_one_b = len({row.b for row in rows}) == 1
+        for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
+            yield reference, reference, ["", "", "", "", "reference", ""]
+            for row in differences:
+                if has_one_b:
+                    yield row.a, row.a, self._cells(row)
+                else:
+                    yield row.b, f"- {row.b}", self._cells(row)
 
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
@@ -441,20 +460,7 @@ class Comparison(Rows[PairedDifference]):
         Where it is the other side, they are turned around. They keep the corrections.
         """
         rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
-        asked = [(parse(metric), (row.b, row.a)) for row in rows if getattr(row, side) != name]
-        tests = _tests(asked, self._recommenders, self.protocol)
-        turned = {(test.row.b, test.row.a): test.row for test in tests}
-        opposite: dict[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
-        found = []
-        for row in rows:
-            if getattr(row, side) != name:
-                row = turned[row.a, row.b]._replace(
-                    p_value=row.p_value,
-                    p_adjusted=row.p_adjusted,
-                    verdict=opposite.get(row.verdict, row.verdict),
-                )
-            found.append(row)
-        return found
+        return [row if getattr(row, side) == name else row.turned() for row in rows]
 
     def _cells(self, row: PairedDifference) -> list[str]:
         counts = "-"
@@ -476,19 +482,6 @@ def _are_equal(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResu
         return False
     frames = ((x.to_pandas(per_user=True) for x in both) for both in (runs, others))
     return all(one.equals(other) for one, other in zip(*frames, strict=True))
-
-
-#: A recommender, how its row is labelled, and its difference; none of a reference itself.
-_Labelled: TypeAlias = tuple[str, str, PairedDifference | None]
-
-
-def _by_reference(rows: Sequence[PairedDifference]) -> Iterator[tuple[str, list[_Labelled]]]:
-    """Yields what the differences in a metric are from, and those: `b` of all, or each `a`."""
-    if len({row.b for row in rows}) == 1:
-        yield rows[0].b, [(row.a, row.a, row) for row in rows]
-        return
-    for a in dict.fromkeys(row.a for row in rows):
-        yield a, [(row.b, f"- {row.b}", row) for row in rows if row.a == a]
 
 
 def compare(
@@ -610,36 +603,27 @@ def compare_on_each(
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    for data_set in asked:
+    tested = {}
+    for data_set, questions in asked.items():
         check_comparable(every_run(results[data_set]))
-    protocols = {
-        data_set: _protocol(results[data_set], equivalence, deterministic, level)
-        for data_set in asked
-    }
-    tested = {
-        data_set: _tests(questions, results[data_set], protocols[data_set])
-        for data_set, questions in asked.items()
-    }
-    every = [test for of_one in tested.values() for test in of_one]
-    corrected = zip(
-        holm([test.row.p_value for test in every]),
-        holm([test.p_of_equivalence for test in every]),
-        strict=True,
-    )
-    alpha = alpha_of(level)
-    rows = [_with_verdict(x.row, *p, alpha) for x, p in zip(every, corrected, strict=True)]
-    of_tests = [row for row in rows if not math.isnan(row.p_value)]
+        tested[data_set] = _tests(questions, results[data_set], equivalence, alpha_of(level))
+    every = [test for tests in tested.values() for test in tests]
+    adjusted = holm([test.row.p_value for test in every])
+    adjusted_of_equivalence = holm([test.p_of_equivalence for test in every])
+    rows = [
+        _with_verdict(test.row, p, p_of_equivalence, alpha_of(level))
+        for test, p, p_of_equivalence in zip(every, adjusted, adjusted_of_equivalence, strict=True)
+    ]
+    metrics_of_tests = [row.metric for row in rows if row.verdict is not None]
     found = {}
     for data_set, tests in tested.items():
         own, rows = rows[: len(tests)], rows[len(tests) :]
-        bases, nouns = [x.basis for x in tests if x.basis], protocols[data_set].nouns
-        for few in filter(None, [basis.few_persons(nouns.drawn) for basis in bases][:1]):
-            warn(f"intervals may be too narrow: {few}")
-        protocol = replace(
-            protocols[data_set],
-            caution=notes.caution(bases, nouns.means, nouns.drawn, are_differences=True),
-            num_tests=len(of_tests),
-            num_tested_metrics=len({row.metric for row in of_tests}),
+        protocol = Protocol(
+            level,
+            equivalence,
+            **_what_is_known(results[data_set], deterministic, tests),
+            num_tests=len(metrics_of_tests),
+            num_tested_metrics=len({*metrics_of_tests}),
             num_data_sets=len(tested),
         )
         found[data_set] = Comparison(own, protocol, results[data_set])
@@ -664,32 +648,6 @@ def read_names(
     return tuple(read_name(name, argument, known) for name in names)
 
 
-def _protocol(
-    recommenders: Mapping[str, Measured],
-    equivalence: Equivalence | None,
-    deterministic: Sequence[str],
-    level: float,
-) -> Protocol:
-    """Returns how recommenders are compared, and what they know of themselves."""
-    without_seed = tuple(name for name in deterministic if name in recommenders)
-    differing = {
-        name: share_of_differing(each.runs)
-        for name, each in recommenders.items()
-        if len(each.runs) > 1 and name not in without_seed
-    }
-    near_copies = tuple(name for name, share in differing.items() if share < LEAST_DIFFERING)
-    remarks = [notes.note_on_near_copies(name, differing[name]) for name in near_copies]
-    return Protocol(
-        level,
-        equivalence,
-        num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
-        deterministic=without_seed,
-        near_copies=near_copies,
-        nouns=next(iter(recommenders.values())).runs[0].nouns,
-        remarks=(*remarks, *remarks_on(recommenders)),
-    )
-
-
 class _Test(NamedTuple):
     """A difference, the p-value of its equivalence, and what its interval rests on."""
 
@@ -698,20 +656,51 @@ class _Test(NamedTuple):
     basis: Basis | None
 
 
+def _what_is_known(
+    recommenders: Mapping[str, Measured], deterministic: Sequence[str], tests: Sequence[_Test]
+) -> dict[str, Any]:
+    """Returns what recommenders know of themselves, and what their tests rest on."""
+    without_seed = tuple(name for name in deterministic if name in recommenders)
+    near_copies = []
+    remarks = []
+    for name, each in recommenders.items():
+        if len(each.runs) > 1 and name not in without_seed:
+            share = share_of_differing(each.runs)
+            if share < LEAST_DIFFERING:
+                near_copies.append(name)
+                remarks += notes.lines("near_copies", name, share)
+    nouns = next(iter(recommenders.values())).runs[0].nouns
+    bases = [test.basis for test in tests if test.basis]
+    if bases and (few := bases[0].few_persons(nouns.drawn)):
+        warn(f"intervals may be too narrow: {few}")
+    return {
+        "num_runs": FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
+        "deterministic": without_seed,
+        "near_copies": tuple(near_copies),
+        "nouns": nouns,
+        "remarks": (*remarks, *remarks_on(recommenders)),
+        "caution": notes.caution(bases, nouns.means, nouns.drawn, are_differences=True),
+    }
+
+
 def _tests(
-    questions: Sequence[Hypothesis], recommenders: Mapping[str, Measured], protocol: Protocol
+    questions: Sequence[Hypothesis],
+    recommenders: Mapping[str, Measured],
+    equivalence: Equivalence | None,
+    alpha: float,
 ) -> list[_Test]:
     """Returns the answers to questions in their order, without corrections."""
-    found: dict[Hypothesis, _Test] = {}
-    for metric in dict.fromkeys(metric for metric, _ in questions):
-        names = [names for of, names in questions if of == metric]
-        for pair in _pairs(metric, names, recommenders):
-            p, has_interval = math.nan, pair.difference.mean.has_interval
-            if has_interval and protocol.equivalence is not None:
-                p = pair.p_of_equivalence(protocol.equivalence)
-            basis = pair.basis if has_interval else None
-            found[metric, pair.names] = _Test(pair.row(protocol.alpha), p, basis)
-    return [found[question] for question in questions]
+    tests = []
+    for metric, of_metric in groupby(questions, key=itemgetter(0)):
+        for pair in _pairs(metric, [names for _, names in of_metric], recommenders):
+            p = math.nan
+            basis = None
+            if pair.difference.mean.has_interval:
+                basis = pair.basis
+                if equivalence is not None:
+                    p = pair.p_of_equivalence(equivalence)
+            tests.append(_Test(pair.row(alpha), p, basis))
+    return tests
 
 
 def _with_verdict(

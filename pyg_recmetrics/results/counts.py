@@ -83,7 +83,8 @@ class UserCounts:
             num_left_out (int): How many users the convention does not evaluate.
             nouns (RowNouns, optional): What the users are called. (default: users)
         """
-        num_users, num_evaluated = ranked.num_users, grouped_truth(ranked).num_with_truth
+        num_users = ranked.num_users
+        num_evaluated = grouped_truth(ranked).num_with_truth
         if ranked.users is not None:
             num_users = ranked.users.numel()
             num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
@@ -200,6 +201,18 @@ class Sampling:
     def is_complete(self) -> bool:
         """Whether all users were ranked, so that every mean is known exactly."""
         return self.num_ranked == self.num_users
+
+    @property
+    def has_one_margin(self) -> bool:
+        """Whether the mean of every metric was to be known to the same margin."""
+        return len({*self.margins.values()}) == 1 and len(self.margins) == len(self.num_counted)
+
+    @property
+    def num_with_bounds(self) -> int | None:
+        """How many users the means with bounds are over; `None` if they are over different ones."""
+        numbers = {self.num_counted[name] for name in self.bounds}
+        has_one = len(numbers) == 1 and max(numbers) >= self.num_users
+        return numbers.pop() if has_one else None
 
     def mean_over_all(self, name: str, mean: float, action: EmptyTargetAction) -> float:
         """Returns a mean over all users, where those without ground truth are counted exactly.

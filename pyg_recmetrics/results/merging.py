@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.index import index2ptr
 
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
 from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
+from pyg_recmetrics.ranked_edges.sources import Provenance
 from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.runs import is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
@@ -38,9 +38,6 @@ _IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
     "origin.num_masked": lambda ranked: torch.zeros_like(ranked.ptr[1:]),
     "is_candidate": lambda ranked: torch.ones_like(ranked.rank, dtype=torch.bool),
 }
-
-#: What rankings have in common, if not all ranks are known.
-_DEPTH = "rankings of one depth"
 
 #: What is known about items, besides who has seen them.
 _FACTS = ("item_embedding", "item_category")
@@ -95,10 +92,12 @@ def merge(
     parts = [_read(result) for result in results]
     if not parts:
         raise ValueError("'results' needs to hold at least one result (got none)")
-    first, device = parts[0], parts[0].ranked.rank.device
+    first = parts[0]
+    device = parts[0].ranked.rank.device
     tasks = [_task_of(part).to(device) for part in parts]
     _check_alike(parts, tasks)
-    is_partial, differing = check_boolean(partial, "partial"), _differences(tasks, _OF_USERS)
+    is_partial = check_boolean(partial, "partial")
+    differing = _differences(tasks, _OF_USERS)
     per_edge = first.ranked.origin.user_of_row is not None
     if differing:
         task, source = _append(tasks, per_edge, differing)
@@ -152,7 +151,8 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
     lists = [part.ranked.lists for part in parts if part.ranked.lists is not None]
     depths = {x for part in parts if (x := part.ranked.depth) is not None}
     # Where no user is evaluated, lists are empty.
-    for what, found in (("lists of one length", {x.width for x in lists} - {0}), (_DEPTH, depths)):
+    widths = {each.width for each in lists} - {0}
+    for what, found in (("lists of one length", widths), ("rankings of one depth", depths)):
         if len(found) > 1:
             raise ValueError(
                 f"'results' needs to hold {what} (got {sorted(found)}); give the same metrics and "
@@ -161,8 +161,10 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
 
 
 def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]:
-    ranked, catalogue = result.ranked, catalogue_of(result.ranked)
-    candidates, query = task.candidates, task.query
+    ranked = result.ranked
+    catalogue = catalogue_of(result.ranked)
+    candidates = task.candidates
+    query = task.query
     return {
         "metrics": result.metrics,
         "convention": result.convention,
@@ -207,10 +209,12 @@ def _join(
 
     That is its place if the rows of all rankings follow one another.
     """
-    first, users = tasks[0], torch.cat([task.users for task in tasks])
+    first = tasks[0]
+    users = torch.cat([task.users for task in tasks])
     numbers: list[int] = users.tolist()
     _check_once(numbers if first.user_ids is None else [first.user_ids[user] for user in numbers])
-    truth, weight = torch.cat([task.truth for task in tasks], dim=1), _together(tasks, "weight")
+    truth = torch.cat([task.truth for task in tasks], dim=1)
+    weight = _together(tasks, "weight")
     order = truth[0].argsort(stable=True)  # those of each user are sorted by item
     whole = first._with(
         users=users.sort().values,
@@ -235,7 +239,8 @@ def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
             "'results' needs to hold parts of one task (got parts of several, whose truth, "
             "weights or users differ)"
         )
-    whole, number = parts[0], sum(part.num_own for part in parts if part)
+    whole = parts[0]
+    number = sum(part.num_own for part in parts if part)
     if whole is None or number == whole.num_users:
         return None
     held = f"{number:,} of the {whole.num_users:,} users of a task"
@@ -293,48 +298,54 @@ def _side_by_side(
         catalogue (Catalogue): What is known about the items.
     """
     first = rankings[0]
-    per_edge = first.origin.user_of_row is not None
-    starts = accumulate((ranked.num_users for ranked in rankings), initial=0)
-    edges = _shifted([ranked.edge_label_index for ranked in rankings], starts)
-    place = source.new_zeros(sum(ranked.num_users for ranked in rankings))
-    place[source] = torch.arange(len(source), device=source.device)
-    row = place[edges[0]]
-    order = row.argsort(stable=True)
+    num_rows = len(source)
+    starts = [0, *accumulate(ranked.num_users for ranked in rankings)]
+    place = source.new_full((starts[-1],), -1)
+    place[source] = torch.arange(num_rows, device=source.device)
+    user, item = _shifted([ranked.edge_label_index for ranked in rankings], starts)
+    row, order = place[user].sort(stable=True)
     of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
     num_candidates = _together(rankings, "num_candidates", source)
     is_evaluated = torch.cat([evaluated_mask(ranked) for ranked in rankings])[source]
-    person = _together(rankings, "origin.person", source)
     return replace(
         first,
         **of_edges,
-        edge_label_index=torch.stack([row, edges[1]])[:, order],
-        ptr=index2ptr(row[order], len(source)),
+        edge_label_index=torch.stack([row, item[order]]),
+        ptr=index2ptr(row, num_rows),
         num_candidates=num_candidates,
         users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
-        lists=_lists([ranked.lists for ranked in rankings if ranked.lists is not None], source),
+        lists=_lists(rankings, place, num_rows),
         depth=_depth(rankings, num_candidates),
         catalogue=catalogue,
         user_ids=task.user_ids,
-        origin=replace(
-            first.origin,
-            num_masked=_together(rankings, "origin.num_masked", source),
-            listed=_together(rankings, "origin.listed", source),
-            # A user is a person with all of its edges, unless persons are known.
-            person=task.truth[0] if per_edge and task.person is None else person,
-            user_of_row=task.truth[0] if per_edge else None,
-        ),
+        origin=_origin(rankings, source, task),
     )
+
+
+def _origin(rankings: Sequence[RankedEdges], source: Tensor, task: RankingTask) -> Provenance:
+    """Returns where the ranking of all users comes from."""
+    origin = replace(
+        rankings[0].origin,
+        num_masked=_together(rankings, "origin.num_masked", source),
+        listed=_together(rankings, "origin.listed", source),
+        person=_together(rankings, "origin.person", source),
+    )
+    if origin.user_of_row is None:
+        return origin
+    # A user is a person with all of its edges, unless persons are known.
+    person = task.truth[0] if task.person is None else origin.person
+    return replace(origin, person=person, user_of_row=task.truth[0])
 
 
 def _shifted(edges: Iterable[Tensor], offsets: Iterable[int]) -> Tensor:
     """Returns the edges of all parts, whose users have the numbers from an offset on."""
     pairs = zip(edges, offsets, strict=False)
-    return torch.cat([torch.stack([x[0] + offset, x[1]]) for x, offset in pairs], dim=1)
+    return torch.cat([torch.stack([user + offset, item]) for (user, item), offset in pairs], dim=1)
 
 
 def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> Tensor | None:
     """Returns the values of all parts, in the order of an index; `None` if there are none."""
-    values = list(map(attrgetter(name), parts))
+    values = [attrgetter(name)(part) for part in parts]
     if all(value is None for value in values):
         return None
     if name in _IF_MISSING:
@@ -344,17 +355,16 @@ def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> T
     return together if index is None else together[index]
 
 
-def _lists(of_each: list[Lists], source: Tensor) -> Lists | None:
+def _lists(rankings: Sequence[RankedEdges], place: Tensor, num_rows: int) -> Lists | None:
     """Returns the lists of all rows, from those of each ranking; `None` if there are none."""
-    if not of_each:
+    lists = [ranked.lists for ranked in rankings if ranked.lists is not None]
+    if not lists:
         return None
-    item = torch.cat([lists.item for lists in of_each])
-    starts = accumulate((lists.item.numel() for lists in of_each), initial=0)
-    first = torch.cat([x.ptr[:-1] + start for x, start in zip(of_each, starts, strict=False)])
-    length = torch.cat([lists.ptr.diff() for lists in of_each])[source]
-    ptr = F.pad(length.cumsum(0), (1, 0))
-    shift = (first[source] - ptr[:-1]).repeat_interleave(length)
-    return Lists(item[torch.arange(len(shift), device=shift.device) + shift], ptr)
+    item = torch.cat([each.item for each in lists])
+    row = place.repeat_interleave(torch.cat([each.ptr.diff() for each in lists]))
+    row, order = row.sort(stable=True)
+    num_others = int((row < 0).sum())
+    return Lists(item[order][num_others:], index2ptr(row[num_others:], num_rows))
 
 
 def _depth(rankings: Sequence[RankedEdges], num_candidates: Tensor | None) -> int | None:

@@ -1,136 +1,83 @@
-"""The words of results: the paragraph for a paper, and all notes below tables."""
+"""The words of results: the paragraph for a paper, and all notes below tables.
+
+Sentences stand in `words.jinja`. What is said of a comparison in numbers stands here.
+"""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
+import torch
+from jinja2 import Environment, StrictUndefined
 
-from pyg_recmetrics.results.counts import RowNouns, Sampling
-from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Array, Basis
-from pyg_recmetrics.results.verdicts import PairedDifference, Protocol, Verdict
+from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.ranked_edges import (
+    ONE_SCORE_PER_ITEM,
+    RankedEdges,
+    candidates_of,
+    evaluated_mask,
+)
+from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Basis
+from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
 from pyg_recmetrics.tables import format_level, format_p
-from pyg_recmetrics.utils import counted, list_some
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import all_items, counted, list_some
+from pyg_recmetrics.version import __version__
 
-#: What is said where a recommender has two runs.
-ON_TWO_RUNS = "two runs hardly tell how much runs vary: intervals are wide, or too narrow"
+#: How a table of means marks what is significantly better or worse.
+MARKS: Mapping[Verdict | None, str] = {"better": "†", "worse": "‡"}
 
+#: Above what a mean is too good to go without a question.
+TOO_GOOD = 0.99
 
-def note_on_calls(num_calls: int, nouns: RowNouns) -> str | None:
-    """Returns what is said of the best of several calls: its mean is too good to be expected."""
-    if num_calls == 1:
-        return None
-    return f"the best of {num_calls:,} calls on these {nouns.users}"
-
-
-def note_on_budget(num_trials: int | None, seconds: float | None) -> str | None:
-    """Says how a recommender was tuned; `None` if that is not known, or there is nothing to say."""
-    trials = f"tuned in {counted(num_trials, 'trials')}" if num_trials else None
-    took = None if seconds is None else f"tuning and training took {seconds:,.1f} s"
-    return ", ".join(filter(None, [trials, took])) or None
+#: How many seen edges are enough to learn from, and how many hits are enough to tell chance from
+#: three times as many.
+_ENOUGH_SEEN, _ENOUGH_HITS = 100, 10
 
 
-def note_on_copies(num_results: int, num_runs: int, name: str = "") -> str | None:
-    """Returns what is said of runs whose rankings are equal; `None` if there are none."""
-    if num_results == num_runs:
-        return None
-    of = f" of {name}" if name else ""
-    same = "the same ranking" if num_runs == 1 else f"{num_runs} different rankings"
-    return (
-        f"{num_results} runs{of} are {same}: is the seed set inside? They count as "
-        f"{'one' if num_runs == 1 else num_runs}"
-    )
+def _lines_of(text: str) -> list[str]:
+    """Returns the lines of a text, of which an indented one goes on with the one before."""
+    filled = [line for line in text.split("\n") if line.strip()]
+    joined = re.sub(r"\n *(?=[,.;:])", "", "\n".join(filled))
+    return re.sub(r" *\n +| {2,}", " ", joined).strip().split("\n")
 
 
-def note_on_near_copies(name: str, share: float) -> str:
-    """Returns what is said of runs that differ for few users, as those of one seed may."""
-    return (
-        f"the runs of {name} hardly differ (for {100 * share:.2g}% of users with a hit): is the "
-        f"seed set inside? Stars beside it are of these runs alone"
-    )
+_environment = Environment(
+    line_statement_prefix="%",
+    trim_blocks=True,
+    undefined=StrictUndefined,
+    finalize=lambda value: "" if value is None else value,
+)
+_environment.filters |= {
+    "counted": counted,
+    "joined": lambda text, sign=", ": sign.join(_lines_of(text)),
+    "level": format_level,
+    "lines": _lines_of,
+    "n": lambda number, form="": format(number, f",{form}"),
+    "num_different": lambda values: len(np.unique(values)),
+    "some": list_some,
+}
+_environment.globals |= {
+    "FEW_RUNS": FEW_RUNS,
+    "all_items": all_items,
+    "marks": MARKS,
+    "TOO_GOOD": TOO_GOOD,
+    "version": __version__,
+}
+_words = _environment.from_string(files(__package__).joinpath("words.jinja").read_text()).module
 
 
-def note_on_intervals(
-    level: float, person: Array | None, nouns: RowNouns, num_runs: int = 1
-) -> str:
-    """Returns the line below a table that says what its intervals are."""
-    note = f"±: {format_level(level)} confidence interval of the mean"
-    if num_runs > 1:
-        return f"{note} for other {nouns.drawn} and other runs"
-    if person is None:
-        return f"{note} over {nouns.means}"
-    num_drawn = len(np.unique(person))
-    return f"{note} over {nouns.means}, for other {nouns.drawn} ({num_drawn:,} behind all rows)"
+def lines(name: str, *values: Any, **more: Any) -> list[str]:
+    """Returns the lines that a macro of `words.jinja` writes."""
+    return [*filter(None, _lines_of(getattr(_words, name)(*values, **more)))]
 
 
-def note_on_bounds(sampling: Sampling, nouns: RowNouns) -> str:
-    """Returns the line below a table that says what its bounds are."""
-    together = " for all metrics together" if len(sampling.bounds) > 1 else ""
-    return (
-        f"±: the mean over {_who_counts(sampling, nouns)} is within it, with "
-        f"{format_level(sampling.level)} confidence{together}"
-    )
-
-
-def note_on_sampling(sampling: Sampling, nouns: RowNouns) -> str:
-    """Returns the line below a table that says why no more users were ranked."""
-    if sampling.is_complete:
-        return f"all {nouns.users} were ranked"
-    until = "as many as 'max_users', before" if sampling.stopped == "max_users" else "until"
-    return (
-        f"{sampling.num_ranked:,} of {sampling.num_users:,} {nouns.users} with ground truth were "
-        f"drawn (seed {sampling.seed}), {until} {_wanted(sampling)}"
-    )
-
-
-def describe_sampling(sampling: Sampling, nouns: RowNouns) -> str:
-    """Returns which users were ranked, in words for a recipe."""
-    if sampling.is_complete:
-        return f"all {sampling.num_users:,} {nouns.users} with ground truth"
-    bounds = (
-        f"{name} from {low:.4f} to {high:.4f}" for name, (low, high) in sampling.bounds.items()
-    )
-    return (
-        f"{note_on_sampling(sampling, nouns)}, by a betting confidence sequence without "
-        f"replacement of level {sampling.level:g} for the mean over "
-        f"{_who_counts(sampling, nouns)} ({', '.join(bounds)})"
-    )
-
-
-def _who_counts(sampling: Sampling, nouns: RowNouns) -> str:
-    """Returns which users the means with bounds are over."""
-    numbers = {sampling.num_counted[name] for name in sampling.bounds}
-    if len(numbers) == 1 and max(numbers) >= sampling.num_users:
-        return f"all {numbers.pop():,} {nouns.users}"
-    return f"all {nouns.users} with a value"
-
-
-def _wanted(sampling: Sampling) -> str:
-    margins = sampling.margins
-    if len(set(margins.values())) == 1 and len(margins) == len(sampling.num_counted):
-        return f"every mean is known to ± {next(iter(margins.values())):g}"
-    each = ", ".join(f"{name} ± {margin:g}" for name, margin in margins.items())
-    return f"means are known to their margins ({each})"
-
-
-def describe_samples(
-    samples: Mapping[str, Sampling | None], nouns: RowNouns, purpose: str = "are compared"
-) -> str | None:
-    """Returns whose users stand for all of the task; `None` if none do.
-
-    Args:
-        samples (mapping): How users were drawn, by the name of the result; `None` if all were.
-        nouns (RowNouns): What users are called.
-        purpose (str, optional): What the users are needed for that all results have ranked.
-    """
-    drawn = {name: sample for name, sample in samples.items() if sample is not None}
-    if not drawn:
-        return None
-    first = next(iter(drawn.values()))
-    sizes = [f"{sample.num_ranked:,} for {name}" for name, sample in drawn.items()]
-    return (
-        f"of {first.num_users:,} {nouns.users}, a 'margin' drew {list_some(sizes)}; only users "
-        f"ranked in every result {purpose}"
-    )
+def line(name: str, *values: Any, **more: Any) -> str | None:
+    """Returns the only line that a macro of `words.jinja` writes; `None` if there is none."""
+    return next(iter(lines(name, *values, **more)), None)
 
 
 def caution(
@@ -303,92 +250,53 @@ def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
     ]
 
 
-def notes_on_comparison(
-    protocol: Protocol, rows: Sequence[PairedDifference], are_from_best: bool
-) -> Iterator[str]:
-    """Says how some of the differences were tested."""
-    yield _on_intervals(protocol, rows)
-    if are_from_best:
-        yield "reference: the best mean of a metric; p-values are adjusted for all pairs"
-    if any(not math.isnan(row.p_value) for row in rows):
-        yield from _on_tests(protocol)
-    if protocol.has_runs:
-        counts = ", ".join(f"{number} of {name}" for name, number in protocol.num_runs.items())
-        yield f"runs: {counts}; wins are averaged over pairs of runs"
-    yield from notes_on_limits(protocol, rows, "(*): for these trained models")
-    yield from protocol.remarks
+def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
+    """Returns a question about scores that rank no better than chance; `None` if they do.
 
+    Such a model may number users or items in another order, or give better items lower scores. One
+    that is not trained is asked about, too: hence this is a line of a result, and no warning in
+    every epoch. It looks at the ranks of the truth, also where the scores of what was seen are no
+    longer there to be asked about. Seen items that are not left out stand before the truth, and
+    then nothing is said.
 
-#: How a table of means marks what is significantly better or worse.
-MARKS: Mapping[Verdict | None, str] = {"better": "†", "worse": "‡"}
-
-
-def note_on_marks(
-    protocol: Protocol, rows: Sequence[PairedDifference], are_of_best: bool
-) -> Iterator[str]:
-    """Says what the marks in a table of means stand for, as far as there are any."""
-    if all(math.isnan(row.p_value) for row in rows):
-        return
-    verdicts = {row.verdict for row in rows}
-    said = [f"{x}: significantly {kind} than" for kind, x in MARKS.items() if kind in verdicts]
-    none = f"no {'best' if are_of_best else 'proposed'} mean differs significantly from"
-    other = "the next in a column" if are_of_best else "the best baseline"
-    yield (
-        f"{'; '.join(said) or none} {other} (paired t-test, {_on_correction(protocol)}, at "
-        f"most {1 - protocol.level:.4g})"
-    )
-    yield from _on_looks(protocol)
-
-
-def notes_on_limits(
-    protocol: Protocol, rows: Sequence[PairedDifference], trained: str
-) -> Iterator[str]:
-    """Says what significant differences do not cover, and why intervals may be too narrow."""
-    starred = [row for row in rows if row.p_adjusted <= protocol.alpha]
-    compared = {name for row in starred for name in (row.a, row.b)}
-    if single := [name for name in protocol.uncovered if name in compared]:
-        yield f"{trained}; other seeds of {', '.join(single)} are not covered"
-    if FEW_RUNS in protocol.num_runs.values():
-        yield ON_TWO_RUNS
-    if protocol.caution:
-        yield protocol.caution
-
-
-def _on_intervals(protocol: Protocol, rows: Sequence[PairedDifference]) -> str:
-    if all(math.isnan(row.low) for row in rows):
-        return "difference: from the reference; an interval and a test need values of two users"
-    drawn = f", for other {protocol.nouns.drawn}"
-    if protocol.has_runs:
-        drawn += " and other runs"
+    Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
+    with chance if they are less than twice as many, and not more by two standard errors. These are
+    those of sums over items, as a wrong order gives many users the same items.
+    """
+    num_tied = ranked.num_tied
+    is_own = ranked.origin.ranked_by != ONE_SCORE_PER_ITEM
+    if num_tied is None or not is_own or task.excluded.size(1) < _ENOUGH_SEEN:
+        return None
+    user, item = ranked.edge_label_index
+    can_be_hit = evaluated_mask(ranked)[user] & (num_tied >= 0)
+    user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]
+    most = int(candidates_of(ranked).max())
+    k = min(ranked.depth or most, most // 10)
+    is_hit = (rank <= k).double()
+    chance = (k / candidates_of(ranked)[user].double()).clamp(max=1)
+    hits = int(is_hit.sum())
+    expected = float(chance.sum())
+    error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
+    if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
+        return None
     return (
-        f"difference: from the reference, over {protocol.nouns.means}, ± its "
-        f"{format_level(protocol.level)} confidence interval{drawn}"
+        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {k:,}, and "
+        f"{expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
+        f"of the task, and are higher scores better?"
     )
 
 
-def _on_tests(protocol: Protocol) -> Iterator[str]:
-    yield (f"p: paired t-test, {_on_correction(protocol)}; *: at most {1 - protocol.level:.4g}")
-    if protocol.num_tests > 1:
-        yield "intervals are not corrected for several tests"
-    yield from _on_looks(protocol)
-    if protocol.equivalence is not None:
-        yield (
-            f"equivalent: the difference is smaller than {protocol.equivalence}"
-            f"{' of the other mean' if protocol.equivalence.is_share else ''}, by two one-sided "
-            f"tests"
-        )
-
-
-def _on_looks(protocol: Protocol) -> Iterator[str]:
-    """Says that several metrics, cut-offs or data sets were looked at."""
-    numbers = {"metrics": protocol.num_tested_metrics, "data sets": protocol.num_data_sets}
-    if looked := [counted(number, what) for what, number in numbers.items() if number > 1]:
-        yield f"{' and '.join(looked)} were looked at: decide by what was chosen before"
-
-
-def _on_correction(protocol: Protocol) -> str:
-    if protocol.num_tests == 1:
-        return "a single test"
-    metrics = counted(protocol.num_tested_metrics, "metrics")
-    where = f" on {protocol.num_data_sets} data sets" if protocol.num_data_sets > 1 else ""
-    return f"adjusted for {protocol.num_tests} tests of {metrics}{where} by Holm's method"
+def in_words(definitions: Iterable[Metric]) -> str:
+    """Says what the metrics are, with one definition for all cut-offs of a metric."""
+    cut_offs: dict[tuple[str, str, bool], list[str]] = {}
+    for metric in definitions:
+        # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
+        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
+        cut_off = "" if metric.k is None else f"@{metric.k}"
+        if cut_off not in same:  # Two metrics may differ in an argument that has no effect.
+            same.append(cut_off)
+    said = []
+    for (name, variant, _), (*others, last) in cut_offs.items():
+        spelled = name + (f"{', '.join(others)} and {last}" if others else last)
+        said.append(f"{spelled} ({variant})" if variant else spelled)
+    return "; ".join(said)

@@ -3,8 +3,9 @@
 import copy
 import math
 import re
+import textwrap
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,15 +41,21 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
+    ListStatistics,
     RankedEdges,
+    candidates_of,
     catalogue_of,
+    count_irrelevant,
+    describe_lack,
     evaluated_mask,
     fields_of,
     from_fields,
+    lists_of,
     select_edges,
     select_users,
 )
-from pyg_recmetrics.results import archive, frames, notes
+from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
+from pyg_recmetrics.results import archive, notes
 from pyg_recmetrics.results.cohorts import (
     Cohorts,
     Groups,
@@ -65,7 +72,6 @@ from pyg_recmetrics.results.counts import (
     means_of_persons,
     num_persons,
 )
-from pyg_recmetrics.results.description import Described
 from pyg_recmetrics.results.statistics import (
     Array,
     Interval,
@@ -78,8 +84,16 @@ from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, desc
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task.edges import contains
 from pyg_recmetrics.task.task import check_has
-from pyg_recmetrics.utils import Frozen, FrozenDict, set_attributes, singular, warn
+from pyg_recmetrics.utils import (
+    Frozen,
+    FrozenDict,
+    list_some,
+    set_attributes,
+    singular,
+    warn,
+)
 from pyg_recmetrics.version import __version__
 
 V = TypeVar("V")
@@ -87,6 +101,12 @@ N = TypeVar("N", int, float)
 
 #: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
 SEPARATORS = ("@", "_", "-", ".")
+
+#: How wide a recipe is printed.
+_NUM_COLUMNS = 88
+
+#: From how many users on a mean may be too good to go without a question.
+_MANY_USERS = 100
 
 
 class ByMetric(FrozenDict[str, V]):
@@ -220,9 +240,11 @@ class Measured(Tabular):
             0.5472
         """
         resolved = self.runs[0]._resolve(metric)
-        estimate, values = self.estimate_of(metric), self.array_of(metric)
+        estimate = self.estimate_of(metric)
+        values = self.array_of(metric)
         values = values[~np.isnan(values).any(axis=1)]
-        users, num_users = self.runs[0].user_counts, len(values)
+        users = self.runs[0].user_counts
+        num_users = len(values)
         if not has_rows(self, metric):
             num_users = users.num_with_list or users.num_evaluated
         interval = estimate.interval(check_level(level)).of_metric(resolved, values)
@@ -345,14 +367,14 @@ class Measured(Tabular):
 
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""
-        samples = {f"run {number}": run._sampled for number, run in enumerate(self.runs, 1)}
-        note = notes.describe_samples(samples, self.runs[0].nouns, "count")
-        return [] if note is None else [note]
+        drawn = {f"run {n}": run._sampled for n, run in enumerate(self.runs, 1) if run._sampled}
+        return notes.lines("samples", drawn, self.runs[0].nouns, "count")
 
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
     ) -> Cohorts:
-        first, level = self.runs[0], check_level(level)
+        first = self.runs[0]
+        level = check_level(level)
         degree = first.ranked.degree.cpu().numpy()
         values = {
             metric: self._array_of_groups(metric, group, len(labels))
@@ -361,24 +383,31 @@ class Measured(Tabular):
         }
         metrics = {metric: first.definitions[metric] for metric in values}
         numbers = group.cpu().numpy()
-        remark = None
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
-            remark = (
-                f"groups differ by the mean difference of {first.nouns.users} with as many "
-                f"relevant items"
-            )
+            remarks = notes.lines("same_degree", first.nouns)
         elif first.average_over == "user":
-            remark = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
-        remarks = (*self._on_sample(), *filter(None, [remark]))
-        common = numbers, labels, name, self.person, level, first.nouns, remarks
-        return Cohorts(values, metrics, Groups(*common, degree if same_degree else None))
+            remarks = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
+        else:
+            remarks = []
+        groups = Groups(
+            numbers,
+            labels,
+            name,
+            self.person,
+            level,
+            first.nouns,
+            remarks=(*self._on_sample(), *remarks),
+            degree=degree if same_degree else None,
+        )
+        return Cohorts(values, metrics, groups)
 
     def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
         """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""
-        metric, values = self.runs[0].definitions[name], self.array_of(name)
+        metric = self.runs[0].definitions[name]
+        values = self.array_of(name)
         if not metric.is_pooled:
             return values
         # The value of a user depends on all others, who are those of its group.
@@ -393,7 +422,8 @@ class Measured(Tabular):
 
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
     """Returns whether a metric has a value for every row, or one for all together."""
-    first, name = measured.runs[0], str(parse(metric))
+    first = measured.runs[0]
+    name = str(parse(metric))
     return name in first.per_user or (name not in first and not first._resolve(metric).is_aggregate)
 
 
@@ -440,7 +470,7 @@ def _users_per_ranked(run: "EvaluationResult") -> float:
     return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
 
 
-class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
+class EvaluationResult(Frozen, ByMetric[float], Measured):
     r"""The metrics of one evaluation, as a mapping of `name@k` to the mean over users.
 
     A metric is undefined for a user without truth, and is then `NaN` in :attr:`per_user`.
@@ -607,6 +637,16 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
         mean = exact_mean(numbers[(self.ranked.degree > 0).cpu().numpy()])
         return self._sampled.mean_over_all(name, mean, self.empty_target_action)
 
+    @cached_property
+    def max_k(self) -> int | None:
+        """The largest cut-off of a metric; `None` if there is none."""
+        return max((metric.k for metric in self.metrics if metric.k), default=None)
+
+    @property
+    def nouns(self) -> RowNouns:
+        """What its rows are called, such as `"queries"`."""
+        return self.user_counts.nouns
+
     @property
     def runs(self) -> tuple["EvaluationResult", ...]:
         """The result itself, which is one run."""
@@ -681,7 +721,8 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
         mean = self[metric]
         if self._sampled is None:
             return Interval(mean, mean)
-        bounds, name = self._sampled.bounds, str(parse(metric))
+        bounds = self._sampled.bounds
+        name = str(parse(metric))
         if name not in bounds:
             raise ValueError(
                 f"'metric' needs to have a margin, as {list(bounds)} have (got '{name}')"
@@ -766,7 +807,18 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
             2     1     1     0         True
             3     1     2     2        False
         """
-        return frames.frame_of_lists(self.ranked, check_positive_integer(k, "k"), users)
+        ranked = self.ranked
+        lists = lists_of(ranked, check_positive_integer(k, "k"))
+        user, rank, item = lists.places(k, _numbers_of(users, ranked))
+        truth = ranked.edge_label_index.unbind()
+        of_truth = pd.MultiIndex.from_arrays([each.cpu().numpy() for each in truth])
+        recommended = pd.MultiIndex.from_arrays([each.cpu().numpy() for each in (user, item)])
+        return _frame(
+            user=named_ids(user, ranked.user_ids),
+            rank=rank,
+            item=named_ids(item, ranked.item_ids),
+            is_relevant=recommended.isin(of_truth),
+        )
 
     def per_item(self, metric: str | Metric) -> pd.DataFrame:
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
@@ -797,7 +849,15 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        return frames.frame_of_items(*self._edges_of_items(metric), str(parse(metric)))
+        ranked, is_hit = self._edges_of_items(metric)
+        item = ranked.edge_label_index[1]
+        edges = _frame(item=item, hit=is_hit).groupby("item")
+        found = edges.hit.agg(degree="size", hits="sum").reset_index()
+        found[str(parse(metric))] = found.hits / found.degree
+        items = item.unique()
+        if ranked.catalogue is not None and ranked.catalogue.seen is not None:
+            found["popularity"] = ranked.catalogue.popularity[items].cpu().numpy()
+        return found.assign(item=named_ids(items, ranked.item_ids))
 
     def to_dict(self, sep: str = "@") -> dict[str, float]:
         r"""Returns the means as a plain dictionary, which everything that logs numbers takes.
@@ -861,10 +921,46 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
             1     1       1       1.0  1.0
             2     2       0       NaN  NaN
         """
-        if check_boolean(per_user, "per_user"):
-            query = None if self.task is None else self.task.query
-            return frames.frame_of_users(self.ranked, query, self.per_user)
-        return frames.frame_of_means({metric: {"value": self[metric]} for metric in self.metrics})
+        if not check_boolean(per_user, "per_user"):
+            return frame_of_means({metric: {"value": self[metric]} for metric in self.metrics})
+        ranked = self.ranked
+        query = None if self.task is None else self.task.query
+        rows = evaluated_mask(ranked).nonzero().squeeze(1)
+        user_of_row = ranked.origin.user_of_row
+        users = rows if user_of_row is None else user_of_row[rows]
+        columns = {"user": named_ids(users, ranked.user_ids)}
+        for number, column in enumerate(() if query is None else query.unbind(1)):
+            columns[f"query_{number}"] = column[users]
+        if user_of_row is None:
+            columns["degree"] = ranked.degree[rows]
+        else:
+            columns["item"] = named_ids(ranked.edge_label_index[1], ranked.item_ids)
+        return _frame(**columns, **{name: value[rows] for name, value in self.per_user.items()})
+
+    def recipe(self) -> str:
+        r"""Says in a paragraph for a paper what exactly was measured.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
+            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
+            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
+            0.4.0, convention 'standard' (torch_geometric.metrics 2.8).
+        """
+        ranked = self.ranked
+        num_masked = self.ranked.origin.num_masked
+        text = notes.line(
+            "recipe",
+            self,
+            metrics=notes.in_words(self.definitions.values()),
+            ties=None if ranked.num_tied is None else TIES_IN_WORDS[ranked.ties],
+            of_lists=[str(x) for x in self.definitions.values() if not x.needs_truth],
+            num_masked=0 if num_masked is None else int(num_masked[evaluated_mask(ranked)].sum()),
+        )
+        return textwrap.fill(text or "", width=_NUM_COLUMNS, break_on_hyphens=False)
 
     def save(self, path: str | Path) -> None:
         """Saves everything that the result was computed from, for :meth:`load`.
@@ -1009,7 +1105,8 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
     def _nouns(self) -> RowNouns:
         """Returns what its rows are called, such as `"queries"`."""
         users = "users" if self.task is None or self.task.query is None else "queries"
-        person, row = self.ranked.origin.person, self.ranked.origin.user_of_row
+        person = self.ranked.origin.person
+        row = self.ranked.origin.user_of_row
         rows = users if row is None else "edges"
         drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
         return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
@@ -1133,27 +1230,16 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
             return Interval(self[metric] - reach, self[metric] + reach)
         return Interval(*self.mean(metric)[1:3])
 
-    def _notes(self) -> Iterator[str]:
-        """Yields the lines below the table, in the order of reading."""
-        nouns, is_candidate = self.nouns, self.ranked.is_candidate
-        edges = f"{self.ranked.rank.numel():,} ground-truth edges"
-        if self._sampled is not None:
-            yield notes.note_on_bounds(self._sampled, nouns)
-        elif any(not math.isnan(self._shown(metric).low) for metric in self.metrics):
-            yield notes.note_on_intervals(0.95, self.person, nouns)
-            if note := self._caution(*self.per_user):
-                yield note
-        yield self._on_users()
-        if self.sampling is not None:
-            yield notes.note_on_sampling(self.sampling, nouns)
-        yield from self._selection
-        if self.num_tied:
-            yield describe_ties(self.ranked, self.num_tied)
-        if lack := self._lack_of_lists:
-            yield lack
-        yield from self._protocol
-        if num_missing := 0 if is_candidate is None else int((~is_candidate).sum()):
-            yield f"{num_missing:,} of {edges} are no candidates and count as not retrieved"
+    def _notes(self) -> list[str]:
+        """Returns the lines below the table, in the order of reading."""
+        is_candidate = self.ranked.is_candidate
+        return notes.lines(
+            "below_result",
+            self,
+            has_interval=not all(math.isnan(self._shown(metric).low) for metric in self.metrics),
+            ties=describe_ties(self.ranked, self.num_tied) if self.num_tied else None,
+            num_missing=0 if is_candidate is None else int((~is_candidate).sum()),
+        )
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
@@ -1176,13 +1262,136 @@ class EvaluationResult(Frozen, Described, ByMetric[float], Measured):
     @property
     def _remarks(self) -> list[str]:
         """What tables of several results say of this one, too."""
-        calls = notes.note_on_calls(self.num_calls, self.nouns)
-        return [*filter(None, [calls, self._lack_of_lists, *self._protocol, self._note_on_ties])]
+        said = [notes.line("calls", self), self._lack_of_lists, *self._protocol, self._note_on_ties]
+        return [*filter(None, said)]
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
         bases = (self.estimate_of(metric).basis(str(metric)) for metric in metrics)
         return notes.caution(bases, self.nouns.means, self.nouns.drawn)
+
+    def _on_sample(self) -> list[str]:
+        """Returns whose users stand for all of the task; nothing if none do."""
+        return notes.lines("drawn", self._sampled, self.nouns) if self._sampled else []
+
+    @property
+    def _lack_of_lists(self) -> str | None:
+        """What lists lack, in words; `None` if nothing, or if there are none."""
+        ranked = self.ranked
+        metrics = self.definitions.values()
+        if ranked.origin.listed is None:
+            return None
+        depths = [metric.depth for metric in metrics]
+        return describe_lack(
+            ranked.origin.listed,
+            ranked.degree,
+            candidates_of(ranked),
+            None if None in depths else largest(depths),
+            any(metric.k is None for metric in metrics),
+            ranked.user_ids,
+            self.nouns.users,
+        )
+
+    @cached_property
+    def _protocol(self) -> tuple[str, ...]:
+        """What is unusual about how users were evaluated, so that numbers do not compare."""
+        task = self.task
+        ranked = self.ranked
+        num_listed = 0
+        num_unlisted = 0
+        has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
+        of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
+        if of_lists and ranked.origin.listed is not None:
+            listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
+            num_listed = int(listed.num_items.clamp(min=0).sum())
+            num_unlisted = int(listed.num_unknown.clamp(min=0).sum())
+        others = None
+        if (
+            task is not None
+            and task.candidates is not None
+            and task.candidates.dim() == 2
+            and bool(has_truth.any())
+        ):
+            others = [int(end) for end in count_irrelevant(ranked)[has_truth].aminmax()]
+        return tuple(
+            notes.lines(
+                "protocol",
+                self,
+                too_good=self._too_good() if int(has_truth.sum()) >= _MANY_USERS else [],
+                lists=of_lists,
+                num_listed=num_listed,
+                num_unlisted=num_unlisted,
+                others=others,
+                num_leaked=0 if task is None else _num_leaked(task),
+                num_cold=0 if task is None else _num_cold(task),
+                chance=task and notes.note_on_chance(task, ranked),
+            )
+        )
+
+    def _too_good(self) -> list[str]:
+        """Returns which means of shares of the top are nearly one."""
+        found = []
+        for name in self.per_user:
+            defined = self.definitions[name].definition
+            is_share = defined.range == (0.0, 1.0) and defined.higher_is_better
+            is_of_top = defined.depends_on_order and not defined.needs_all_ranks
+            if is_share and is_of_top and defined.needs_truth and self[name] > notes.TOO_GOOD:
+                found.append(name)
+        return found
+
+
+def _frame(**columns: Any) -> pd.DataFrame:
+    """Returns a data frame of tensors and other columns."""
+    return pd.DataFrame(
+        {name: x.cpu().numpy() if isinstance(x, Tensor) else x for name, x in columns.items()}
+    )
+
+
+def frame_of_means(means: Mapping[Metric, Mapping[str, float]]) -> pd.DataFrame:
+    """Returns a row for every metric: `metric`, `k`, and what is given by name."""
+    rows = [{"metric": metric.label, "k": metric.k, **mean} for metric, mean in means.items()]
+    return pd.DataFrame(rows, index=list(map(str, means))).astype({"k": "Int64"})
+
+
+def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
+    """Returns the original ids of users or items, a column of the type that these have."""
+    rows = numbers.cpu().numpy()
+    return rows if ids is None else pd.Index(ids, tupleize_cols=False)[rows]
+
+
+def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
+    """Returns the row numbers of users, in the order in which they are asked for."""
+    evaluated = evaluated_mask(ranked).nonzero().squeeze(1)
+    if users is None:
+        return evaluated
+    # Tensors, arrays and series return their values as Python's own.
+    asked = users.tolist() if hasattr(users, "tolist") else users
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
+    known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
+    try:
+        wanted = pd.Index([*asked], tupleize_cols=False)
+        place = known.get_indexer(wanted)
+    except TypeError as error:
+        raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
+    if unknown := list(map(repr, wanted[place < 0].tolist())):
+        raise ValueError(f"'users' needs to hold ids of evaluated users (got {list_some(unknown)})")
+    return evaluated[torch.from_numpy(place).to(evaluated.device)]
+
+
+def _num_leaked(task: RankingTask) -> int:
+    """Counts relevant items that a model may have propagated over."""
+    if task.exclude_seen:
+        return 0
+    return int(contains(task.seen, task.truth, task.num_items).sum())
+
+
+def _num_cold(task: RankingTask) -> int:
+    """Counts users with truth who have no training edges, where others have some."""
+    if task.query is not None or not task.seen.size(1):
+        return 0
+    degree = torch.bincount(task.seen[0], minlength=task.num_users)
+    return int((degree[task.users_with_truth] == 0).sum())
 
 
 def _of_task(task: RankingTask | None, ranked: RankedEdges) -> RankedEdges:

@@ -1,7 +1,7 @@
-"""Runs: what several runs of a recommender say together, and results by name."""
+"""Several results: the runs of a recommender, the history of a training, and results by name."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -12,11 +12,14 @@ from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges
+from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.results import notes
-from pyg_recmetrics.results.frames import frame_of_means
-from pyg_recmetrics.results.result import EvaluationResult, Measured, largest
-from pyg_recmetrics.results.statistics import FEW_RUNS, Mean
+from pyg_recmetrics.results.result import (
+    EvaluationResult,
+    Measured,
+    frame_of_means,
+    largest,
+)
 from pyg_recmetrics.tables import Rows, Table, format_error
 from pyg_recmetrics.task.edges import coalesce_truth
 from pyg_recmetrics.utils import counted, list_some, warn
@@ -46,7 +49,8 @@ def _details(result: EvaluationResult) -> dict[str, object]:
 
     Lists know no ties, and facts about items count if a metric looks at them.
     """
-    ranked, catalogue = result.ranked, result.ranked.catalogue
+    ranked = result.ranked
+    catalogue = result.ranked.catalogue
     needed = {need for metric in result.definitions.values() for need in metric.needs}
     facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
     details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in sorted(facts)}
@@ -60,7 +64,8 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
 
     The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.
     """
-    ranked, task = result.ranked, result.task
+    ranked = result.ranked
+    task = result.task
     how: dict[str, object] = {
         "convention": result.convention,
         "empty_target_action": result.empty_target_action,
@@ -173,7 +178,7 @@ class Runs(Measured, Rows[EvaluationResult]):
         counts = [run.num_tied for run in self.runs if run.num_tied is not None]
         is_known = len(counts) == len(self.runs)
         self.num_tied = sum(counts) / len(counts) if is_known else None
-        if note := notes.note_on_copies(len(self), len(self.runs)):
+        for note in notes.lines("copies", len(self), len(self.runs)):
             warn(note)
 
     @property
@@ -238,25 +243,120 @@ class Runs(Measured, Rows[EvaluationResult]):
             mean = self.mean(name)
             errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
             rows.append([name, self.cell(name), *map(format_error, errors)])
-        return Table(head, rows, tuple(filter(None, self._notes(unit, estimates))))
+        caution = notes.caution(
+            [estimate.basis(name) for name, estimate in estimates.items()],
+            self[0].nouns.means,
+            unit,
+        )
+        said = notes.lines(
+            "below_runs",
+            self,
+            num_runs=len(self.runs),
+            caution=caution,
+            calls=[*dict.fromkeys(notes.line("calls", run) for run in self.runs)],
+            is_zero=not all(self.mean(name).run_error for name in estimates),
+            of_all=[name for name, each in estimates.items() if not each.num_drawn],
+        )
+        return Table(head, rows, (*said, *self._on_sample()))
 
-    def _notes(self, unit: str, estimates: Mapping[str, Mean]) -> Iterator[str | None]:
-        """Yields the lines below the table, in the order of reading."""
-        num_runs = len(self.runs)
-        yield notes.note_on_intervals(0.95, self.person, self[0].nouns, num_runs)
-        bases = [estimate.basis(name) for name, estimate in estimates.items()]
-        yield notes.caution(bases, self[0].nouns.means, unit)
-        yield notes.note_on_copies(len(self), num_runs)
-        yield from dict.fromkeys(notes.note_on_calls(run.num_calls, run.nouns) for run in self.runs)
-        yield notes.note_on_budget(self.num_trials, self.seconds)
-        number = counted(num_runs, "runs")
-        yield f"{number}; sd: standard deviation of their means; se: standard error"
-        if num_runs > 1 and not all(self.mean(name).run_error for name in estimates):
-            yield f"-: {num_runs} runs do not tell it from zero"
-        yield notes.ON_TWO_RUNS if num_runs == FEW_RUNS else None
-        if of_all := [name for name, each in estimates.items() if not each.num_drawn]:
-            yield f"{', '.join(of_all)}: for other runs alone"
-        yield from self._on_sample()
+
+class History(Rows[dict[str, float]]):
+    r"""The means of every evaluation of a training so far, and the whole result of the best.
+
+    An evaluation is the best if its monitored metric is better than that of all before. An
+    evaluation whose metric is undefined (`NaN`) is no improvement.
+
+    Args:
+        monitor (Metric): The metric that decides.
+        patience (int, optional): How many evaluations in a row without improvement to wait for
+            before stopping. (default: `None`, never stop)
+
+    Attributes:
+        best (EvaluationResult or None): The best so far, which says of how many it is the best;
+            `None` before the first evaluation.
+        best_index (int or None): The index of the best among the evaluations.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Evaluator, RankingTask
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> evaluator = Evaluator(task, ["recall@1", "mrr@3"], monitor="mrr@3", patience=2)
+        >>> for shift in range(5):
+        ...     result = evaluator(torch.tensor([1.0, 3.0, 2.0]).roll(shift))
+        ...     if evaluator.should_stop:
+        ...         break
+        >>> print(evaluator.history)
+        call  recall@1   mrr@3
+        ----------------------------
+        0       0.0000  0.4167
+        1       0.5000  0.7500  best
+        2       0.5000  0.6667
+        3       0.0000  0.4167
+    """
+
+    def __init__(self, monitor: Metric, patience: int | None = None) -> None:
+        self.monitor = monitor
+        self.patience = patience
+        self.best: EvaluationResult | None = None
+        self.best_index: int | None = None
+        self._rows: list[dict[str, float]] = []
+
+    def append(self, result: EvaluationResult) -> None:
+        """Adds an evaluation."""
+        # By its name, which need not be parsed.
+        if self._is_improvement(result[str(self.monitor)]):
+            self.best = result
+            self.best_index = len(self._rows)
+        self._rows.append(dict(result))
+        if self.best is not None:
+            self.best = self.best._with(num_calls=len(self._rows))
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last evaluation is the best so far."""
+        return self.best_index == len(self) - 1
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the last `patience` evaluations were no improvement."""
+        best = -1 if self.best_index is None else self.best_index
+        return self.patience is not None and len(self) - 1 - best >= self.patience
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns the means as a data frame with a row for every call and a column per metric.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluator = Evaluator(task, ["recall@1", "mrr"])
+            >>> _ = [evaluator(torch.tensor([0.1, x, 0.2])) for x in (0.3, 0.0)]
+            >>> evaluator.history.to_pandas()
+               recall@1       mrr
+            0       0.0  0.416667
+            1       0.5  0.750000
+        """
+        return pd.DataFrame(self._rows)
+
+    def _is_improvement(self, value: float) -> bool:
+        if self.best is None:
+            return not math.isnan(value)
+        best = self.best[str(self.monitor)]
+        return value > best if self.monitor.definition.higher_is_better else value < best
+
+    def __str__(self) -> str:
+        return super().__str__() if self else "no evaluation so far"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(len(self), 'evaluations')}, monitor={self.monitor})"
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = []
+        for index, means in enumerate(self):
+            mark = "best" if index == self.best_index else ""
+            rows.append([str(index), *(f"{mean:.4f}" for mean in means.values()), mark])
+        return Table(["call", *self.to_pandas(), ""], rows)
 
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
@@ -287,16 +387,17 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     """Returns whether two results of one task rank every edge alike, and hold the same lists."""
     if result is other:
         return True
-    one, another = result.ranked, other.ranked.to(result.ranked.rank.device)
-    known = [ranked.depth for ranked in (one, another) if ranked.depth is not None]
-    users = _users_of_both(one, another)
-    if not is_same(*(_ranks(each, users, min(known, default=None)) for each in (one, another))):
+    ranks = _ranks_of_both(result, other)
+    if not ranks.a.equals(ranks.b):
         return False
-    lists, others = one.lists, another.lists
-    if lists is None or others is None:
+    one = result.ranked
+    another = other.ranked.to(result.ranked.rank.device)
+    if one.lists is None or another.lists is None:
         return True
-    width = min(lists.width, others.width)
-    return is_same(*(torch.stack(each.places(width, users)) for each in (lists, others)))
+    users = (evaluated_mask(one) & evaluated_mask(another)).nonzero().squeeze(1)
+    width = min(one.lists.width, another.lists.width)
+    places = (torch.stack(each.places(width, users)) for each in (one.lists, another.lists))
+    return is_same(*places)
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.
@@ -311,33 +412,30 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
     """
     shares = []
     for one, other in pairwise(runs):
-        first, second = one.ranked, other.ranked.to(one.ranked.rank.device)
-        known = [x for x in (first.depth, second.depth, one.max_k) if x is not None]
-        depth = min(known, default=int(first.rank.max()) if first.rank.numel() else 1)
-        users = _users_of_both(first, second)
-        (user, _, a), (_, _, b) = (_ranks(each, users, depth) for each in (first, second))
-        has_hit = (a <= depth) | (b <= depth)
-        num_users = user[has_hit].unique().numel()
-        shares.append(user[has_hit & (a != b)].unique().numel() / num_users if num_users else 1.0)
+        ranks = _ranks_of_both(one, other, one.max_k)
+        hits = ranks[ranks[["a", "b"]].min(axis=1) <= ranks.attrs["depth"]]
+        num_users = hits.user.nunique()
+        shares.append(hits.user[hits.a != hits.b].nunique() / num_users if num_users else 1.0)
     return min(shares)
 
 
-def _users_of_both(one: RankedEdges, another: RankedEdges) -> Tensor:
-    """Returns the users that two rankings of one task have."""
-    users = torch.arange(one.num_users, device=one.rank.device)
-    for ranked in (one, another):
-        if ranked.users is not None:
-            users = users[torch.isin(users, ranked.users)]
-    return users
+def _ranks_of_both(
+    one: EvaluationResult, other: EvaluationResult, max_k: int | None = None
+) -> pd.DataFrame:
+    """Returns the ranks `a` and `b` of every edge of the users whom two results have.
 
-
-def _ranks(ranked: RankedEdges, users: Tensor, depth: int | None) -> Tensor:
-    """Returns the edges of some users in order, with their ranks down to a depth."""
-    user, item = ranked.edge_label_index
-    rank = ranked.rank if depth is None else ranked.rank.clamp(max=depth + 1)
-    edges = torch.stack([user, item, rank])[:, torch.isin(user, users)]
-    by_item = edges[:, edges[1].argsort(stable=True)]
-    return by_item[:, by_item[0].argsort(stable=True)]
+    Ranks are alike below the depth that both have, and below `max_k`: `attrs` hold it.
+    """
+    frames = []
+    for ranked in (one.ranked, other.ranked):
+        user, item = ranked.edge_label_index.cpu().numpy()
+        frames.append(pd.DataFrame({"user": user, "item": item, "rank": ranked.rank.cpu()}))
+    first, second = frames
+    both = first.merge(second, on=["user", "item"]).set_axis(["user", "item", "a", "b"], axis=1)
+    known = [x for x in (one.ranked.depth, other.ranked.depth, max_k) if x is not None]
+    depth = min(known, default=both.a.max())
+    both.attrs["depth"] = depth
+    return both.assign(a=both.a.clip(upper=depth + 1), b=both.b.clip(upper=depth + 1))
 
 
 def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResult]:
@@ -365,43 +463,30 @@ def budgets_of(recommenders: Mapping[str, Measured]) -> dict[str, dict[str, str]
     return columns
 
 
-def notes_on_budgets(recommenders: Mapping[str, Measured]) -> Iterator[str]:
+def notes_on_budgets(recommenders: Mapping[str, Measured]) -> list[str]:
     """Says which recommenders unequal budgets of tuning favour, and which have no known budget.
 
     A recommender without anything to tune, such as one score per item, has zero trials. All
     others are trainable.
     """
-    trainable = {x: each.num_trials for x, each in recommenders.items() if each.num_trials != 0}
-    known = {name: number for name, number in trainable.items() if number is not None}
-    if len({*known.values()}) > 1:
-        most, least = max(known.values()), min(known.values())
-        favoured = ", ".join(name for name, number in known.items() if number == most)
-        yield (
-            f"unequal budgets favour {favoured}: {most:,} trials of tuning, and as few as "
-            f"{least:,} for others"
-        )
-    unknown = [name for name in trainable if name not in known]
-    if unknown and budgets_of(recommenders):
-        were = "was" if len(unknown) == 1 else "were"
-        yield f"it is not known how {', '.join(unknown)} {were} tuned"
+    trials = {name: each.num_trials for name, each in recommenders.items()}
+    known = {name: number for name, number in trials.items() if number}
+    unknown = [name for name, number in trials.items() if number is None]
+    return notes.lines("budgets", known, unknown if budgets_of(recommenders) else [])
 
 
 def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
     """Returns what results know of themselves, for every table of several."""
-    nouns = next(iter(recommenders.values())).runs[0].nouns
-    samples = {name: run._sampled for name, run in every_run(recommenders).items()}
-    of_each = {
-        name: [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
-        for name, each in recommenders.items()
-    }
-    several = {name: each for name, each in recommenders.items() if isinstance(each, Runs)}
-    said = [
-        *(notes.note_on_copies(len(each), len(each.runs), name) for name, each in several.items()),
-        *notes.notes_of_all(of_each),
-        notes.describe_samples(samples, nouns),
-        *notes_on_budgets(recommenders),
-    ]
-    return [*filter(None, said)]
+    runs = every_run(recommenders)
+    copies = []
+    of_each = {}
+    for name, each in recommenders.items():
+        of_each[name] = [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
+        if isinstance(each, Runs):
+            copies += notes.lines("copies", len(each), len(each.runs), name)
+    drawn = {name: run._sampled for name, run in runs.items() if run._sampled}
+    samples = notes.lines("samples", drawn, next(iter(runs.values())).nouns)
+    return [*copies, *notes.notes_of_all(of_each), *samples, *notes_on_budgets(recommenders)]
 
 
 def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:

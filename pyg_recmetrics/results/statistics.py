@@ -99,7 +99,8 @@ class Interval(NamedTuple):
         lowest, highest = metric.definition.range
         if not metric.is_pooled and bool(((values < lowest) | (values > highest)).any()):
             return self
-        is_low, is_high = self.low < lowest <= self.high, self.low <= highest < self.high
+        is_low = self.low < lowest <= self.high
+        is_high = self.low <= highest < self.high
         return Interval(lowest if is_low else self.low, highest if is_high else self.high)
 
 
@@ -127,7 +128,8 @@ class Uncertainty(NamedTuple):
         """Returns half the width of the interval that leaves some probability at each end."""
         if self.variance == 0:
             return 0.0
-        of_users, of_runs = self.users / self.variance, self.runs / self.variance
+        of_users = self.users / self.variance
+        of_runs = self.runs / self.variance
         quantile = of_users * -special.stdtrit(self.freedom, tail) if of_users else 0.0
         quantile += of_runs * -special.stdtrit(self.freedom_of_runs, tail) if of_runs else 0.0
         return float(quantile * math.sqrt(self.variance))
@@ -201,8 +203,11 @@ class Mean:
         num_hits: int = 0,
         num_persons: float | None = None,
     ) -> None:
-        self.values, self.influences, self.num_drawn = values, influences, num_drawn
-        self.num_hits, self.num_persons = num_hits, num_persons
+        self.values = values
+        self.influences = influences
+        self.num_drawn = num_drawn
+        self.num_hits = num_hits
+        self.num_persons = num_persons
 
     @cached_property
     def value(self) -> float:
@@ -241,7 +246,8 @@ class Mean:
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """Its variance for other users and other runs."""
-        users, num_runs = self.of_users, len(self.values)
+        users = self.of_users
+        num_runs = len(self.values)
         if num_runs == 1:
             return Uncertainty(users, self.num_drawn - 1)
         runs = max(0.0, float(self.values.var(ddof=1)) / num_runs - self.of_rest)
@@ -421,7 +427,8 @@ def difference_of_users(
     values = paired_difference(*(x * of.mean(axis=1) for x, of in zip(scales, both, strict=True)))
     mean = mean_of_users(values[:, None], person)
     value = unless_rounding(mean.value, float(np.abs(values).mean())) if len(values) else math.nan
-    rest, parts = 0.0, []
+    rest = 0.0
+    parts = []
     for scale, of_one, known in zip(scales, both, runs, strict=True):
         if known is not None:
             rest += scale**2 * mean_of_users(of_one, person).of_rest

@@ -42,7 +42,8 @@ def can_tell(ranked: RankedEdges, metric: Metric) -> bool:
 
 def _is_unknown(ranked: RankedEdges, metric: Metric) -> bool:
     """Returns whether it would take all orders of equal scores to find the range of a metric."""
-    given, has_grades = metric.all_arguments, ranked.weight is not None
+    given = metric.all_arguments
+    has_grades = ranked.weight is not None
     is_graded = metric.depth_of_hits is not None and has_grades and given.get("gain") != "binary"
     return given.get("users") == "hit" or (is_graded and metric.depends_on_weight)
 
@@ -65,7 +66,8 @@ class TieRanges:
     """
 
     def __init__(self, ranked: RankedEdges, num_tied: int | None) -> None:
-        self.ranked, self.num_tied = ranked, num_tied
+        self.ranked = ranked
+        self.num_tied = num_tied
 
     def range(
         self,

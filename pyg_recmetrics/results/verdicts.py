@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from pyg_recmetrics.checks import check_number
-from pyg_recmetrics.metrics import Metric
+from pyg_recmetrics.metrics import Metric, parse
 from pyg_recmetrics.results.counts import RowNouns
 from pyg_recmetrics.results.statistics import alpha_of
 
@@ -15,6 +15,8 @@ _PERCENTAGE = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 #: What a comparison says of `a`, beside `b`.
 Verdict: TypeAlias = Literal["better", "worse", "equivalent", "inconclusive"]
+
+_OPPOSITE: Mapping[Verdict | None, Verdict] = {"better": "worse", "worse": "better"}
 
 
 class PairedDifference(NamedTuple):
@@ -75,6 +77,36 @@ class PairedDifference(NamedTuple):
     mean_b: float = math.nan
     user_error: float = math.nan
     run_error: float = math.nan
+
+    def turned(self) -> "PairedDifference":
+        """Returns the difference of `b` from `a`, with the same p-values."""
+        difference = 0.0 - self.difference  # which is never -0
+        lift = math.nan
+        lowest = parse(self.metric).definition.range[0]
+        is_ratio = not math.isnan(self.lift) or (self.mean_b == 0 and lowest >= 0)
+        if is_ratio and self.mean_a != 0:
+            lift = 100 * difference / self.mean_a
+        return self._replace(
+            a=self.b,
+            b=self.a,
+            difference=difference,
+            low=0.0 - self.high,
+            high=0.0 - self.low,
+            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+            lift=lift,
+            lift_low=_turned_lift(self.lift_high),
+            lift_high=_turned_lift(self.lift_low),
+            wins=self.losses,
+            losses=self.wins,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+        )
+
+
+def _turned_lift(lift: float) -> float:
+    """Returns the lift of `b` over `a` in per cent, given that of `a` over `b`."""
+    ratio = 1 + lift / 100
+    return 100 * (1 / ratio - 1) if ratio else math.inf
 
 
 @dataclass(frozen=True)
@@ -189,3 +221,9 @@ class Protocol:
         """The recommenders with a single run that might have had others."""
         singles = [name for name, number in self.num_runs.items() if number == 1]
         return [name for name in singles if name not in self.deterministic]
+
+    def not_covered(self, rows: Iterable[PairedDifference]) -> list[str]:
+        """Returns the recommenders with a single run that are in a significant difference."""
+        starred = [row for row in rows if row.p_adjusted <= self.alpha]
+        compared = {name for row in starred for name in (row.a, row.b)}
+        return [name for name in self.uncovered if name in compared]

@@ -3,7 +3,7 @@
 import pytest
 
 from pyg_recmetrics.results.counts import USERS, Sampling
-from pyg_recmetrics.results.notes import describe_sampling, note_on_bounds, note_on_sampling
+from pyg_recmetrics.results.notes import line
 from pyg_recmetrics.results.statistics import Interval
 
 
@@ -43,21 +43,21 @@ ALL = {"stopped": "all", "num_ranked": 30_000}
     ],
 )
 def test_a_note_says_why_no_more_users_were_ranked(changes, note):
-    assert note in note_on_sampling(make(**changes), USERS)
+    assert note in line("drawn", make(**changes), USERS)
 
 
 def test_a_recipe_says_whom_a_mean_is_of_and_the_bounds():
-    text = describe_sampling(make(), USERS)
+    text = line("sample", make(), USERS)
     assert text.startswith("4,000 of 30,000 users with ground truth were drawn (seed 3), until")
     assert "(ndcg@20 from 0.1000 to 0.1200, recall@20 from 0.2000 to 0.2150)" in text
-    assert describe_sampling(make(**ALL), USERS) == "all 30,000 users with ground truth"
+    assert line("sample", make(**ALL), USERS) == "all 30,000 users with ground truth"
 
 
 def test_queries_are_not_called_users():
     queries = USERS._replace(users="queries")
-    for say in (note_on_sampling, note_on_bounds, describe_sampling):
-        assert "queries" in say(make(), queries)
-        assert "users" not in say(make(), queries)
+    for words in ("drawn", "within", "sample"):
+        assert "queries" in line(words, make(), queries)
+        assert "users" not in line(words, make(), queries)
 
 
 def test_it_is_restored_also_from_files_with_what_was_expected_at_each_look():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyg_recmetrics.metrics import parse
-from pyg_recmetrics.results.history import History
+from pyg_recmetrics.results import History
 
 
 class ResultStub(dict):
