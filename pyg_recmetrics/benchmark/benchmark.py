@@ -85,12 +85,12 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     Each cell is the mean over users. A recommender that was trained with several seeds has the
     standard deviation over its runs in brackets. The best mean of a column is bold, or `best` in
-    plain text. A dagger, †, stands for a mean that is significantly better than the best of the
-    others, user by user, as :func:`compare` tests it, and ‡ for one that is significantly worse.
-    The best is known from the data, so p-values are adjusted for all pairs, by Holm's method: those
-    of each proposed recommender with all others, in all columns of the table. Where results
-    say how they were tuned, see :meth:`EvaluationResult.with_trials`, there are columns for it. It
-    is a mapping of each data set to its results, and a single data set has the name `""`.
+    plain text. A dagger † marks a mean that is significantly better than the best of the others,
+    and ‡ one that is significantly worse; :func:`compare` tests this user by user. The data decide
+    which is best, so Holm's method adjusts the p-values for all pairs: each proposed recommender
+    with all others, in all columns of the table. If results say how they were tuned, see
+    :meth:`EvaluationResult.with_trials`, there are columns for it. A benchmark is a mapping of each
+    data set to its results, and a single data set has the name `""`.
 
     A recommender need not have been run on every data set. All results of a data set are of one
     task, and all of the benchmark have one convention.
@@ -114,7 +114,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     Raises:
         TypeError: If `results` does not hold results by name.
-        ValueError: If a data set has no results or those of different tasks, conventions or
+        ValueError: If a data set has no results or results of several tasks, if conventions or
             actions for users without truth differ, results have no metric in common, or a name is
             unknown.
 

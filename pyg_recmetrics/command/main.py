@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = make_parser().parse_args(arguments)
     except SystemExit as stop:  # after help, the version, completion or a mistake
         return int(stop.code or 0)
-    start(quiet=options.quiet)
+    start(options)
     with warnings.catch_warnings(), for_a_shell():
         warnings.simplefilter("ignore")  # of other libraries, about their own future
         warnings.simplefilter("always", UserWarning)

@@ -37,15 +37,17 @@ INTERRUPTED = 130
 #: Whether notes are left out. Warnings and errors never are.
 _is_quiet = False
 
-#: The files behind the arguments of public functions, which their messages name.
+#: The options and files behind the arguments of public functions, which their messages name.
 FILES: dict[str, object] = {}
 
 
-def start(quiet: bool) -> None:
-    """Sets whether notes are left out, and forgets the files of a run before."""
+def start(options: argparse.Namespace) -> None:
+    """Sets whether notes are left out, and the options that arguments of one name come from."""
     global _is_quiet
-    _is_quiet = quiet
+    _is_quiet = options.quiet
     FILES.clear()
+    FILES.update({name: f"--{name.replace('_', '-')}" for name in vars(options)})
+    FILES.pop("results", None)  # which no option names
 
 
 def by_files(message: str) -> str:

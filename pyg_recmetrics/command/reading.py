@@ -207,9 +207,11 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
-        if sign != "\t" and (num_inside := _count_lines_in_quotes(file, sign)):
+        # In tables without quotes, titles may hold some. R quotes all texts, the names first.
+        is_quoted = sign != "\t" or line.startswith('"')
+        if is_quoted and (num_inside := _count_lines_in_quotes(file, sign)):
             note(f"{path}: ends of lines that quotes enclose, which end no row: {num_inside:,}")
-        return TableFile(path, form, _read_text(file, sign, columns))
+        return TableFile(path, form, _read_text(file, sign, columns, is_quoted))
 
 
 def _read_json(file: IO[bytes]) -> pa.Table:
@@ -243,7 +245,8 @@ def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
 
     Raises:
         ValueError: If a quote begins a field, and none ends it: the field would go on to the next.
-            Or each line of a field would be a row: it has numbers where the row has numbers.
+            Or each line of a field would be a row: it has as many fields, and numbers where the
+            row has numbers.
     """
     has_quotes = any(b'"' in part for part in iter(partial(file.read, _BYTES_AT_ONCE), b""))
     file.seek(0)
@@ -276,23 +279,25 @@ def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
 
 
 def _are_rows(lines: Iterable[list[str]], row: list[str]) -> bool:
-    """Returns whether lines have the fields of a row, and numbers where it has some."""
+    """Returns whether each line has as many fields as a row, and numbers where it has some."""
     numbers = [field for field, text in enumerate(row) if re.fullmatch(NUMBER, text)]
-    return bool(numbers) and all(
+    return len(row) > 1 and all(
         len(line) == len(row) and all(re.fullmatch(NUMBER, line[x]) for x in numbers)
         for line in lines
     )
 
 
-def _read_text(file: IO[bytes], sign: str, columns: Sequence[str] | None) -> pa.Table:
-    """Reads a table whose fields have a sign between them. They are quoted in CSV alone."""
+def _read_text(
+    file: IO[bytes], sign: str, columns: Sequence[str] | None, is_quoted: bool
+) -> pa.Table:
+    """Reads a table whose fields have a sign between them."""
     frame = pd.read_csv(
         file,
         sep=sign,
         header=None,
         dtype=str,
         na_filter=False,
-        quoting=csv.QUOTE_NONE if sign == "\t" else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
         skipinitialspace=True,
         encoding="utf-8-sig",
     )

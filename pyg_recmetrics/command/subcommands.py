@@ -157,7 +157,7 @@ def report(options: argparse.Namespace) -> int:
 def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
     option = "--equivalence" if options.margin is None else "--margin"
-    FILES.update(metrics="--metric", level="--level", equivalence=option)
+    FILES.update(metrics="--metric", equivalence=option)
     level, size = _read_level(options), _read_size(options)
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
@@ -169,10 +169,7 @@ def gate(options: argparse.Namespace) -> int:
     if names[0] == names[1]:
         names = [str(path) for path, *_ in paths]
     comparison = compare_results(
-        {
-            name: [EvaluationResult.load(path) for path in side]
-            for name, side in zip(names, paths, strict=True)
-        },
+        {name: [_load(path) for path in side] for name, side in zip(names, paths, strict=True)},
         metrics=[options.metric],
         baseline=names[1],
         equivalence=options.equivalence,
@@ -283,8 +280,13 @@ def _by_name(files: Sequence[str]) -> dict[str, list[EvaluationResult]]:
     for name, path in given:
         # Folders tell files of one name apart.
         own = path.stem if stems.count(path.stem) == 1 else str(path.with_suffix(""))
-        runs.setdefault(name or own, []).append(EvaluationResult.load(path))
+        runs.setdefault(name or own, []).append(_load(path))
     return runs
+
+
+def _load(path: Path) -> EvaluationResult:
+    FILES["path"] = path
+    return EvaluationResult.load(path)
 
 
 def _split(file: str) -> tuple[str | None, Path]:

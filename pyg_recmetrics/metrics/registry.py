@@ -598,10 +598,11 @@ def definition(name: str) -> Definition:
     known = aliases().get(folded(name), spelled(name, _DEFINITIONS))
     if known not in _DEFINITIONS:
         similar = _similar_names(name) or names()
+        lists = written_as("metrics.names()", "docs/metrics.md")
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"metrics.names() lists all; they are of rankings, not of ratings or classes. A "
-            f"cut-off follows '@', as in 'recall@20'"
+            f"{lists} lists all; they are of rankings, not of ratings or classes. A cut-off "
+            f"follows '@', as in 'recall@20'"
         )
     return _DEFINITIONS[known]
 

@@ -210,9 +210,9 @@ class Recommender(ABC):
             self.mask.warn()
 
 
-#: Of how many pairs of seen edges the scores are compared, how many of these have to tell users
-#: apart, and up to how many standard errors are chance.
-_NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 512, 100, 3
+#: Of how many pairs of seen edges the scores are compared at most, how many of these have to tell
+#: users apart, and up to how many standard errors are chance.
+_NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 1024, 100, 3
 
 
 def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
@@ -230,10 +230,11 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     Returns:
         `True`: it was looked at, and need not be again.
     """
-    if seen.size(1) < 2 * _NUM_PAIRS or recommender.is_propagated:
+    if seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
         return True
-    step = seen.size(1) // (2 * _NUM_PAIRS)
-    edges = seen[:, : 2 * _NUM_PAIRS * step : step]
+    num_pairs = min(_NUM_PAIRS, seen.size(1) // 2)
+    step = seen.size(1) // (2 * num_pairs)
+    edges = seen[:, : 2 * num_pairs * step : step]
     if (scores := recommender.scores_across(*edges)) is None:
         return True
     with np.errstate(all="ignore"):

@@ -79,7 +79,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     except Exception as error:
         raise ValueError("it is damaged, or no saved result, as 'save' writes it") from error
     if number != FORMAT:
-        version = "a later version than this" if number > FORMAT else "version 0.2, 0.3 or 0.4"
+        version = "a later version" if number > FORMAT else "version 0.2, 0.3 or 0.4"
         raise ValueError(f"{version} of this package wrote it: evaluate again")
     if str(arrays.pop("checksum", "")) != _checksum(text, arrays):
         raise ValueError("it is damaged, or was changed after it was saved")

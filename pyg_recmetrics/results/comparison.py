@@ -496,16 +496,16 @@ def compare(
     r"""Compares results of one task user by user, with intervals, tests and verdicts.
 
     All results rank the same items for the same users, so each user is its own control. Much of
-    what users differ in cancels out, and small differences can be told from chance. Users where
+    the variance between users cancels out, so small differences can be significant. Users where
     a metric is undefined in either result are left out. As in the means, `empty_target_action`
     decides what users without ground truth count as.
 
-    A recommender may have several runs, such as one for each seed. Then the difference is one of
-    means over runs, and its interval and test allow for other users and for other runs. Users are
-    the same in all runs, and runs belong to their recommender. A trained recommender with a single
+    A recommender may have several runs, such as one for each seed. The difference is then one of
+    means over runs, and its interval and test allow for other users and other runs. All runs have
+    the same users, and runs of two recommenders are not paired. A trained recommender with a single
     run may be better only because of its seed: its stars stand in brackets. Runs whose rankings are
-    equal are one run. If a task knows the persons of its rows, other persons are drawn instead of
-    other users.
+    equal are one run. If a task knows the persons of its rows, intervals and tests are clustered by
+    person.
 
     Args:
         results (dict): Two results or more, by name. Each is an `EvaluationResult`, or the `Runs`
@@ -515,13 +515,11 @@ def compare(
         baseline (str, optional): The name of a result. Each of the others is compared with it,
             as `b`. (default: `None`, all pairs of results, where `a` comes before `b`)
         equivalence (float or str, optional): The smallest difference that matters: a number, or a
-            share of the mean of `b`, such as `"2%"`. With it, a difference that is smaller than
-            this with confidence is `"equivalent"`; it is less than metrics can differ by at all. So
-            are results that are the same for every user, even beside a mean of zero, of which every
-            share is zero. (default: `None`)
+            percentage of the mean of `b`, such as `"2%"`. A difference is `"equivalent"` if it is
+            smaller than this with confidence, or if results are the same for every user. A number
+            needs to be smaller than the range of each metric. (default: `None`)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
-            such as the most popular items. A single run of them is all there can be.
-            (default: `()`)
+            such as the most popular items. One run of each is enough. (default: `()`)
         level (float, optional): The level of confidence. (default: `0.95`)
 
     Returns:
@@ -529,9 +527,9 @@ def compare(
         all tests, with a row for each recommender and metric; `claims()` has a sentence for each
         pair. `verdict` says whether `a` is better, worse, equivalent, or whether the data are
         inconclusive; lower is better for metrics such as `mean_rank`. Intervals are those of the
-        paired t-test, whatever the test. Metrics that have one value for all users together have no
-        interval and no test. The table also says what the results know of candidates, leaks, lists,
-        ties and tuning, see :meth:`EvaluationResult.with_trials`.
+        paired t-test. Metrics that have one value for all users together have no interval and no
+        test. The table also has notes on candidates, leaks, lists, ties and tuning, see
+        :meth:`EvaluationResult.with_trials`.
 
     Raises:
         TypeError: If `results` does not hold results by name, `equivalence` is neither a number nor

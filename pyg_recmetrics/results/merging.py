@@ -49,7 +49,7 @@ def merge(
     r"""Merges the results of disjoint users: the result of all, as one call would have returned it.
 
     Every mean, value per user and interval is that of one call, to the last bit. A part knows how
-    many users its task has, so that none can be missing without a word.
+    many users its task has, so missing users raise an error.
 
     Args:
         results (iterable): The results, or the files in which :meth:`EvaluationResult.save` has
@@ -60,7 +60,7 @@ def merge(
             - tasks of the same items with users of their own, which `user_ids` name: users stand
               one after the other. Items are the same if they have the same numbers.
         partial (bool, optional): Whether parts of one task may be missing. A warning, the table and
-            the recipe then say of how many users the result is. (default: `False`)
+            the recipe then say how many users were merged. (default: `False`)
 
     Returns:
         The result of all of these users.

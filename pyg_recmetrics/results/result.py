@@ -130,7 +130,7 @@ class ByMetric(FrozenDict[str, V]):
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         # Without this, pandas would make a column of the names.
         raise TypeError(
-            "values by metric make no number, array or data frame by themselves: use "
+            "a mapping of metrics is not a number, an array or a data frame: use "
             "result['recall@20'], 'result.to_pandas(per_user=True)', or 'result.to_pandas()' for "
             "the means"
         )
@@ -223,8 +223,8 @@ class Measured(Tabular):
             level (float, optional): The level of confidence, in :math:`(0, 1)`. (default: `0.95`)
 
         Returns:
-            The mean. A metric that has one value for all users together has an interval for other
-            runs alone, and an error of `NaN` that comes from users.
+            The mean. If a metric has one value for all users together, the interval is for other
+            runs alone, and `user_error` is `NaN`.
 
         Raises:
             ValueError: If there is no such metric, or `level` is not between 0 and 1.
@@ -257,10 +257,10 @@ class Measured(Tabular):
             groups (torch.Tensor or sequence): A label for every user (or person, if means are over
                 persons): integers or booleans of shape `[num_users]`, or a sequence of names. Users
                 whose name is `None` are left out.
-            same_degree (bool, optional): Whether groups differ by the mean of the differences of
-                users who have as many relevant items. Most metrics depend on that number, so groups
-                that differ in it differ in their means whatever the recommender does. A mean is
-                then that of all users, and what its group has more than the average group; `NaN`
+            same_degree (bool, optional): Whether to compare groups only among users with equally
+                many relevant items. Most metrics depend on that number, so groups that differ in it
+                differ in their means whatever the recommender does. The mean of a group is then
+                that of all users plus the difference of its group from the average group; `NaN`
                 for a group that shares no number of relevant items with others. (default: `False`)
             level (float, optional): The level of the confidence intervals. (default: `0.95`)
 
@@ -339,7 +339,7 @@ class Measured(Tabular):
         r"""Returns the lowest and the highest mean of a metric, over all orders of equal scores.
 
         Both are the mean itself if nothing ties with a relevant item, or scores are not known. Of
-        several runs, they are the means of both ends.
+        several runs, each end is the mean.
 
         Args:
             metric (str or Metric): The metric; see :meth:`values_of`.
@@ -493,7 +493,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             over persons of the mean over the rows of each. (default: `"user"`)
         sampling (Sampling, optional): How the users were drawn, if they stand for all users of the
             task. (default: `None`, they are all there are)
-        num_calls (int, optional): Of how many calls of an :class:`Evaluator` it is the best.
+        num_calls (int, optional): How many calls of an :class:`Evaluator` it is the best of.
             (default: `1`)
 
     Attributes:
@@ -502,9 +502,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             that have one value for all users together, such as `coverage@20`.
         definitions (mapping): What the convention computes under the name of each metric.
         num_tied (int or None): The number of ground-truth edges that have the same score as another
-            candidate. Of a ranking down to a depth, these are edges above which there are fewer
-            candidates than that, or than R: of others, it is not known. `None` if scores are not
-            known, as for lists.
+            candidate. A ranking down to a depth only counts edges with fewer candidates of higher
+            score than its depth, or than R if R is larger. `None` if scores are not known, as for
+            lists.
         sampling (Sampling or None): How many users were ranked to know means to a `margin`, and why
             no more; `None` without a margin.
         max_k (int or None): The largest cut-off of the metrics; `None` if none has a cut-off.
@@ -517,8 +517,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     Raises:
         TypeError: If an argument has a wrong type.
         ValueError: If there is no such metric, convention or `empty_target_action`, the action is
-            `"error"` and there is a user without truth, means over persons are asked for where
-            persons are not known, or of a metric that is no mean over rows.
+            `"error"` and there is a user without truth, or `average_over` is `"person"` and
+            persons are not known or a metric is no mean over rows.
 
     Example:
         >>> import torch
@@ -1043,11 +1043,11 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return result._with(**fields["budget"])
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
-        """Returns this result, of a recommender whose tuning and training had some budget.
+        """Returns a copy of this result with the budget of its tuning and training.
 
-        Tables and the recipe tell it. Those of several recommenders say which of them unequal
-        budgets favour, and which trainable ones have no known budget. Every recommender counts as
-        trainable but those with zero trials.
+        Tables and the recipe state it. Tables of several recommenders say which of them unequal
+        budgets favour, and which trainable ones have no known budget. A recommender counts as
+        trainable unless it has zero trials.
 
         Args:
             trials (int): How many settings of hyperparameters were tried. Zero says that there is

@@ -133,12 +133,12 @@ class Runs(Measured, Rows[EvaluationResult]):
 
     Attributes:
         metrics (tuple of Metric): The metrics that all results have.
-        runs (tuple of EvaluationResult): The results without those whose ranking was there before.
+        runs (tuple of EvaluationResult): The results, without those that repeat a ranking.
         num_tied (float or None): The mean over runs of :attr:`EvaluationResult.num_tied`; `None` if
             one has none.
-        num_trials (int or None): The most trials of a result that says them, see
-            :meth:`EvaluationResult.with_trials`; `None` if none does.
-        seconds (float or None): The same of seconds.
+        num_trials (int or None): The largest number of trials of a result, see
+            :meth:`EvaluationResult.with_trials`; `None` if none has one.
+        seconds (float or None): The largest number of seconds, likewise.
 
     Raises:
         TypeError: If something is not an `EvaluationResult`.

@@ -224,7 +224,7 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
         ("compare good0.npz text.npz", "needs to be a saved result (got text.npz: "),
         (
             "gate bad.npz --baseline good0.npz --metric mrr@3 --equivalence 1% --deterministic bat",
-            "'deterministic' needs to be one of ['bad', 'good0'] (got 'bat')",
+            "'--deterministic' needs to be one of ['bad', 'good0'] (got 'bat')",
         ),
         ("report good0.npz bad.npz -o bad.npz", "bad.npz: --output needs to be another file"),
         ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "(got '1%x')"),
