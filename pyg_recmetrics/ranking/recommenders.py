@@ -243,8 +243,8 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     if len(told) >= _ENOUGH_PAIRS and abs(told.sum()) <= _NUM_ERRORS * len(told) ** 0.5:
         warn(
             "'recommender' prefers what a user has seen over what others have seen no more often "
-            "than by chance: is it trained, and do its rows stand for the users and items of the "
-            "task in their order, that of 'user_ids' and 'item_ids' if these are known?"
+            "than by chance. Is it trained, and do its rows stand for users and items in the order "
+            "of the task, that of 'user_ids' and 'item_ids' if these are known?"
         )
     return True
 
