@@ -460,7 +460,7 @@ class Comparison(Rows[PairedDifference]):
         Where it is the other side, they are turned around. They keep the corrections.
         """
         rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
-        return [row if getattr(row, side) == name else row.turned() for row in rows]
+        return [row if getattr(row, side) == name else row._turned() for row in rows]
 
     def _cells(self, row: PairedDifference) -> list[str]:
         counts = "-"

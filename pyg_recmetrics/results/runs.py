@@ -422,7 +422,7 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
 def _ranks_of_both(
     one: EvaluationResult, other: EvaluationResult, max_k: int | None = None
 ) -> pd.DataFrame:
-    """Returns the ranks `a` and `b` of every edge of the users whom two results have.
+    """Returns the ranks `a` and `b` of every edge of the users that two results have.
 
     Ranks are alike below the depth that both have, and below `max_k`: `attrs` hold it.
     """

@@ -78,7 +78,7 @@ class PairedDifference(NamedTuple):
     user_error: float = math.nan
     run_error: float = math.nan
 
-    def turned(self) -> "PairedDifference":
+    def _turned(self) -> "PairedDifference":
         """Returns the difference of `b` from `a`, with the same p-values."""
         difference = 0.0 - self.difference  # which is never -0
         lift = math.nan
@@ -222,7 +222,7 @@ class Protocol:
         singles = [name for name, number in self.num_runs.items() if number == 1]
         return [name for name in singles if name not in self.deterministic]
 
-    def not_covered(self, rows: Iterable[PairedDifference]) -> list[str]:
+    def _not_covered(self, rows: Iterable[PairedDifference]) -> list[str]:
         """Returns the recommenders with a single run that are in a significant difference."""
         starred = [row for row in rows if row.p_adjusted <= self.alpha]
         compared = {name for row in starred for name in (row.a, row.b)}

@@ -567,7 +567,7 @@ class Call:
             "truth|relevant|threshold|'weight' needs to be positive": self.way
             not in ("pairs_of_others", "topk", "classes")
             and not any(truth.values()),
-            "'empty_target_action' needs every user": self.action == "error"
+            "needs every user to have ground truth": self.action == "error"
             and self.per != "edge"
             and not all(truth.values()),
             "needs? (to hold )?the rank|a margin needs users with a value": is_missed
