@@ -559,9 +559,7 @@ class Call:
         grades = [grade for own in truth.values() for grade in own.values()]
         is_missed = any(not world.is_candidate(user, x) for user, own in truth.items() for x in own)
         is_of_few = self.per == "edge" or world.person is not None
-        is_of_few |= any(
-            name in UNBOUNDED or args.get("users") == "hit" for name, _, args in metrics
-        )
+        is_of_few |= any(name in UNBOUNDED for name, _, _ in metrics)
         reasons = {
             "at least one": self.way == "queries" and not world.users,
             "truth|relevant|threshold|'weight' needs to be positive": self.way
@@ -570,7 +568,7 @@ class Call:
             "needs every user to have ground truth": self.action == "error"
             and self.per != "edge"
             and not all(truth.values()),
-            "needs? (to hold )?the rank|a margin needs users with a value": is_missed
+            "needs? (to hold )?the rank": is_missed
             and any(needs_all_ranks(name) for name, _, _ in metrics),
             "max_grade": any(
                 name == "err" and max(grades, default=0) > args.get("max_grade", 4)
@@ -587,12 +585,7 @@ class Call:
             "candidates": self.way in ("topk", "classes")
             and any(name == "fall_out" for name, _, _ in metrics),
         }
-        found = [name for name, is_so in reasons.items() if is_so]
-        if self.way == "margin" and not found:
-            values = [world.values(metric, "score") for metric in metrics]
-            is_empty = any(not any(x is not None for x in own) for own in values)
-            found += ["a margin needs users with a value of "] * is_empty
-        return found
+        return [name for name, is_so in reasons.items() if is_so]
 
     def run(self):
         """Evaluates the world, and compares every number; returns whether there was one."""
