@@ -3,11 +3,11 @@ from typing import Literal
 
 from typing_extensions import Unpack
 
-from pyg_recmetrics.modules.ranking_metric import PrecisionRecallCurve as PrecisionRecallCurve
-from pyg_recmetrics.modules.ranking_metric import RecallAtFixedPrecision as RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
 from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
+from pyg_recmetrics.modules.ranking_metric import PrecisionRecallCurve as PrecisionRecallCurve
 from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
+from pyg_recmetrics.modules.ranking_metric import RecallAtFixedPrecision as RecallAtFixedPrecision
 from pyg_recmetrics.modules.ranking_metric import StreamingMetric as StreamingMetric
 from pyg_recmetrics.modules.ranking_metric import TorchmetricsArguments
 from pyg_recmetrics.modules.ranking_metric import base_class as base_class
