@@ -61,7 +61,7 @@ from pyg_recmetrics.task.data_frames import (
     look_up_ids,
     read_column,
 )
-from pyg_recmetrics.utils import list_some, warn
+from pyg_recmetrics.utils import list_some, warn, written_as
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
@@ -134,10 +134,13 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     is_item = item < task.num_items
     for is_known, kind, ids in ((is_user, "user", task.user_ids), (is_item, "item", task.item_ids)):
         if not bool(is_known.any()):
+            alike = written_as(
+                f"convert ids of another type with {type(ids[0]).__name__}(...)",
+                "ids need to be the same in all files",
+            )
             raise ValueError(
                 f"'recommender' needs to hold lists by the original ids of the task, such as the "
-                f"{kind} {ids[0]!r} (got no {kind} of the task); convert ids of another type "
-                f"with {type(ids[0]).__name__}(...)"
+                f"{kind} {ids[0]!r} (got no {kind} of the task); {alike}"
             )
     _check_once(user, item, task.user_ids)
     others = (item[~is_item].unique() - task.num_items).tolist()

@@ -82,6 +82,7 @@ from pyg_recmetrics.utils import (
     of_attributes,
     set_attributes,
     warn,
+    written_as,
 )
 
 #: For each thing that a metric may need to know, how to give it.
@@ -91,6 +92,13 @@ _HOW_TO_GIVE = {
     "item_category": "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
     "item_embedding": "the embedding of every item: pass catalogue=Catalogue(..., "
     "item_embedding=...)",
+}
+
+#: What the command says instead.
+_FOR_A_SHELL = {
+    "item_category": "the category of every item, for which there is no option",
+    "item_embedding": "the embedding of every item, for which there is no option",
+    "seen": "what users have seen: pass --train",
 }
 
 
@@ -219,7 +227,8 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if a catalogue lacks what a metric needs, and says how to give it."""
     source = "seen" if name == "popularity" else name
     if getattr(catalogue, source, None) is None:
-        raise ValueError(f"'{metric}' needs {_HOW_TO_GIVE[source]} (got none)")
+        how = written_as(_HOW_TO_GIVE[source], _FOR_A_SHELL.get(source, _HOW_TO_GIVE[source]))
+        raise ValueError(f"'{metric}' needs {how} (got none)")
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
