@@ -465,7 +465,7 @@ def is_asked(recommender, task):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evaluate(recommender, task, "recall@5")
-    return sum("in their order" in str(warning.message) for warning in caught)
+    return sum("in the order of the task" in str(warning.message) for warning in caught)
 
 
 def task_of_seen(device="cpu"):
