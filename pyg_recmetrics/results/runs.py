@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import check_choice
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.results import notes
@@ -433,7 +434,7 @@ def _ranks_of_both(
     first, second = frames
     both = first.merge(second, on=["user", "item"]).set_axis(["user", "item", "a", "b"], axis=1)
     known = [x for x in (one.ranked.depth, other.ranked.depth, max_k) if x is not None]
-    depth = min(known, default=both.a.max())
+    depth = min(known, default=NOT_RETRIEVED - 1)
     both.attrs["depth"] = depth
     return both.assign(a=both.a.clip(upper=depth + 1), b=both.b.clip(upper=depth + 1))
 

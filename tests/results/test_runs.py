@@ -496,3 +496,17 @@ class TestDifferences:
     def test_lists_know_no_ties(self):
         one = result_of("recall@2")
         compare({"a": one, "b": result_of("recall@2", scores=SHORT_LISTS, ties=None)})
+
+
+@pytest.mark.filterwarnings("ignore:.*a score of '-inf'", "ignore:.*the seed set inside")
+def test_runs_of_all_ranks_are_two_where_an_edge_is_never_retrieved():
+    task = RankingTask(torch.tensor([[0, 0, 1, 2], [0, 1, 2, 3]]), num_users=3, num_items=6)
+    runs = []
+    for seed in range(2):
+        scores = random_scores(task, seed)
+        scores[0, 0] = -torch.inf
+        runs.append(evaluate(scores, task, "mrr"))
+    assert not torch.equal(runs[0].ranked.rank, runs[1].ranked.rank)
+    assert len(Runs(runs).runs) == 2
+    assert len(Runs([runs[0], runs[0].with_trials(2)]).runs) == 1
+    assert 0 < share_of_differing(runs) <= 1
