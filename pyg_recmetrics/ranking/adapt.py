@@ -26,7 +26,7 @@ from pyg_recmetrics.inputs import (
     is_edges_like,
     is_sparse_matrix,
 )
-from pyg_recmetrics.kernels.exact.ranks import find_runs
+from pyg_recmetrics.kernels.exact.ranks import find_runs, without_repeats
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
 from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
@@ -464,8 +464,7 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
     for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
         is_listed[part.long()] = True  # the last place is that of `-1`
-        item = part.sort(dim=1).values if value.size(1) == task.num_items else part[:, :0]
-        if bool(((item[:, 1:] == item[:, :-1]) & (item[:, 1:] >= 0)).any()):
+        if value.size(1) == task.num_items and bool((without_repeats(part) != part).any()):
             raise ValueError(
                 f"'recommender' needs to hold lists in which no item comes twice, or scores as "
                 f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "

@@ -85,20 +85,21 @@ from pyg_recmetrics.utils import (
     written_as,
 )
 
-#: For each thing that a metric may need to know, how to give it.
+#: For each thing that a metric may need to know, how a program and how the command gives it.
 _HOW_TO_GIVE = {
-    "num_items": "the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",
-    "seen": "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
-    "item_category": "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
-    "item_embedding": "the embedding of every item: pass catalogue=Catalogue(..., "
-    "item_embedding=...)",
-}
-
-#: What the command says instead.
-_FOR_A_SHELL = {
-    "item_category": "the category of every item, for which there is no option",
-    "item_embedding": "the embedding of every item, for which there is no option",
-    "seen": "what users have seen: pass --train",
+    "num_items": ("the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",) * 2,
+    "seen": (
+        "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
+        "what users have seen: pass --train",
+    ),
+    "item_category": (
+        "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
+        "the category of every item, for which there is no option",
+    ),
+    "item_embedding": (
+        "the embedding of every item: pass catalogue=Catalogue(..., item_embedding=...)",
+        "the embedding of every item, for which there is no option",
+    ),
 }
 
 
@@ -227,8 +228,7 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if a catalogue lacks what a metric needs, and says how to give it."""
     source = "seen" if name == "popularity" else name
     if getattr(catalogue, source, None) is None:
-        how = written_as(_HOW_TO_GIVE[source], _FOR_A_SHELL.get(source, _HOW_TO_GIVE[source]))
-        raise ValueError(f"'{metric}' needs {how} (got none)")
+        raise ValueError(f"'{metric}' needs {written_as(*_HOW_TO_GIVE[source])} (got none)")
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
