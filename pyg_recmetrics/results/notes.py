@@ -67,7 +67,8 @@ _environment.globals |= {
     "TOO_GOOD": TOO_GOOD,
     "version": __version__,
 }
-_words = _environment.from_string(files(__package__).joinpath("words.jinja").read_text()).module
+_sentences = (files(__package__) / "words.jinja").read_text(encoding="utf-8")
+_words = _environment.from_string(_sentences).module
 
 
 def lines(name: str, *values: Any, **more: Any) -> list[str]:
