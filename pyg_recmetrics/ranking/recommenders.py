@@ -580,8 +580,8 @@ class ListRecommender(Recommender):
         """Returns the first `k` places that are left of lists, and notes what these lack.
 
         Args:
-            items (torch.Tensor): The lists `[num_rows, K]`: `-1` is no item, and what is beyond the
-                items of the task is one that it does not have.
+            items (torch.Tensor): The lists `[num_rows, K]`: `-1` is no item, and lower numbers are
+                items that the task does not have.
             is_left (torch.Tensor): Which places are left, of the same shape.
             chunk (Chunk): The chunk.
             k (int): How many places to return at most.
@@ -592,19 +592,19 @@ class ListRecommender(Recommender):
         place = torch.arange(1, best.size(1) + 1, device=best.device)
         place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
         is_own = place <= depth
-        is_item, is_unknown = (best >= 0) & is_own, (best >= self.num_items) & is_own
+        is_item, is_unknown = (best != -1) & is_own, (best < -1) & is_own
         length = (is_item * place).amax(dim=1)
         # A list goes on where an item follows further down that was not there before.
-        follows = (items >= 0) & is_left & (place_left > depth)
+        follows = (items != -1) & is_left & (place_left > depth)
         is_short = follows.any(dim=1) & (length < chunk.depth)
         # To look at these few alone, a device would have to tell the host how many they are.
         rows = is_short.nonzero().squeeze(1) if is_short.device.type == "cpu" else slice(None)
         follows &= is_short.unsqueeze(1)
-        goes_on = (follows[rows] & (without_repeats(items[rows]) >= 0)).any(dim=1)
+        goes_on = (follows[rows] & (without_repeats(items[rows]) != -1)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
         # No user can fill more places than there are candidates.
         num_places = place_left[:, -1].minimum(self.num_candidates[chunk.users])
-        is_empty = (best < 0) & is_own & (place <= num_places.unsqueeze(1))
+        is_empty = (best == -1) & is_own & (place <= num_places.unsqueeze(1))
         # What comes after the last place that counts depends on how many others are asked for.
         is_dropped = (items >= 0) & ~is_left & (place_left < depth)
         self.listed[chunk.users] = torch.stack(
@@ -615,7 +615,7 @@ class ListRecommender(Recommender):
             ],
             dim=1,
         )
-        return best.masked_fill_(best >= self.num_items, -1)
+        return best
 
     def warn(self) -> None:
         if bool(self.noted[0]):
@@ -636,10 +636,9 @@ class FixedListRecommender(ListRecommender):
 
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         items, truth = self.lists.rows(chunk.users).long(), chunk.truth
-        known = items.masked_fill(items >= self.num_items, -1)
         place = torch.arange(items.size(1), device=items.device)
         is_listed = place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
-        is_left = is_listed & ~chunk.must_not_retrieve(known)
+        is_left = is_listed & ~chunk.must_not_retrieve(items.clamp(min=-1))
         best = self.keep(items, is_left, chunk, k)
         rank = ranks_in_lists(best, *truth.pairs, self.num_items)
         return Ranks.unknown(truth.item)._replace(rank=rank), best
