@@ -215,7 +215,7 @@ class Recommender(ABC):
 _NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 1024, 100, 3
 
 
-def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
+def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     """Warns if scores know as little of what users have seen as those of other users would.
 
     Two users who have seen an item each may disagree on which of the two is better. They then
@@ -224,29 +224,31 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     lowered. Scores that are the same for all users tell nothing.
 
     Args:
-        recommender (Recommender): What has scores; nothing is said of what has no table of them.
-        seen (torch.Tensor): The seen edges, sorted, of shape `[2, num_seen]`.
-
-    Returns:
-        `True`: it was looked at, and need not be again.
+        recommender (Recommender): What has scores. Nothing is said of what has no table of them,
+            such as a function: what it was asked for is no longer there, and to ask again may take
+            long. A line of the result compares its hits with chance.
+        task (RankingTask): The task, which is told once of each form of a recommender.
     """
-    if seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
-        return True
+    if task.seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
+        return
+    seen, told = task.seen, task._once("order", set[str])
+    if recommender.in_words in told:
+        return
     num_pairs = min(_NUM_PAIRS, seen.size(1) // 2)
     step = seen.size(1) // (2 * num_pairs)
     edges = seen[:, : 2 * num_pairs * step : step]
     if (scores := recommender.scores_across(*edges)) is None:
-        return True
+        return
     with np.errstate(all="ignore"):
         prefers_first = np.sign(scores[:, 0] - scores[:, 1])
-    told = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
-    if len(told) >= _ENOUGH_PAIRS and abs(told.sum()) <= _NUM_ERRORS * len(told) ** 0.5:
+    apart = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
+    if len(apart) >= _ENOUGH_PAIRS and abs(apart.sum()) <= _NUM_ERRORS * len(apart) ** 0.5:
+        told.add(recommender.in_words)
         warn(
             "'recommender' prefers what a user has seen over what others have seen no more often "
             "than by chance. Is it trained, and do its rows stand for users and items in the order "
             "of the task, that of 'user_ids' and 'item_ids' if these are known?"
         )
-    return True
 
 
 class ScoreRecommender(Recommender):
