@@ -17,11 +17,11 @@ from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, as
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_A_CUT_OFF = "a metric with its cut-off, as in 'recall@20'"
+_CUT_OFFS = ("k", "ks", "topk", "top_k", "cutoff", "at")
 
 #: What to write in place of arguments that a function does not take, by the names people try.
 _INSTEAD = {
-    **dict.fromkeys(("k", "ks", "topk", "top_k", "cutoff", "at"), _A_CUT_OFF),
+    **dict.fromkeys(_CUT_OFFS, "a metric with its cut-off, as in 'recall@20'"),
     "device": "model.to(device) and data.to(device) before",
     "model": "the recommender first, without a name",
     "seen": "RankingTask(..., seen=edges), or 'edge_index' beside ground-truth edges",
@@ -63,21 +63,31 @@ def written(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except TypeError as error:
                 if (wrong := misfit(function, *args, **kwargs)) is None:
                     raise
-                raise TypeError(_what_to_write(function, example, wrong, kwargs)) from error
+                raise TypeError(what_to_write(function, example, wrong, kwargs)) from error
 
         return call
 
     return decorate
 
 
-def _what_to_write(
+def what_to_write(
     function: Callable[..., object], example: str, wrong: str, kwargs: Mapping[str, object]
 ) -> str:
+    """Returns what is wrong with a call, and what to write instead.
+
+    Args:
+        function (callable): What was called.
+        example (str): A call that is right.
+        wrong (str): What is wrong with the arguments, in the words of Python.
+        kwargs (mapping): The arguments that were given by name.
+    """
     name = function.__qualname__.removesuffix(".__init__")
     parameters = inspect.signature(function).parameters
     unknown = next((key for key in kwargs if key not in parameters), None)
     if unknown is None:
         return f"{name}() got other arguments than it takes ({wrong}); write {example}"
+    if unknown in _CUT_OFFS and "k" in parameters:
+        return f"{name}() takes no '{unknown}'; write k=20"
     similar = [f"'{match}'" for match in get_close_matches(unknown, parameters, n=1)]
     instead = _INSTEAD.get(unknown, *similar or [example])
     return f"{name}() takes no '{unknown}'; write {instead}"

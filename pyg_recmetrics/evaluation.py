@@ -245,10 +245,10 @@ class Evaluator(Frozen):
         check_boolean(progress, "progress")
         if patience is not None:
             check_positive_integer(patience, "patience")
+        self.metrics = parse_all(metrics)
         task = as_task(data, num_users, num_items, edge_index, exclude_seen)
         if per is None:
             per = "user" if task.num_relations is None else "edge"
-        self.metrics = parse_all(metrics)
         if per != "edge":
             _check_hits(metrics)
         self._convention = conventions.get(convention)

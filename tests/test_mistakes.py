@@ -54,7 +54,12 @@ MISTAKES = {
         }.items()
     },
     "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
-    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "'recall@20'"),
+    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "k=20"),
+    "NDCG(topk=)": (lambda: modules.NDCG(topk=3), "k=20"),
+    "Recall()": (lambda: modules.Recall(), "Recall(k=20)"),
+    "scores for a class": (lambda: modules.NDCG(2).update(SCORES, TRUTH), "topk(20).indices"),
+    "a method of a model": (lambda: evaluate(model().eval, DATA, num_users=3), "a model itself"),
+    "Evaluator(scores, task)": (lambda: Evaluator(SCORES, TASK), "Evaluator(data, metrics)"),
     "Evaluator(model, data)": (lambda: Evaluator(model(), DATA), "Evaluator(data, metrics)"),
     "metrics before data": (
         lambda: evaluate(SCORES, ["mrr"], TASK),

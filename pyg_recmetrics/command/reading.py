@@ -305,8 +305,9 @@ def _check_lengths(file: IO[bytes], sign: str, is_quoted: bool, length: int) -> 
     """Raises if a row has fewer fields than the first."""
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    rows = csv.reader(text, delimiter=sign, skipinitialspace=True, quoting=quoting)
+    form: Any = {"delimiter": sign, "skipinitialspace": True}
+    form["quoting"] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    rows = csv.reader(text, **form)
     for row in rows:
         if any(row) and len(row) < length:
             raise ValueError(

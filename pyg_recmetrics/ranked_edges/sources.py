@@ -274,7 +274,7 @@ def rank_lists(
     edge_label_weight: TensorLike | None,
 ) -> RankedTruth:
     """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
-    items = check_integers(pred_index_mat, "pred_index_mat")
+    items = check_integers(pred_index_mat, "pred_index_mat", "; write scores.topk(20).indices")
     if items.dim() != 2:
         raise ValueError(
             f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"

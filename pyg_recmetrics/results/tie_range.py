@@ -11,7 +11,7 @@ from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, has_constant_scores, select_users
 from pyg_recmetrics.ranked_edges.ranked_edges import Ties
-from pyg_recmetrics.utils import list_some, warn
+from pyg_recmetrics.utils import list_some, verb, warn
 
 #: The ways to rank ties that may flatter a recommender.
 _FLATTERING: tuple[Ties, ...] = ("index", "best")
@@ -30,7 +30,9 @@ class TieRange(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        low, high = (f"{mean:.4f}".removeprefix("0") for mean in self)
+        digits = (n for n in range(4, 17) if round(self.low, n) != round(self.high, n))
+        n = next(digits, 4)
+        low, high = (f"{mean:.{n}f}".removeprefix("0") for mean in self)
         return f"{low} to {high}"
 
 
@@ -53,7 +55,7 @@ def describe_ties(ranked: RankedEdges, num_tied: int) -> str:
     num_known = int((cast("Tensor", ranked.num_above) < NOT_RETRIEVED).sum())
     within = "" if ranked.depth is None else f" that can be in the top {ranked.depth:,} or R"
     edges = f"{num_tied:,} of {num_known:,} ground-truth edges{within}"
-    return f"{edges} have the same score as another candidate"
+    return f"{edges} {verb(num_tied, 'have')} the same score as another candidate"
 
 
 class TieRanges:
