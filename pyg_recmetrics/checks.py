@@ -6,7 +6,6 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -16,20 +15,6 @@ from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, as
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_A_CUT_OFF = "a metric with its cut-off, as in 'recall@20'"
-
-#: What to write in place of arguments that a function does not take, by the names people try.
-_INSTEAD = {
-    **dict.fromkeys(("k", "ks", "topk", "top_k", "cutoff", "at"), _A_CUT_OFF),
-    "device": "model.to(device) and data.to(device) before",
-    "model": "the recommender first, without a name",
-    "seen": "RankingTask(..., seen=edges), or 'edge_index' beside ground-truth edges",
-    "threshold": "RankingTask.from_data(data, threshold=4)",
-    "train": "RankingTask(test, seen=train, num_users=..., num_items=...)",
-    "verbose": "progress=True",
-    **dict.fromkeys(("test_size", "test_ratio"), "num_test=0.2"),
-}
 
 
 def misfit(function: Callable[..., object], *args: object, **kwargs: object) -> str | None:
@@ -63,24 +48,14 @@ def written(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except TypeError as error:
                 if (wrong := misfit(function, *args, **kwargs)) is None:
                     raise
-                raise TypeError(_what_to_write(function, example, wrong, kwargs)) from error
+                name = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(
+                    f"{name}() got other arguments than it takes ({wrong}); write {example}"
+                ) from error
 
         return call
 
     return decorate
-
-
-def _what_to_write(
-    function: Callable[..., object], example: str, wrong: str, kwargs: Mapping[str, object]
-) -> str:
-    name = function.__qualname__.removesuffix(".__init__")
-    parameters = inspect.signature(function).parameters
-    unknown = next((key for key in kwargs if key not in parameters), None)
-    if unknown is None:
-        return f"{name}() got other arguments than it takes ({wrong}); write {example}"
-    similar = [f"'{match}'" for match in get_close_matches(unknown, parameters, n=1)]
-    instead = _INSTEAD.get(unknown, *similar or [example])
-    return f"{name}() takes no '{unknown}'; write {instead}"
 
 
 def check_integers(value: object, name: str, tip: str = "") -> Tensor:
