@@ -63,15 +63,11 @@ class ListStatistics(NamedTuple):
         length: How long the list is, up to the last place that holds an item.
         num_items: How many of its items are candidates.
         num_unknown: How many of its items the task does not have.
-        num_empty: How many of its places hold no item, though there are candidates for them.
-        num_dropped: How many items were left out of it, as the user must not get them.
     """
 
     length: Tensor
     num_items: Tensor
     num_unknown: Tensor
-    num_empty: Tensor
-    num_dropped: Tensor
 
 
 def describe_lack(
@@ -83,10 +79,10 @@ def describe_lack(
     user_ids: Sequence[Hashable] | None = None,
     users: str = "users",
 ) -> str | None:
-    """Says how many users with truth have too few items in their lists, and why; or `None`.
+    """Says how many users with truth have too few items in their lists, and which; or `None`.
 
     Args:
-        table (torch.Tensor): The columns of :class:`ListStatistics`, of shape `[num_users, 5]`.
+        table (torch.Tensor): The columns of :class:`ListStatistics`, of shape `[num_users, 3]`.
         degree (torch.Tensor): How many items are relevant to each user, of shape `[num_users]`.
         num_candidates (torch.Tensor): How many items each can get, of shape `[num_users]`.
         depth (int or None): How many items are looked at; `None` for all candidates.
@@ -103,28 +99,15 @@ def describe_lack(
         what = f"fewer than {depth} items" + (", or than are relevant" if needs_degree else "")
         if depth == 1 and needs_degree:
             what = "fewer items than are relevant"
-    num_places = listed.num_items + listed.num_unknown
-    is_short, is_none = num_places < wanted, listed.length == 0
+    is_short = listed.num_items + listed.num_unknown < wanted
     if not bool(is_short.any()):
         return None
-    num_seen, num_empty, num_none = (
-        int(number[is_short].sum()) for number in (listed.num_dropped, listed.num_empty, is_none)
+    rows = is_counted.nonzero().squeeze(1)[is_short].tolist()
+    named = list_some([repr(row if user_ids is None else user_ids[row]) for row in rows])
+    return (
+        f"{what} for {len(rows):,} of {is_short.numel():,} {users} ({named}), as their lists are "
+        f"too short, or hold seen items or places without an item"
     )
-    reasons = []
-    if num_seen:
-        top = "" if depth is None else f" before taking the top {depth}"
-        reasons.append(
-            f"{num_seen:,} of theirs may not be retrieved, such as seen ones: leave these out{top}"
-        )
-    if num_empty:
-        share = float(listed.num_empty.sum() / (num_places + listed.num_empty).sum())
-        reasons.append(f"{share:.1%} of all places hold no item")
-    if num_none:
-        rows = is_counted.nonzero().squeeze(1)[is_none & is_short].tolist()
-        named = list_some([repr(row if user_ids is None else user_ids[row]) for row in rows])
-        reasons.append(f"there is no list for {num_none:,} ({named})")
-    why = ", and ".join(reasons) or "the lists are shorter"
-    return f"{what} for {int(is_short.sum()):,} of {is_short.numel():,} {users}, as {why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +232,7 @@ class Provenance:
         num_masked: How many items of each user are no candidates because their score is `-inf`, of
             shape `[num_users]`; `None` if there are no such users.
         listed: What the list of each user holds, the columns of :class:`ListStatistics`, of shape
-            `[num_users, 5]`; `None` if a task was ranked by scores, or there was no task.
+            `[num_users, 3]`; `None` if a task was ranked by scores, or there was no task.
         person: The number of the person that each row of users belongs to, of shape
             `[num_users]`, see :meth:`RankedEdges.with_person`; `None` if every row is a person.
         user_of_row: The user of the edge that each row is, of shape `[num_users]`, after
