@@ -79,7 +79,7 @@ class TestWrongRecommenders:
         [
             ("model", TypeError, r"'recommender' needs to be one of these \(got str\):"),
             (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\); embeddings"),
-            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\); transpose it"),
+            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\)"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
             (torch.zeros(3, 3).long(), ValueError, r"item ids of shape \[2, K\] \(got \[3, 3\]\)"),
             (torch.zeros(2, 3).bool(), ValueError, "scores or integer item ids .*bool"),
