@@ -41,6 +41,7 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
+    TIES_IN_WORDS,
     ListStatistics,
     RankedEdges,
     candidates_of,
@@ -54,7 +55,6 @@ from pyg_recmetrics.ranked_edges import (
     select_edges,
     select_users,
 )
-from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
 from pyg_recmetrics.results import archive, notes
 from pyg_recmetrics.results.cohorts import (
     Cohorts,
