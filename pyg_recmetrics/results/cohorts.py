@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 
@@ -149,9 +149,9 @@ class SameDegree:
         deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
         means = of_all + contrast @ self.effects
         mean = mean_with(means, deviations, self.is_counted, self.person)
-        drawn = is_own if self.person is None else self.person[self.is_counted][is_own]
-        mean.num_drawn = int(is_own.sum()) if self.person is None else len(np.unique(drawn))
-        return mean
+        person = np.arange(len(is_own)) if self.person is None else self.person[self.is_counted]
+        drawn = person[is_own]
+        return replace(mean, num_drawn=len(np.unique(drawn)))
 
     def _is_connected(self, number: int) -> bool:
         """Returns whether users of a group can be compared with most of the others."""
@@ -263,15 +263,15 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         groups = self._groups
         nouns = self._groups.nouns
         num_runs = max((values.shape[1] for values in self._values.values()), default=1)
-        bases = [
-            groups.plain_mean(values, number).basis(metric)
+        means = [
+            (metric, groups.plain_mean(values, number))
             for metric, values in self._values.items()
             for number in range(len(groups.labels))
         ]
         notes = [
             *lines("intervals", self.level, groups.person, nouns, num_runs),
             *self.remarks,
-            caution(bases, f"{nouns.means} in some groups", nouns.drawn),
+            caution(means, f"{nouns.means} in some groups", nouns.drawn),
         ]
         head = [self.name, nouns.means, *self._values]
         return Table(head, rows, tuple(filter(None, notes)))

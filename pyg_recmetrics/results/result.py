@@ -7,7 +7,7 @@ import textwrap
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args
 
@@ -80,7 +80,7 @@ from pyg_recmetrics.results.statistics import (
     mean_of_runs,
     mean_of_users,
 )
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -415,8 +415,8 @@ class Measured(Tabular):
         for place, run in enumerate(self.runs):
             for number in range(num_groups):
                 is_in = (group == number).to(run.ranked.rank.device)
-                own = run._contribute(metric, select_users(run.ranked, is_in))[is_in]
-                values[is_in.cpu().numpy(), place] = own.cpu().numpy()
+                own = run._contribute(metric, select_users(run.ranked, is_in))
+                values[is_in.cpu().numpy(), place] = own[is_in].cpu().numpy()
         return values
 
 
@@ -615,17 +615,27 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     @cached_property
     def _ties(self) -> TieRanges:
-        return TieRanges(self.ranked, self.num_tied)
+        return TieRanges(self.ranked, self._contribute)
 
     def _find_ties(self) -> str | None:
-        if not self._ties.may_flatter:
-            return None
-        ranges = {
-            name: self.tie_range(name)
-            for name in self.per_user
-            if can_tell(self.ranked, self.definitions[name])
-        }
-        return self._ties.warn(ranges, lambda name: self.estimate_of(name).margin(0.95))
+        """Warns of metrics whose mean depends more on the order of ties than on the users.
+
+        Returns what it says of them; `None` if there are none.
+        """
+        movable = []
+        for name in self.per_user if self._ties.may_flatter else ():
+            if can_tell(self.ranked, self.definitions[name]):
+                low, high = span = self.tie_range(name)
+                # A single user has no interval.
+                if low < high and (
+                    self._ties.is_all_tied
+                    or not high - low <= 2 * self.estimate_of(name).margin(0.95)
+                ):
+                    movable.append(f"{name} is {span}")
+        note = notes.line("movable", movable, notes.line("ties", self)) if movable else None
+        if note is not None:
+            warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
+        return note
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -686,10 +696,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return torch.stack(values, dim=-1)
 
     def _tie_range(self, metric: str | Metric) -> TieRange:
-        resolved = self._resolve(metric)
         contributed = self._contributions_of_rows(metric)
-        contribute = partial(self._contribute, resolved)
-        return self._ties.range(resolved, contributed, contribute, self._average)
+        ends = (contributed, contributed)
+        if self.num_tied:
+            ends = self._ties.ends(self._resolve(metric), contributed)
+        means = [exact_mean(self._averaged(end)) for end in ends]
+        return TieRange(min(means), max(means))
 
     def bounds(self, metric: str | Metric) -> Interval:
         r"""Returns the bounds on the mean of a metric over all users of the task.
@@ -1189,9 +1201,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns what every user would contribute to a mean if ties were in another order."""
         return self._counted(metric, self._measure(metric, ranked))
 
-    def _average(self, counted: Tensor) -> float:
-        return exact_mean(self._averaged(counted))
-
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
         if self.average_over == "user" or self.ranked.origin.person is None:
@@ -1232,14 +1241,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _notes(self) -> list[str]:
         """Returns the lines below the table, in the order of reading."""
-        is_candidate = self.ranked.is_candidate
-        return notes.lines(
-            "below_result",
-            self,
-            has_interval=not all(math.isnan(self._shown(metric).low) for metric in self.metrics),
-            ties=describe_ties(self.ranked, self.num_tied) if self.num_tied else None,
-            num_missing=0 if is_candidate is None else int((~is_candidate).sum()),
-        )
+        lows = [self._shown(metric).low for metric in self.metrics]
+        return notes.lines("below_result", self, has_interval=not np.isnan(lows).all())
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
@@ -1267,8 +1270,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
-        bases = (self.estimate_of(metric).basis(str(metric)) for metric in metrics)
-        return notes.caution(bases, self.nouns.means, self.nouns.drawn)
+        means = [(str(metric), self.estimate_of(metric)) for metric in metrics]
+        return notes.caution(means, self.nouns.means, self.nouns.drawn)
 
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""

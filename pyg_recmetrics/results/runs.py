@@ -244,11 +244,7 @@ class Runs(Measured, Rows[EvaluationResult]):
             mean = self.mean(name)
             errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
             rows.append([name, self.cell(name), *map(format_error, errors)])
-        caution = notes.caution(
-            [estimate.basis(name) for name, estimate in estimates.items()],
-            self[0].nouns.means,
-            unit,
-        )
+        caution = notes.caution(estimates.items(), self[0].nouns.means, unit)
         said = notes.lines(
             "below_runs",
             self,
