@@ -21,6 +21,7 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
     mean_with,
     sums_by,
+    worth_of,
 )
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.utils import FrozenDict
@@ -149,9 +150,10 @@ class SameDegree:
         deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
         means = of_all + contrast @ self.effects
         mean = mean_with(means, deviations, self.is_counted, self.person)
-        person = np.arange(len(is_own)) if self.person is None else self.person[self.is_counted]
-        drawn = person[is_own]
-        return replace(mean, num_drawn=len(np.unique(drawn)))
+        if self.person is None:
+            return replace(mean, num_drawn=int(is_own.sum()))
+        sizes = np.bincount(self.person[self.is_counted][is_own])
+        return replace(mean, num_drawn=int((sizes > 0).sum()), num_persons=worth_of(sizes))
 
     def _is_connected(self, number: int) -> bool:
         """Returns whether users of a group can be compared with most of the others."""

@@ -19,6 +19,7 @@ from pyg_recmetrics.results.runs import (
     LEAST_DIFFERING,
     Name,
     Runnable,
+    are_same_runs,
     budgets_of,
     check_comparable,
     every_run,
@@ -278,7 +279,7 @@ class Comparison(Rows[PairedDifference]):
         """
         own = self._recommenders
         differing = sorted(own.keys() ^ recommenders.keys()) or [
-            name for name in own if not _are_equal(own[name].runs, recommenders[name].runs)
+            name for name in own if not are_same_runs(own[name].runs, recommenders[name].runs)
         ]
         if differing:
             raise ValueError(
@@ -478,14 +479,6 @@ class Comparison(Rows[PairedDifference]):
             row.verdict or "-",
             counts,
         ]
-
-
-def _are_equal(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
-    """Returns whether runs have the same means, and the same values of the same users."""
-    if list(map(str, map(dict, runs))) != list(map(str, map(dict, others))):
-        return False
-    frames = ((x.to_pandas(per_user=True) for x in both) for both in (runs, others))
-    return all(one.equals(other) for one, other in zip(*frames, strict=True))
 
 
 def compare(

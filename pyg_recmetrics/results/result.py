@@ -102,6 +102,9 @@ N = TypeVar("N", int, float)
 #: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
 SEPARATORS = ("@", "_", "-", ".")
 
+#: The arguments of a result that a file holds as they are.
+_PLAIN = ("empty_target_action", "average_over", "num_calls")
+
 #: How wide a recipe is printed.
 _NUM_COLUMNS = 88
 
@@ -996,12 +999,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
             "task": self.task and self.task.to_dict(),
-            "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
-            "num_left_out": self._num_left_out,
-            "average_over": self.average_over,
             "sampling": self.sampling and self.sampling.to_dict(),
-            "num_calls": self.num_calls,
+            "num_left_out": self._num_left_out,
+            **{name: getattr(self, name) for name in _PLAIN},
             "budget": {"num_trials": self.num_trials, "seconds": self.seconds},
         }
 
@@ -1045,12 +1046,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             from_fields(fields["ranked"]),
             fields["metrics"],
             task=fields["task"] and RankingTask.from_dict(fields["task"]),
-            empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
-            num_left_out=fields["num_left_out"],
-            average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
-            num_calls=fields["num_calls"],
+            num_left_out=fields["num_left_out"],
+            **{name: fields[name] for name in _PLAIN},
         )
         return result._with(**fields["budget"])
 

@@ -397,6 +397,14 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     return is_same(*places)
 
 
+def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
+    """Returns whether runs are of one task, and rank alike one by one."""
+    return len(runs) == len(others) and all(
+        not _differences_of_task(*both) and _is_copy(*both)
+        for both in zip(runs, others, strict=True)
+    )
+
+
 #: Runs that differ for a smaller share of users than this hardly differ.
 LEAST_DIFFERING = 0.2
 

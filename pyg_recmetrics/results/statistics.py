@@ -235,6 +235,11 @@ class Mean:
         variance = float((self.influence**2).sum())
         return variance if variance > _ROUNDING_OF_VARIANCE * self.value**2 else 0.0
 
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom of the variance for other users."""
+        return (self.num_drawn if self.num_persons is None else self.num_persons) - 1
+
     @cached_property
     def of_rest(self) -> float:
         """What the rest adds to the variance of the mean; zero for a single run."""
@@ -258,9 +263,9 @@ class Mean:
         users = self.of_users
         num_runs = len(self.values)
         if num_runs == 1:
-            return Uncertainty(users, self.num_drawn - 1)
+            return Uncertainty(users, self.freedom)
         runs = max(0.0, float(self.values.var(ddof=1)) / num_runs - self.of_rest)
-        return Uncertainty(users, self.num_drawn - 1, runs, num_runs - 1)
+        return Uncertainty(users, self.freedom, runs, num_runs - 1)
 
     @property
     def skewness(self) -> float:
@@ -312,9 +317,9 @@ class Mean:
 
     def minus(self, other: "Mean") -> "Mean":
         """Returns the difference, run by run, of the means of two groups of users."""
-        influences = self.influences - other.influences
-        num_drawn = min(self.num_drawn, other.num_drawn)
-        return Mean(self.values - other.values, influences, num_drawn)
+        fewer = min(self, other, key=lambda mean: mean.freedom)
+        values = self.values - other.values
+        return replace(fewer, values=values, influences=self.influences - other.influences)
 
 
 def mean_of_users(values: Array, person: Array | None) -> Mean:
@@ -330,23 +335,30 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
     num_counted = int(is_counted.sum())
     means = np.array([exact_mean(column[is_counted]) for column in values.T])
     deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, num_counted)
-    num_persons = None
-    if person is not None:
-        sizes = np.bincount(person[is_counted]).astype(np.float64)
-        num_persons = float(sizes.sum() ** 2 / (sizes**2).sum()) if sizes.size else 0.0
     mean = mean_with(means, deviations, is_counted, person)
-    num_hits = int((values[is_counted].mean(axis=1) != 0).sum())
-    return replace(mean, num_hits=num_hits, num_persons=num_persons)
+    return replace(mean, num_hits=int((values[is_counted].mean(axis=1) != 0).sum()))
 
 
 def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array | None) -> Mean:
     """Returns means with what each row adds to their errors, `[num_users, num_runs]`."""
-    num_drawn = int(is_counted.sum())
-    if person is not None:
-        num_drawn = len(np.unique(person[is_counted]))
-        deviations = sums_by(person, deviations)
-    factor = math.sqrt(num_drawn / (num_drawn - 1)) if num_drawn > 1 else math.nan
-    return Mean(means, factor * deviations, num_drawn)
+    num_counted = int(is_counted.sum())
+    if person is None:
+        factor = math.sqrt(num_counted / (num_counted - 1)) if num_counted > 1 else math.nan
+        return Mean(means, factor * deviations, num_counted)
+    sizes = np.bincount(person[is_counted], minlength=int(person.max(initial=-1)) + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = 1 / np.sqrt(1 - sizes / num_counted)
+        influences = factors[:, None] * sums_by(person, deviations)
+    return Mean(means, influences, int((sizes > 0).sum()), num_persons=worth_of(sizes))
+
+
+def worth_of(sizes: Array) -> float:
+    """Returns how many persons of one size some are worth, given the number of rows of each."""
+    shares = sizes / max(1, sizes.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = shares**2 / (1 - shares)
+        inverse = (shares**2).sum() + others.sum() ** 2 - (others**2).sum()
+        return float(1 + 1 / inverse)
 
 
 def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:
@@ -458,15 +470,14 @@ def difference_of_users(
             rest += scale**2 * mean_of_users(of_one, person).of_rest
             parts.append((scale**2 * known.variance / of_one.shape[1], known))
     total = sum(variance for variance, _ in parts)
-    freedom = mean.num_drawn - 1
     if not parts:
-        return Difference(value, Uncertainty(mean.of_users, freedom), mean, values, math.nan)
+        return Difference(value, Uncertainty(mean.of_users, mean.freedom), mean, values, math.nan)
     # Variances are divided first, since the square of a small one may be zero.
     squares = (
         sum((variance / total) ** 2 / known.freedom for variance, known in parts) if total else 1
     )
     of_runs = min(1 / squares, parts[0][1].most)
-    uncertainty = Uncertainty(max(0.0, mean.of_users - rest), freedom, total, of_runs)
+    uncertainty = Uncertainty(max(0.0, mean.of_users - rest), mean.freedom, total, of_runs)
     return Difference(value, uncertainty, mean, values, math.sqrt(max(0.0, total - rest)))
 
 
