@@ -14,7 +14,7 @@ import pandas as pd
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import notes
-from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
+from pyg_recmetrics.results.result import Measured, has_rows
 from pyg_recmetrics.results.runs import (
     LEAST_DIFFERING,
     Name,

@@ -58,7 +58,6 @@ from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
 from pyg_recmetrics.results import archive, notes
 from pyg_recmetrics.results.cohorts import (
     Cohorts,
-    Groups,
     group_by_degree,
     note_on_degrees,
 )
@@ -243,15 +242,13 @@ class Measured(Tabular):
             0.5472
         """
         resolved = self.runs[0]._resolve(metric)
-        estimate = self.estimate_of(metric)
         values = self.array_of(metric)
         values = values[~np.isnan(values).any(axis=1)]
+        mean = self.estimate_of(metric).of_metric(resolved, values, check_level(level))
+        if has_rows(self, metric):
+            return mean
         users = self.runs[0].user_counts
-        num_users = len(values)
-        if not has_rows(self, metric):
-            num_users = users.num_with_list or users.num_evaluated
-        interval = estimate.interval(check_level(level)).of_metric(resolved, values)
-        return estimate.of_metric(num_users, interval)
+        return mean._replace(num_users=users.num_with_list or users.num_evaluated)
 
     def by(self, groups: Any, *, same_degree: bool = False, level: float = 0.95) -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
@@ -395,17 +392,18 @@ class Measured(Tabular):
             remarks = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
         else:
             remarks = []
-        groups = Groups(
+        return Cohorts(
+            values,
+            metrics,
             numbers,
             labels,
-            name,
-            self.person,
-            level,
-            first.nouns,
+            name=name,
+            person=self.person,
+            level=level,
+            nouns=first.nouns,
             remarks=(*self._on_sample(), *remarks),
             degree=degree if same_degree else None,
         )
-        return Cohorts(values, metrics, groups)
 
     def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
         """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""

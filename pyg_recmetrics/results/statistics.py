@@ -102,8 +102,8 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def of_metric(self, metric: Metric, values: Array) -> "Interval":
-        """Returns the part of it that the mean of a metric can reach.
+    def within(self, metric: Metric, values: Array) -> "Interval":
+        """Returns the part of it that the mean of a metric can reach, given the values of users.
 
         That is its range, unless values of users are outside: weights have no bound, and the range
         of a metric of one's own may be wider than it says. Shares of a ratio of sums may be larger
@@ -284,16 +284,26 @@ class Mean:
         margin = self.margin(level)
         return Interval(self.value - margin, self.value + margin)
 
-    def of_metric(self, num_users: int, interval: Interval) -> MetricMean:
-        """Returns it as tables show it, with its interval and the number of users who count."""
-        several = len(self.values) > 1
+    def of_metric(
+        self, metric: Metric, values: Array, level: float, *, is_bounded: bool = True
+    ) -> MetricMean:
+        """Returns it as tables show it, given the values of those who count.
+
+        Args:
+            metric (Metric): The metric.
+            values (np.ndarray): Its values, of shape `[num_users, num_runs]`.
+            level (float): The level of the interval.
+            is_bounded (bool, optional): Whether the range of the metric bounds the interval.
+                (default: `True`)
+        """
+        interval = self.interval(level)
         return MetricMean(
             self.value,
-            *interval,
-            num_users,
+            *(interval.within(metric, values) if is_bounded else interval),
+            len(values),
             self.deviation,
             math.sqrt(self.of_users) if self.num_drawn else math.nan,
-            math.sqrt(self.uncertainty.runs) if several else math.nan,
+            math.sqrt(self.uncertainty.runs) if len(self.values) > 1 else math.nan,
         )
 
     @property
