@@ -23,8 +23,7 @@ from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
-from pyg_recmetrics.ranked_edges.ranked_edges import Ties, check_ties
+from pyg_recmetrics.ranked_edges import RankedEdges, Ties, check_ties, evaluated_mask, select_users
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
@@ -37,11 +36,19 @@ from pyg_recmetrics.utils import Frozen, set_attributes
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
+#: Where everything is given that says who is ranked, and over what.
+_IN_A_TASK = (
+    "where data may be RankingTask(test, seen=train, threshold=4, num_users=..., num_items=...)"
+)
+
 #: What a row of a result is.
 Per: TypeAlias = Literal["user", "edge", "person"]
 
 
-@written("evaluate(model, data, ['recall@20', 'ndcg@20'])")
+@written(
+    "evaluate(model, data, ['recall@20', 'ndcg@20'], num_users=..., progress=True) with all on one "
+    f"device, {_IN_A_TASK}"
+)
 def evaluate(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -209,7 +216,7 @@ class Evaluator(Frozen):
 
     _INSTEAD = "make another one with other options"
 
-    @written("Evaluator(data, ['recall@20', 'ndcg@20'])")
+    @written(f"Evaluator(data, ['recall@20', 'ndcg@20']), {_IN_A_TASK}")
     def __init__(
         self,
         data: RankingTask | Data | HeteroData | EdgesLike,

@@ -35,31 +35,25 @@ def model():
 #: Each mistake, and a part of what is to be written instead.
 MISTAKES = {
     **{
-        f"evaluate({name}=)": (
-            lambda name=name: evaluate(SCORES, TASK, **{name: 3}),
-            instead,
-        )
+        f"evaluate({name}=)": (lambda name=name: evaluate(SCORES, TASK, **{name: 3}), instead)
         for name, instead in {
-            "k": "'recall@20'",
-            "topk": "'recall@20'",
-            "seen": "RankingTask(..., seen=edges)",
-            "threshold": "from_data(data, threshold=4)",
-            "device": "data.to(device)",
-            "metric": "'metrics'",
-            "train": "seen=train",
+            **dict.fromkeys(("k", "topk", "metric", "whatever"), "model, data, ['recall@20'"),
+            **dict.fromkeys(("seen", "train"), "seen=train"),
+            "threshold": "threshold=4",
+            "device": "on one device",
             "verbose": "progress=True",
-            "num_user": "'num_users'",
-            "model": "the recommender first",
-            "whatever": "evaluate(model, data, [",
+            "num_user": "num_users=",
         }.items()
     },
     "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
-    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "k=20"),
-    "NDCG(topk=)": (lambda: modules.NDCG(topk=3), "k=20"),
+    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "rank(model, data, k=20)"),
     "Recall()": (lambda: modules.Recall(), "Recall(k=20)"),
-    "scores for a class": (lambda: modules.NDCG(2).update(SCORES, TRUTH), "topk(20).indices"),
     "a method of a model": (lambda: evaluate(model().eval, DATA, num_users=3), "a model itself"),
     "Evaluator(scores, task)": (lambda: Evaluator(SCORES, TASK), "Evaluator(data, metrics)"),
+    "a dense matrix of truth": (
+        lambda: evaluate(SCORES, SCORES > 0.5, num_users=3),
+        "matrix.nonzero().t()",
+    ),
     "Evaluator(model, data)": (lambda: Evaluator(model(), DATA), "Evaluator(data, metrics)"),
     "metrics before data": (
         lambda: evaluate(SCORES, ["mrr"], TASK),
@@ -74,7 +68,7 @@ MISTAKES = {
     ),
     "from_frames(user_col=)": (
         lambda: RankingTask.from_frames(test=FRAME, user_col="user_id"),
-        "'user'",
+        "from_frames(test=frame, train=",
     ),
     "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
     "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
@@ -91,21 +85,13 @@ MISTAKES = {
         ".explode(",
     ),
     "topk": (lambda: evaluate(SCORES.topk(2), TASK), "scores.topk(20).indices"),
-    "a dense matrix of truth": (
-        lambda: evaluate(SCORES, SCORES > 0.5, num_users=3),
-        "matrix.nonzero().t()",
-    ),
     "truth by user": (lambda: evaluate(SCORES, {0: [1]}), "pd.Series(items_of_users).explode()"),
-    "rows of edges the other way round": (
-        lambda: evaluate(SCORES, TRUTH.flip(0), num_users=3),
-        "edges.flip(0)",
-    ),
     "accuracy": (lambda: evaluate(SCORES, TASK, "accuracy"), "not of ratings or classes"),
     "metrics of scores": (
         lambda: metrics.ndcg(SCORES, TRUTH, k=2),
         "metrics.recall(rank(recommender, task), k=20)",
     ),
-    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2"),
+    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2)"),
     "LeaveLastOut(1)": (lambda: transforms.LeaveLastOut(1), "LeaveLastOut(num_test="),
     "a result as a number": (lambda: float(evaluate(SCORES, TASK, "mrr")), "result['recall@20']"),
     "RPrecision(20)": (lambda: modules.RPrecision(20), "RPrecision()"),

@@ -17,7 +17,6 @@ from pyg_recmetrics.checks import (
     check_integer,
     check_positive_integer,
     holds_double_precision,
-    what_to_write,
 )
 from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
@@ -36,8 +35,7 @@ from pyg_recmetrics.metrics.registry import (
     check_num_without_truth,
     fill_without_truth,
 )
-from pyg_recmetrics.ranked_edges import RankedEdges, lists_of
-from pyg_recmetrics.ranked_edges.sources import check_scored_pairs
+from pyg_recmetrics.ranked_edges import RankedEdges, check_scored_pairs, lists_of
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.utils import warn
 
@@ -117,7 +115,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def __init__(self, **kwargs: Any) -> None:
         if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
-            raise TypeError(what_to_write(type(self), "another one", "", dict.fromkeys(unknown)))
+            raise TypeError(f"got an unexpected keyword argument '{min(unknown)}'")
         if kwargs:
             check_torchmetrics(min(kwargs))
         # Not that of PyG's own metrics, which requires a cut-off.
@@ -285,8 +283,9 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         except TypeError as error:
             example = f"{name}(k=20)" if self.definition.has_cut_off else f"{name}()"
-            text = what_to_write(type(self), example, str(error), kwargs)
-            raise TypeError(text) from None
+            raise TypeError(
+                f"{name}() got other arguments than it takes ({error}); write {example}"
+            ) from None
         if args and isinstance(args[0], int) and not self.definition.has_cut_off:
             raise TypeError(f"{name}() takes no cut-off (got {args[0]}); write {name}()")
         super().__init__(**arguments.pop("kwargs", {}))

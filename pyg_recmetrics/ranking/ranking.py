@@ -16,8 +16,15 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.ranked_edges import Lists, Provenance, RankedEdges, describe_lack, sort_edges
-from pyg_recmetrics.ranked_edges.ranked_edges import Ties, check_ties
+from pyg_recmetrics.ranked_edges import (
+    Lists,
+    Provenance,
+    RankedEdges,
+    Ties,
+    check_ties,
+    describe_lack,
+    sort_edges,
+)
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
 from pyg_recmetrics.ranking.algorithms import (
     Algorithm,

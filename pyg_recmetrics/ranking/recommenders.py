@@ -606,19 +606,8 @@ class ListRecommender(Recommender):
         follows &= is_short.unsqueeze(1)
         goes_on = (follows[rows] & (without_repeats(items[rows]) != -1)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
-        # No user can fill more places than there are candidates.
-        num_places = place_left[:, -1].minimum(self.num_candidates[chunk.users])
-        is_empty = (best == -1) & is_own & (place <= num_places.unsqueeze(1))
-        # What comes after the last place that counts depends on how many others are asked for.
-        is_dropped = (items >= 0) & ~is_left & (place_left < depth)
-        self.listed[chunk.users] = torch.stack(
-            [
-                length,
-                *((each.sum(dim=1)) for each in (is_item & ~is_unknown, is_unknown, is_empty)),
-                is_dropped.sum(dim=1),
-            ],
-            dim=1,
-        )
+        num_known, num_unknown = (is_item & ~is_unknown).sum(dim=1), is_unknown.sum(dim=1)
+        self.listed[chunk.users] = torch.stack([length, num_known, num_unknown], dim=1)
         return best
 
     def warn(self) -> None:
