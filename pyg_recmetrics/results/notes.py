@@ -23,6 +23,7 @@ from pyg_recmetrics.ranked_edges import (
     candidates_of,
     evaluated_mask,
 )
+from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Mean
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
 from pyg_recmetrics.tables import format_level, format_p
@@ -107,6 +108,7 @@ _environment.globals |= {
     "LARGEST_LIFT": _LARGEST_LIFT,
     "all_items": all_items,
     "marks": MARKS,
+    "TIES_IN_WORDS": TIES_IN_WORDS,
     "TOO_GOOD": TOO_GOOD,
     "version": __version__,
 }
