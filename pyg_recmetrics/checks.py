@@ -6,7 +6,6 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -16,20 +15,6 @@ from pyg_recmetrics.inputs import as_edges, as_integer, as_number, as_tensor, as
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_A_CUT_OFF = "a metric with its cut-off, as in 'recall@20'"
-
-#: What to write in place of arguments that a function does not take, by the names people try.
-_INSTEAD = {
-    **dict.fromkeys(("k", "ks", "topk", "top_k", "cutoff", "at"), _A_CUT_OFF),
-    "device": "model.to(device) and data.to(device) before",
-    "model": "the recommender first, without a name",
-    "seen": "RankingTask(..., seen=edges), or 'edge_index' beside ground-truth edges",
-    "threshold": "RankingTask.from_data(data, threshold=4)",
-    "train": "RankingTask(test, seen=train, num_users=..., num_items=...)",
-    "verbose": "progress=True",
-    **dict.fromkeys(("test_size", "test_ratio"), "num_test=0.2"),
-}
 
 
 def misfit(function: Callable[..., object], *args: object, **kwargs: object) -> str | None:
@@ -63,31 +48,21 @@ def written(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except TypeError as error:
                 if (wrong := misfit(function, *args, **kwargs)) is None:
                     raise
-                raise TypeError(_what_to_write(function, example, wrong, kwargs)) from error
+                name = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(
+                    f"{name}() got other arguments than it takes ({wrong}); write {example}"
+                ) from error
 
         return call
 
     return decorate
 
 
-def _what_to_write(
-    function: Callable[..., object], example: str, wrong: str, kwargs: Mapping[str, object]
-) -> str:
-    name = function.__qualname__.removesuffix(".__init__")
-    parameters = inspect.signature(function).parameters
-    unknown = next((key for key in kwargs if key not in parameters), None)
-    if unknown is None:
-        return f"{name}() got other arguments than it takes ({wrong}); write {example}"
-    similar = [f"'{match}'" for match in get_close_matches(unknown, parameters, n=1)]
-    instead = _INSTEAD.get(unknown, *similar or [example])
-    return f"{name}() takes no '{unknown}'; write {instead}"
-
-
-def check_integers(value: object, name: str, tip: str = "") -> Tensor:
+def check_integers(value: object, name: str) -> Tensor:
     """Returns `value` as a tensor of 64-bit integers if it holds integers."""
     tensor = as_tensor(value, name)
     if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
-        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype}){tip}")
+        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
     return tensor.long()
 
 
@@ -154,15 +129,9 @@ def check_edges(edges: object, name: str) -> Tensor:
 def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]:
     """Returns edges like :func:`check_edges`, and the value of each if they come as a matrix."""
     index, value = as_edges(edges, name)
-    is_dense = index.dim() == 2 and index.size(0) > 2
-    tip = "; write matrix.nonzero().t() for a dense matrix" if is_dense else ""
-    index = check_integers(index, name, tip)
+    index = check_integers(index, name)
     if index.dim() != 2 or index.size(0) != 2:
-        is_transposed = index.dim() == 2 and index.size(1) == 2
-        raise ValueError(
-            f"'{name}' needs to have shape [2, num_edges] (got {list(index.shape)}"
-            f"{'; transpose it' if is_transposed else ''})"
-        )
+        raise ValueError(f"'{name}' needs to have shape [2, num_edges] (got {list(index.shape)})")
     return index, value
 
 
@@ -177,14 +146,8 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
 def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> None:
     """Raises if edges of 64-bit integers do not run from users to items."""
     check_num_pairs(name, num_users, num_items)
-    try:
-        check_ids(edges[0], name, "user", num_users)
-        check_ids(edges[1], name, "item", num_items, num_users)
-    except ValueError as error:
-        largest = edges.amax(dim=1).flip(0) < edges.new_tensor([num_users, num_items])
-        if bool(largest.all() & (edges >= 0).all()):
-            raise ValueError(f"{error}; edges.flip(0) has users first") from None
-        raise
+    check_ids(edges[0], name, "user", num_users)
+    check_ids(edges[1], name, "item", num_items, num_users)
 
 
 def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:
@@ -341,8 +304,7 @@ def check_shape(value: Tensor, name: str, shape: tuple[int, ...], what: str, tip
     """Raises if `value`, which is called `what`, does not have a shape, and says what to write."""
     if (found := tuple(value.shape)) != shape:
         raise ValueError(
-            f"'{name}' needs to hold {what} of shape {list(shape)} (got {list(found)})"
-            f"{'; transpose it' if found == shape[::-1] else tip}"
+            f"'{name}' needs to hold {what} of shape {list(shape)} (got {list(found)}){tip}"
         )
 
 

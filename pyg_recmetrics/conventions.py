@@ -19,11 +19,11 @@ from pyg_recmetrics.metrics import Metric, Value, definition, parse
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
+    Ties,
     count_irrelevant,
     has_constant_scores,
     select_users,
 )
-from pyg_recmetrics.ranked_edges.ranked_edges import Ties
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, warn
 

@@ -23,8 +23,7 @@ from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, select_users
-from pyg_recmetrics.ranked_edges.ranked_edges import Ties, check_ties
+from pyg_recmetrics.ranked_edges import RankedEdges, Ties, check_ties, evaluated_mask, select_users
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode

@@ -435,7 +435,7 @@ def read_margin(margin: float | Mapping[str, float] | Margin, metrics: Iterable[
 def check_can_sample(
     margins: Margin, definitions: Mapping[str, Metric], task: RankingTask, convention: Convention
 ) -> None:
-    """Raises if a sample of users does not tell the means of a metric, and says why.
+    """Raises if a sample of users does not tell the means of a metric.
 
     Args:
         margins (Margin): The margins.
@@ -444,8 +444,12 @@ def check_can_sample(
         convention (Convention): Who is evaluated, and how ties are ranked.
     """
     for name, metric in definitions.items():
-        if reason := _why_not(metric, needs_bounds=name in margins.sizes):
-            raise ValueError(f"a margin needs means of bounded values (got '{name}', {reason})")
+        is_mean = metric.needs_truth and not (metric.is_aggregate or metric.is_pooled)
+        is_bounded = torch.inf not in map(abs, metric.definition.range)
+        if not is_mean or (name in margins.sizes and not is_bounded):
+            raise ValueError(
+                f"a margin needs means of bounded values over users with truth (got '{name}')"
+            )
     if task.person is not None:
         raise ValueError(
             "a margin needs users who are drawn one by one (got a task with the persons of its "
@@ -456,21 +460,6 @@ def check_can_sample(
             "a margin needs to know before the ranking who is evaluated (got a population with "
             "'constant_scores=False', which scores decide)"
         )
-
-
-def _why_not(metric: Metric, *, needs_bounds: bool) -> str | None:
-    """Returns why a sample tells no mean of a metric, or no bounds on it; `None` if it does."""
-    reasons = {
-        "which has one value for all users together": metric.is_aggregate,
-        "which is a ratio of two sums over users": metric.is_pooled,
-        "which is a mean over those who turn out to have a list, with or without truth": (
-            not metric.needs_truth
-        ),
-        "whose values have no upper bound": (
-            needs_bounds and torch.inf in map(abs, metric.definition.range)
-        ),
-    }
-    return next((reason for reason, is_so in reasons.items() if is_so), None)
 
 
 @dataclass(frozen=True, eq=False)

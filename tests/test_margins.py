@@ -305,17 +305,11 @@ class TestWords:
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("metric", "reason"),
-        [
-            ("coverage@5", "which has one value for all users together"),
-            ("recall(average=micro)@5", "which is a ratio of two sums over users"),
-            ("tail_share@5", "which is a mean over those who turn out to have a list"),
-            ("dcg@5", "whose values have no upper bound"),
-        ],
+        "metric", ["coverage@5", "recall(average=micro)@5", "tail_share@5", "dcg@5"]
     )
-    def test_metrics_that_a_sample_does_not_bound(self, metric, reason):
-        wanted = re.escape(f"a margin needs means of bounded values (got '{metric}', {reason}")
-        for margin in (0.01, {"ndcg@5": 0.01}) if "bound" not in reason else (0.01,):
+    def test_metrics_that_a_sample_does_not_bound(self, metric):
+        wanted = rf"a margin needs means of bounded values .* \(got '{re.escape(metric)}'\)"
+        for margin in (0.01, {"ndcg@5": 0.01}) if metric != "dcg@5" else (0.01,):
             with pytest.raises(ValueError, match=wanted):
                 Evaluator(TASK, ["ndcg@5", metric], margin=margin)
 

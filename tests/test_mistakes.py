@@ -37,24 +37,12 @@ MISTAKES = {
     **{
         f"evaluate({name}=)": (
             lambda name=name: evaluate(SCORES, TASK, **{name: 3}),
-            instead,
+            "evaluate(model, data, ['recall@20'",
         )
-        for name, instead in {
-            "k": "'recall@20'",
-            "topk": "'recall@20'",
-            "seen": "RankingTask(..., seen=edges)",
-            "threshold": "from_data(data, threshold=4)",
-            "device": "data.to(device)",
-            "metric": "'metrics'",
-            "train": "seen=train",
-            "verbose": "progress=True",
-            "num_user": "'num_users'",
-            "model": "the recommender first",
-            "whatever": "evaluate(model, data, [",
-        }.items()
+        for name in ("k", "topk", "metric", "threshold", "whatever")
     },
     "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
-    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "'recall@20'"),
+    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "rank(model, data, k=20)"),
     "Evaluator(model, data)": (lambda: Evaluator(model(), DATA), "Evaluator(data, metrics)"),
     "metrics before data": (
         lambda: evaluate(SCORES, ["mrr"], TASK),
@@ -69,7 +57,7 @@ MISTAKES = {
     ),
     "from_frames(user_col=)": (
         lambda: RankingTask.from_frames(test=FRAME, user_col="user_id"),
-        "'user'",
+        "from_frames(test=frame, train=",
     ),
     "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
     "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
@@ -86,21 +74,13 @@ MISTAKES = {
         ".explode(",
     ),
     "topk": (lambda: evaluate(SCORES.topk(2), TASK), "scores.topk(20).indices"),
-    "a dense matrix of truth": (
-        lambda: evaluate(SCORES, SCORES > 0.5, num_users=3),
-        "matrix.nonzero().t()",
-    ),
     "truth by user": (lambda: evaluate(SCORES, {0: [1]}), "pd.Series(items_of_users).explode()"),
-    "rows of edges the other way round": (
-        lambda: evaluate(SCORES, TRUTH.flip(0), num_users=3),
-        "edges.flip(0)",
-    ),
     "accuracy": (lambda: evaluate(SCORES, TASK, "accuracy"), "not of ratings or classes"),
     "metrics of scores": (
         lambda: metrics.ndcg(SCORES, TRUTH, k=2),
         "metrics.recall(rank(recommender, task), k=20)",
     ),
-    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2"),
+    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2)"),
     "LeaveLastOut(1)": (lambda: transforms.LeaveLastOut(1), "LeaveLastOut(num_test="),
     "a result as a number": (lambda: float(evaluate(SCORES, TASK, "mrr")), "result['recall@20']"),
     "RPrecision(20)": (lambda: modules.RPrecision(20), "RPrecision()"),

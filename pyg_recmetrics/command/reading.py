@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_raw_ids
 from pyg_recmetrics.command.options import note
-from pyg_recmetrics.ranked_edges.sources import NUMBER, QRELS, RUN, read_lines
+from pyg_recmetrics.ranked_edges import NUMBER, QRELS, RUN, read_lines
 from pyg_recmetrics.task.data_frames import find_column
 from pyg_recmetrics.utils import reading
 

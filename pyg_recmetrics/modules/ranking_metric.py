@@ -35,8 +35,7 @@ from pyg_recmetrics.metrics.registry import (
     check_num_without_truth,
     fill_without_truth,
 )
-from pyg_recmetrics.ranked_edges import RankedEdges, lists_of
-from pyg_recmetrics.ranked_edges.sources import check_scored_pairs
+from pyg_recmetrics.ranked_edges import RankedEdges, check_scored_pairs, lists_of
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.utils import warn
 

@@ -264,34 +264,14 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
     else:
         edges = as_tensor(edge_index, "edge_index")
     from_item, to_item = edges >= num_users
-    num_across, to_users = torch.stack([from_item != to_item, from_item]).sum(dim=1).tolist()
-    to_items = num_across - to_users
-    if num_across == edges.size(1) and 2 * to_users >= to_items and 2 * to_items >= to_users:
+    kinds = [to_item & ~from_item, from_item & ~to_item, edges[0] == edges[1]]
+    *ways, num_loops = torch.stack(kinds).sum(dim=1).tolist()
+    if sum(ways) + num_loops == edges.size(1) and 2 * min(ways) >= max(ways):
         return None
-    return _describe_doubt(edges, num_users)
-
-
-def _describe_doubt(edges: Tensor, num_users: int) -> str | None:
-    (from_item, to_item), is_loop = edges >= num_users, edges[0] == edges[1]
-    across = [~from_item & to_item, from_item & ~to_item]
-    within = [~(from_item | to_item | is_loop), from_item & to_item & ~is_loop]
-    to_items, to_users, of_users, of_items = torch.stack(across + within).sum(dim=1).tolist()
-    total, problems, remedies = to_items + to_users + of_users + of_items, [], []
-    between = ((of_users, "users"), (of_items, "items"))
-    if odd := [
-        f"{num} of {total} edges connect {kind} with {kind}" for num, kind in between if num
-    ]:
-        problems.append(" and ".join(odd))
-        remedies.append("number users from 0 on, and add 'num_users' to item ids")
-    ways = ((to_users, to_items, "items to users"), (to_items, to_users, "users to items"))
-    for number, opposite, way in ways:
-        if 2 * number < opposite:
-            problems.append(f"{number or 'no'} edges run from {way}")
-            remedies.append("add the reverse edges, as PyG's 'ToUndirected' does")
-    if not problems:
-        return None
+    num_within = edges.size(1) - num_loops - sum(ways)
     return (
-        f"'edge_index' looks odd: {', and '.join(problems)}. A model such as LightGCN expects "
-        f"edges between users and items in both directions, with items numbered from "
-        f"'num_users' ({num_users}) on. To mend this, {'; and '.join(remedies)}"
+        f"'edge_index' looks odd: {ways[0]} edges run from users to items, {ways[1]} run from "
+        f"items to users, and {num_within} connect two users or two items. A model such as "
+        f"LightGCN expects edges between users and items in both directions, as PyG's "
+        f"'ToUndirected' makes them, with items numbered from 'num_users' ({num_users}) on"
     )

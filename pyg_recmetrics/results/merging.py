@@ -19,9 +19,14 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import cumsum
 
 from pyg_recmetrics.checks import check_boolean
-from pyg_recmetrics.ranked_edges import Lists, RankedEdges, catalogue_of, evaluated_mask
-from pyg_recmetrics.ranked_edges.ranked_edges import PER_EDGE
-from pyg_recmetrics.ranked_edges.sources import Provenance
+from pyg_recmetrics.ranked_edges import (
+    PER_EDGE,
+    Lists,
+    Provenance,
+    RankedEdges,
+    catalogue_of,
+    evaluated_mask,
+)
 from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.runs import check_alike, differing_keys, how_measured, is_same
 from pyg_recmetrics.task import Catalogue, RankingTask

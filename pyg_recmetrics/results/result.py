@@ -41,6 +41,7 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
+    TIES_IN_WORDS,
     ListStatistics,
     RankedEdges,
     candidates_of,
@@ -1289,8 +1290,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         num_listed = 0
         num_unlisted = 0
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
-        of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
-        if of_lists and ranked.origin.listed is not None:
+        of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
+        if of_catalogue and ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
             num_listed = int(listed.num_items.clamp(min=0).sum())
             num_unlisted = int(listed.num_unknown.clamp(min=0).sum())
@@ -1307,7 +1308,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 "protocol",
                 self,
                 too_good=self._too_good() if int(has_truth.sum()) >= _MANY_USERS else [],
-                lists=of_lists,
+                of_catalogue=[*map(str, of_catalogue)],
                 num_listed=num_listed,
                 num_unlisted=num_unlisted,
                 others=others,

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import RankedEdges, has_constant_scores, select_users
-from pyg_recmetrics.ranked_edges.ranked_edges import Ties
+from pyg_recmetrics.ranked_edges import RankedEdges, Ties, has_constant_scores, select_users
 
 #: The ways to rank ties that may flatter a recommender.
 _FLATTERING: tuple[Ties, ...] = ("index", "best")

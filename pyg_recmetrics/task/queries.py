@@ -162,11 +162,9 @@ def _read_items(value: TensorLike, name: str, num_items: int, rows: Tensor, owne
     """Returns the item of each edge."""
     items, num_edges = check_integers(value, name), rows.size(0)
     if list(items.shape) != [num_edges]:
-        is_transposed = items.dim() == 1 and rows.size(1) == items.numel()
         raise ValueError(
             f"'{name}' needs to hold an item for each of the {num_edges} queries "
-            f"(got shape {list(items.shape)}"
-            f"{'; transpose queries in a matrix' if is_transposed else ''})"
+            f"(got shape {list(items.shape)})"
         )
     check_device(items, name, rows.device, owner)
     check_ids(items, name, "item", num_items)
@@ -284,10 +282,9 @@ def _read(triples: TriplesLike, name: str, num_entities: int) -> Tensor:
     """Returns triples of shape `[3, num_triples]`."""
     read = check_integers(triples, name)
     if read.dim() != 2 or read.size(0) != 3:
-        is_transposed = read.dim() == 2 and read.size(1) == 3
         raise ValueError(
             f"'{name}' needs to hold heads, relations and tails in shape [3, num_triples] "
-            f"(got {list(read.shape)}{'; transpose it' if is_transposed else ''})"
+            f"(got {list(read.shape)})"
         )
     for entity in (read[0], read[2]):
         check_ids(entity, name, "entity", num_entities)

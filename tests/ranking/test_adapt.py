@@ -79,7 +79,7 @@ class TestWrongRecommenders:
         [
             ("model", TypeError, r"'recommender' needs to be one of these \(got str\):"),
             (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\); embeddings"),
-            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\); transpose it"),
+            (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\)"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
             (torch.zeros(3, 3).long(), ValueError, r"item ids of shape \[2, K\] \(got \[3, 3\]\)"),
             (torch.zeros(2, 3).bool(), ValueError, "scores or integer item ids .*bool"),
@@ -154,7 +154,7 @@ class TestWrongRecommenders:
             rank(LightGCN(5, 4, 1), data, num_users=2)
 
     def test_lists_that_are_too_short_are_warned_about(self):
-        with pytest.warns(UserWarning, match="fewer than 20 items, .* 2 of 2 users, .* shorter"):
+        with pytest.warns(UserWarning, match="fewer than 20 items, .* 2 of 2 users .* too short"):
             rank(torch.tensor([[0], [2]]), self.task, k=20)
 
 
@@ -199,7 +199,7 @@ class TestLists:
     def test_equal_scores_rank_the_lower_item_first(self, frame):
         rows = frame({"user_id": ["bob"] * 3, "item_id": [999, 7, 100], "score": [1, 2, 1]})
         with (
-            pytest.warns(UserWarning, match="no list for 2"),
+            pytest.warns(UserWarning, match=r"2 of 3 users \(.ann., .cleo.\)"),
             pytest.warns(UserWarning, match=r"Items of 'recommender' .*: 1 \(7\)"),
         ):
             assert found_ranks(rows, TASK, k=3) == {
@@ -210,9 +210,7 @@ class TestLists:
             }
 
     def test_users_with_and_without_a_list_are_told_apart(self):
-        with pytest.warns(
-            UserWarning, match=r"fewer than .* for 1 of 3 users, .* no list for 1 \('ann'\)"
-        ):
+        with pytest.warns(UserWarning, match=r"fewer than .* for 1 of 3 users \('ann'\)"):
             result = evaluate({**LISTS, "ann": []}, TASK, ["recall@2"])
         assert result.per_user["recall@2"].tolist() == [0, 1, 1]
 

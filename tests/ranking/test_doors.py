@@ -171,11 +171,11 @@ class TestLack:
         [
             (
                 [[0, 1, 3], [0, 4, 5], [5, 6, 7]],
-                ["for 2 of 3 users", "3 of theirs"],
+                ["for 2 of 3 users (0, 1)"],
             ),
-            ([[2, -1, 3], [2, 4, 5], [5, 6, 7]], ["1 of 3 users", "11.1% of all places hold no"]),
-            ([[3], [4], [5]], ["3 of 3 users", "shorter"]),
-            ([[3, 2, 4], [-1] * 3, [5, 6, 7]], ["no list for 1 (1)"]),
+            ([[2, -1, 3], [2, 4, 5], [5, 6, 7]], ["1 of 3 users (0)"]),
+            ([[3], [4], [5]], ["3 of 3 users (0, 1, 2)"]),
+            ([[3, 2, 4], [-1] * 3, [5, 6, 7]], ["1 of 3 users (1)"]),
         ],
     )
     def test_it_is_said_why(self, lists, words):

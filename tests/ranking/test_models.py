@@ -331,33 +331,18 @@ def test_sensible_graphs_are_not_doubted(edges):
 @pytest.mark.parametrize(
     ("edges", "problem"),
     [
-        ((FORWARD,), "no edges run from items to users"),
-        ((FORWARD, FORWARD.flip([0])[:, :3]), "3 edges run from items to users"),
-        ((FORWARD.flip([0]),), "no edges run from users to items"),
-        ((BOTH, FRIENDS), "4 of 18 edges connect users with users"),
-        ((LOCAL,), "4 of 6 edges connect users with users, and no edges run from items"),
-        ((FRIENDS, SIMILAR), "4 of 8 .* users with users and 4 of 8 .* items with items"),
+        ((FORWARD,), "7 edges run from users to items, 0 run from items to users"),
+        ((FORWARD, FORWARD.flip([0])[:, :3]), ", 3 run from items to users"),
+        ((FORWARD.flip([0]),), " 0 edges run from users to items"),
+        ((BOTH, FRIENDS), "and 4 connect two users or two items"),
+        ((LOCAL,), "2 edges run from users to items, 0 .* and 4 connect"),
+        ((FRIENDS, SIMILAR), "and 8 connect two users"),
     ],
 )
 def test_what_is_odd_is_told(edges, problem):
     message = doubt(*edges)
     assert re.search(problem, message), message
     assert "'num_users' (4) on" in message
-
-
-@pytest.mark.parametrize(
-    ("edges", "mentions_ids", "mentions_direction"),
-    [
-        ((LOCAL,), True, True),
-        ((LOCAL, LOCAL.flip([0])), True, False),
-        ((FORWARD,), False, True),
-        ((FRIENDS,), True, False),
-    ],
-)
-def test_only_the_remedy_that_helps_is_named(edges, mentions_ids, mentions_direction):
-    message = doubt(*edges)
-    assert ("add 'num_users' to item ids" in message) == mentions_ids
-    assert ("add the reverse edges" in message) == mentions_direction
 
 
 @given(num_users=st.integers(1, 30), num_items=st.integers(1, 30), seed=st.integers(0, 10**6))
@@ -396,9 +381,9 @@ class TestModels:
         model = LightGCN(NUM_USERS + NUM_ITEMS, 4, 1)
         size = (NUM_USERS + NUM_ITEMS,) * 2
         transposed = to_torch_csr_tensor(FORWARD.flip([0]), size=size)
-        with pytest.warns(UserWarning, match="no edges run from items to users"):
+        with pytest.warns(UserWarning, match=", 0 run from items to users"):
             by_matrix = rank(model, self.task, edge_index=transposed)
-        with pytest.warns(UserWarning, match="no edges run from items to users"):
+        with pytest.warns(UserWarning, match=", 0 run from items to users"):
             by_edges = rank(model, self.task, edge_index=FORWARD)
         assert torch.equal(by_matrix.rank, by_edges.rank)
         rank(model, self.task, edge_index=to_torch_csr_tensor(BOTH, size=size))

@@ -103,7 +103,7 @@ class TestShortAnswers:
 
     @pytest.mark.parametrize("batch_size", [None, 1, 3])
     def test_fewer_items_than_were_asked_for_are_warned_about_once(self, batch_size):
-        with pytest.warns(UserWarning, match="10 of 10 users, as 100 of theirs") as warned:
+        with pytest.warns(UserWarning, match="for 10 of 10 users") as warned:
             rank(
                 Answering(lambda users, items, k: items[:12].expand(len(users), -1)),
                 self.task,
@@ -136,7 +136,7 @@ class TestShortAnswers:
             return torch.where(torch.arange(k) < 12, items[:k], -1).expand(len(users), -1)
 
         (message,) = self.warnings_of(answer)
-        assert "90.0% of all places hold no item" in message
+        assert "places without an item" in message
 
     @pytest.mark.parametrize(
         ("answer", "message"),

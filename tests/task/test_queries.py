@@ -113,7 +113,10 @@ BOTH = (SESSION, POSITION)
         ({"query": (SESSION.float(), POSITION)}, r"'query' needs to hold integers .*float32"),
         ({"query": (SESSION - 4, POSITION)}, r"'query' .* no negative numbers \(got -1\)"),
         ({"query": torch.zeros(2, 4).long()}, r"'item' needs to hold an item for each of the 2 "),
-        ({"query": torch.zeros(4, 3).long(), "item": ITEM[:3]}, "; transpose queries in a matrix"),
+        (
+            {"query": torch.zeros(4, 3).long(), "item": ITEM[:3]},
+            "an item for each of the 4 queries",
+        ),
         ({"query": (SESSION[:0],), "item": ITEM[:0]}, r"'query' .* at least one .*\(got none\)"),
         ({"query": torch.arange(2**11), "item": [0] * 2**11, "num_items": 2**52}, r"2\*\*63"),
         ({"item": ITEM + 1}, r"'item' needs to hold item ids in \[0, 4\) \(got 4\)"),
@@ -282,10 +285,10 @@ class TestFormsOfTriples:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": TEST.t()}, r"'test' .* shape \[3, num_triples\] \(got \[2, 3\]; transpose it\)"),
+        ({"test": TEST.t()}, r"'test' .* shape \[3, num_triples\] \(got \[2, 3\]\)"),
         ({"test": TEST[:2]}, r"'test' needs to hold heads, relations and tails .*\(got \[2, 2\]\)"),
         ({"test": TEST[:, :0]}, "at least one query"),
-        ({"known": TRAIN.t()}, r"'known' .*\(got \[4, 3\]; transpose it\)"),
+        ({"known": TRAIN.t()}, r"'known' .*\(got \[4, 3\]\)"),
         ({"known": [TRAIN, TEST[0]]}, r"'known' .*\(got \[2\]\)"),
         ({"known": TRAIN.to("meta")[:, :0]}, r"'known' .* device of 'test', cpu \(got meta\)"),
         ({"num_entities": 3}, r"'test' needs to hold entity ids in \[0, 3\) \(got 3\)"),

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
-from pyg_recmetrics import RankedEdges, metrics, rank
-from pyg_recmetrics.ranked_edges import sources
+from pyg_recmetrics import RankedEdges, metrics, rank, ranked_edges
 from tests.support.cases.strategies import cases, ranks
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
@@ -194,7 +193,7 @@ class TestFromNegatives:
             with pytest.raises(ValueError, match="finite score for every positive"):
                 RankedEdges.from_negatives(*arguments)
             return
-        with patch.object(sources, "_NUM_SCORES", num_scores):
+        with patch.object(ranked_edges, "_NUM_SCORES", num_scores):
             ranked = RankedEdges.from_negatives(*arguments, ties=ties)
         for own, row, found, num in zip(
             positive, rows, ranked.rank.tolist(), ranked.num_candidates.tolist(), strict=True
