@@ -5,8 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from pyg_recmetrics import (
     Catalogue,

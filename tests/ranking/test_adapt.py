@@ -9,8 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 
