@@ -4,8 +4,6 @@ from typing import Literal
 from typing_extensions import Unpack
 
 from pyg_recmetrics.modules.ranking_metric import (
-    base_class,
-    class_name,
     MeanOverUsers as MeanOverUsers,
     OverAllUsers as OverAllUsers,
     PrecisionRecallCurve as PrecisionRecallCurve,
