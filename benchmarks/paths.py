@@ -97,6 +97,13 @@ class Recorder:
         return repeat
 
 
+class RecordedModel(Recorder):
+    """A model whose `recommend` is the function."""
+
+    def recommend(self, users: Tensor, k: int) -> Tensor:
+        return self(users, k)
+
+
 def pair(data: Embeddings) -> Recommender:
     return data.user, data.item
 
@@ -128,13 +135,10 @@ def decoder(data: Embeddings) -> Recommender:
 
 
 def model(data: Embeddings) -> Recommender:
-    """A `recommend` as PyG's models have it."""
+    def recommend(users: Tensor, k: int) -> Tensor:
+        return (data.user[users] @ data.item.t()).topk(k, dim=1).indices
 
-    def recommend(src_index: Tensor, dst_index: Tensor, k: int) -> Tensor:
-        scores = data.user[src_index] @ data.item[dst_index - len(data.user)].t()
-        return dst_index[scores.topk(k, dim=1).indices]
-
-    return Recorder(recommend)
+    return RecordedModel(recommend)
 
 
 def whole_task(data: Embeddings) -> RankingTask:

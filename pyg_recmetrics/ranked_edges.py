@@ -118,7 +118,8 @@ class Lists:
     not have to be padded to the longest.
 
     Attributes:
-        item: Item ids of shape `[num_places]`; `-1` for a place without an item.
+        item: Item ids of shape `[num_places]`; `-1` for a place without an item, and lower numbers
+            for items that the catalogue does not have.
         ptr: The places of user `u` are those from `ptr[u]` to `ptr[u + 1]`. Of shape
             `[num_users + 1]`.
     """
@@ -159,10 +160,11 @@ class Lists:
         """The number of places of the longest list."""
         return int(self.ptr.diff().max()) if self.ptr.numel() > 1 else 0
 
-    def edges(self, k: int) -> Tensor:
+    def edges(self, k: int, *, with_others: bool = False) -> Tensor:
         """Returns an edge from every user to each item in its top `k`: `[2, num_recommended]`.
 
-        Edges are sorted by user and rank. There are none for places without an item.
+        Edges are sorted by user and rank. There are none for places without an item, and by
+        default none to items that the catalogue does not have.
         """
         length = self.ptr.diff().clamp(max=k)
         user = torch.arange(length.numel(), device=length.device).repeat_interleave(length)
@@ -171,13 +173,13 @@ class Lists:
             # What the cut-off leaves out of the lists before moves the places of a list.
             left_out = self.ptr[:-1] - (length.cumsum(0) - length)
             item = item[torch.arange(user.numel(), device=user.device) + left_out[user]]
-        edges, is_item = torch.stack([user, item]), item >= 0
+        edges, is_item = torch.stack([user, item]), item != -1 if with_others else item >= 0
         return edges if bool(is_item.all()) else edges[:, is_item]
 
     def places(self, k: int, users: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the users, the ranks and the items in the top `k`, of shape `[num_places]` each.
 
-        Places without an item keep their rank, and are left out.
+        Places without an item of the catalogue keep their rank, and are left out.
 
         Args:
             k (int): The cut-off.
@@ -196,7 +198,7 @@ class Lists:
 
     def length(self, k: int) -> Tensor:
         """Returns how many items each user has in its top `k`, of shape `[num_users]`."""
-        num_before = F.pad((self.item >= 0).cumsum(0), (1, 0))
+        num_before = F.pad((self.item != -1).cumsum(0), (1, 0))
         start, length = self.ptr[:-1], self.ptr.diff().clamp(max=k)
         return num_before[start + length] - num_before[start]
 

@@ -271,19 +271,12 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         return value, f"{value:.4f}{spread}{sign}"
 
     def _notes(self) -> Iterator[str]:
-        counts = {
-            data_set: max(run.user_counts.num_evaluated for run in every_run(of_one).values())
-            for data_set, of_one in self.items()
-        }
-        users = [f"{number:,}{f' on {name}' if name else ''}" for name, number in counts.items()]
-        first = next(iter(next(iter(self.values())).values())).runs[0]
-        yield f"{first.nouns.users}: {', '.join(users)}"
         names: dict[int, list[str]] = {}
         for name in self.recommenders:
             for number in dict.fromkeys(len(x[name].runs) for x in self.values() if name in x):
                 names.setdefault(number, []).append(name)
-        if several := [f"{x} of {', '.join(of)}" for x, of in names.items() if x > 1]:
-            yield f"in brackets: the standard deviation over runs, {'; '.join(several)}"
+        runs = {data_set: every_run(of_one).values() for data_set, of_one in self.items()}
+        yield from lines("below_means", runs, names)
         if verdicts := {row.verdict for row in self._beside_best.values()} - {None}:
             # All data sets are tested together.
             protocol = next(iter(self.comparisons.values())).protocol

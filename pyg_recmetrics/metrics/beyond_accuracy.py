@@ -3,10 +3,14 @@
 They look at the lists of recommended items and not at the ground truth, and cover all users who
 have a list, with or without truth. The exception is serendipity, which asks for relevant items. The
 lists take memory for `[num_users, k]` items.
+
+Lists by original ids may hold items that the task does not have. They count as items that no user
+has seen and about which nothing is known. Coverage and the Gini index, which are about the items of
+the catalogue, leave them out.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
@@ -53,6 +57,12 @@ def exposure(ranked: RankedEdges, k: int) -> Tensor:
     return torch.bincount(item, minlength=catalogue_of(ranked).num_items).double()
 
 
+def exposure_with_others(ranked: RankedEdges, k: int) -> Tensor:
+    """Counts the same as :func:`exposure`, and then for each listed item out of the catalogue."""
+    _, item = _edges_with_others(ranked, k)
+    return torch.bincount(item, minlength=catalogue_of(ranked).num_items).double()
+
+
 def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
     """Adds up the top `k` of all lists as vectors of length one, and counts the lists.
 
@@ -65,16 +75,17 @@ def sum_of_lists(ranked: RankedEdges, k: int) -> Tensor:
         k (int): The cut-off.
 
     Returns:
-        A double-precision tensor of shape `[1 + num_items]`: the number of lists that are not
-        empty, followed by the sum of the vectors.
+        A double-precision tensor of shape `[1 + num_items]`, and longer if lists hold items that
+        the catalogue does not have: the number of lists that are not empty, followed by the sum of
+        the vectors.
 
     Raises:
         ValueError: If `ranked` does not hold lists or does not know the number of items.
     """
-    user, item = lists_of(ranked, k).edges(k)
-    length = torch.bincount(user, minlength=ranked.num_users)
+    user, item = _edges_with_others(ranked, k)
+    length = lists_of(ranked, k).length(k)
     weight = length.double().rsqrt()[user]
-    total: Tensor = scatter(weight, item, dim_size=catalogue_of(ranked).num_items, reduce="sum")
+    total = torch.bincount(item, weight, minlength=catalogue_of(ranked).num_items)
     return torch.cat([(length > 0).double().sum().unsqueeze(0), total])
 
 
@@ -88,6 +99,7 @@ def coverage(exposure: Tensor) -> Tensor:
     where :math:`L_u` are the top `k` items of user `u`, and `n` is the number of all items,
     including those that no user has among the candidates. There is one value for all users
     together. It grows with the number of users.
+    Items in lists that the catalogue does not have are left out.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
@@ -125,6 +137,7 @@ def gini(exposure: Tensor) -> Tensor:
     where `n` is the number of all items, recommended or not. Each item is in some number of lists,
     and :math:`e_{(i)}` is the `i`-th smallest of these `n` numbers. There is one value for all
     users together. Lower means more equal. Some libraries report one minus this value.
+    Items in lists that the catalogue does not have are left out.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
@@ -154,7 +167,7 @@ def gini(exposure: Tensor) -> Tensor:
     return ((2 * i - num_items - 1) * ordered).sum() / (num_items * ordered.sum())
 
 
-@register_aggregate(state=exposure, range=(0.0, torch.inf))
+@register_aggregate(state=exposure_with_others, range=(0.0, torch.inf))
 def entropy(exposure: Tensor) -> Tensor:
     r"""The Shannon entropy of the recommended items, in bits: higher means more evenly spread.
 
@@ -165,6 +178,7 @@ def entropy(exposure: Tensor) -> Tensor:
     where :math:`e_i` is the number of lists that item `i` is in. The largest possible value is
     :math:`\log_2 n`, if all `n` items are in the same number of lists. There is one value for all
     users together. RecBole uses natural logarithms and divides by the number of recommended items.
+    Items in lists that the catalogue does not have count like all others.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
@@ -205,6 +219,7 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     need not go through the pairs: each list is a vector of length one, and the squared length of
     the sum of these vectors is `m` plus twice the sum of the cosines of all pairs. PyG looks only
     at the pairs of the first 4096 users.
+    Items in lists that the catalogue does not have count like all others.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the number of items.
@@ -248,7 +263,8 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
         \text{popularity@}k = \frac{1}{\lvert L \rvert} \sum_{i \in L} \phi_i
 
     where :math:`L` are the user's top `k` items and :math:`\phi_i` is the number of users who have
-    seen item `i`, its popularity. Lower means less popular.
+    seen item `i`, its popularity. It is zero if the catalogue does not have the item. Lower means
+    less popular.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -272,7 +288,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.popularity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([1., 0.], dtype=torch.float64)
     """
-    return _mean_over_list(ranked, k, catalogue_of(ranked).popularity)
+    return _mean_over_list(ranked, k, lambda popularity: popularity)
 
 
 @register(range=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
@@ -285,8 +301,8 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
 
     where :math:`L` are the user's top `k` items, :math:`\phi_i` is the number of users who have
     seen item `i`, and `m` is the number of users who have seen any item. An item that no user has
-    seen counts like an item that one user has seen: :math:`\log_2 m` bits, the largest possible
-    value.
+    seen, or that the catalogue does not have, counts like an item that one user has seen:
+    :math:`\log_2 m` bits, the largest possible value.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -312,10 +328,9 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.novelty(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.5000, 1.0000], dtype=torch.float64)
     """
-    catalogue = catalogue_of(ranked)
+    num_users = catalogue_of(ranked).num_active_users
     # The logarithm of the inverse, because minus the logarithm of one is a negative zero.
-    odds = catalogue.num_active_users / catalogue.popularity.clamp(min=1).double()
-    return _mean_over_list(ranked, k, odds.log2())
+    return _mean_over_list(ranked, k, lambda x: (num_users / x.clamp(min=1).double()).log2())
 
 
 @register(needs_truth=False, needs=("items", "popularity"), aliases=("aplt",))
@@ -328,7 +343,7 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
     where :math:`L` are the user's top `k` items, and :math:`T` is the tail: all items that are not
     in the head. The head consists of the most popular items that together have `head` percent of
     the seen edges. Items that are as popular as the last item of the head are in the head too.
-    Items that no user has seen are in the tail.
+    Items that no user has seen, or that the catalogue does not have, are in the tail.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -355,7 +370,7 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
         >>> metrics.tail_share(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0., 1.], dtype=torch.float64)
     """
-    return _mean_over_list(ranked, k, _is_in_tail(catalogue_of(ranked).popularity, head))
+    return _mean_over_list(ranked, k, lambda popularity: _is_in_tail(popularity, head))
 
 
 @register(range=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
@@ -369,8 +384,8 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     where :math:`L` are the user's top `k` items, and :math:`x_i` is the embedding of item `i` or
     the vector of its categories. If every item has one category, the cosine of two items is one if
     they have the same category, and zero if not. A vector of zeros, such as that of an item without
-    a category, has a cosine of zero with all other vectors. Over categories, the value is at most
-    one.
+    a category or out of the catalogue, has a cosine of zero with all other vectors. Over
+    categories, the value is at most one.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the categories or
@@ -408,7 +423,7 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
     # The squares include the cosine of each item with itself: one, or zero for a vector of zeros.
     has_cosine = torch.ones_like(item) if feature.dim() == 1 else feature.any(dim=1)[item]
     itself: Tensor = segment(has_cosine.double(), ptr, reduce="sum")
-    length = ptr.diff()
+    length = lists_of(ranked, k).length(k)
     cosine: Tensor = (squares - itself) / (length * (length - 1))
     # Only rounding errors make it negative.
     return (1 - cosine).clamp(min=0.0).masked_fill(length < 2, torch.nan)
@@ -422,11 +437,12 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
         \text{serendipity@}k = \frac{1}{\lvert L \rvert} \sum_{j:\, r_j \leq k}
         \max\left(\frac{n + 1 - r_j}{n} - b_j, 0\right)
 
-    where :math:`L` are the user's top `k` items, :math:`r_j` is the rank of the user's `j`-th
-    relevant item, and `n` is the number of all items. The comparison is with a recommender of
-    popular items, for which :math:`b_j = (n + 1 - s_j) / n`. Here :math:`s_j` is the rank of the
-    item's popularity among all different popularities, one for the most popular items. For an item
-    that no user has seen, :math:`b_j` is zero.
+    where :math:`L` are the user's top `k` items, also those that the catalogue does not have,
+    :math:`r_j` is the rank of the user's `j`-th relevant item, and `n` is the number of all items.
+    The comparison is with a recommender of popular items, for which
+    :math:`b_j = (n + 1 - s_j) / n`. Here :math:`s_j` is the rank of the item's popularity among all
+    different popularities, one for the most popular items. For an item that no user has seen,
+    :math:`b_j` is zero.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.
@@ -451,7 +467,7 @@ def serendipity(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.serendipity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.1000, 0.4000], dtype=torch.float64)
     """
-    length = torch.bincount(lists_of(ranked, k).edges(k)[0], minlength=ranked.num_users)
+    length = lists_of(ranked, k).length(k)
     num_items = catalogue_of(ranked).num_items
     expected = _chance_by_popularity(catalogue_of(ranked))[ranked.edge_label_index[1]]
     chance = (num_items + 1 - ranked.rank.clamp(max=num_items + 1)).double() / num_items
@@ -476,7 +492,8 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
     each of them in equal parts, or in proportion to the numbers that `item_category` holds for
     them. This is the Kullback-Leibler divergence, with 0.01 of the history mixed into the list so
     that a missing category does not make it infinite. It is zero if the shares are the same, and
-    :math:`\ln 100` if history and list have no category in common.
+    :math:`\ln 100` if history and list have no category in common. Items without a category, or out
+    of the catalogue, do not count.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists, the seen edges and the
@@ -512,11 +529,23 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
     return torch.cat([_divergence(seen, listed) for seen, listed in chunks])
 
 
-def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:
-    """The mean of a value per item over each list, of shape `[num_users]`."""
-    user, item = lists_of(ranked, k).edges(k)
+def _edges_with_others(ranked: RankedEdges, k: int) -> Tensor:
+    """The edges to all listed items. What the catalogue does not have is numbered behind it."""
+    edges = lists_of(ranked, k).edges(k, with_others=True)
+    item, is_other = edges[1], edges[1] < 0
+    if bool(is_other.any()):
+        _, number = item[is_other].unique(return_inverse=True)
+        item[is_other] = number + catalogue_of(ranked).num_items
+    return edges
+
+
+def _mean_over_list(ranked: RankedEdges, k: int, value_of: Callable[[Tensor], Tensor]) -> Tensor:
+    """The mean over each list of what the popularity of an item says, of shape `[num_users]`."""
+    user, item = lists_of(ranked, k).edges(k, with_others=True)
+    # One more popularity is that of all items that the catalogue does not have.
+    value = value_of(F.pad(catalogue_of(ranked).popularity, (0, 1)))
     ptr = index2ptr(user, ranked.num_users)
-    mean: Tensor = segment(value.double()[item], ptr, reduce="sum") / ptr.diff()
+    mean: Tensor = segment(value.double()[item.clamp(min=-1)], ptr, reduce="sum") / ptr.diff()
     return mean
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -92,7 +93,10 @@ _NEEDS_IDS = (
 
 
 #: How items in lists are treated that the task does not have.
-_OF_STRANGERS = "They keep their places in lists, and metrics of lists leave them out"
+_OF_STRANGERS = (
+    "They keep their places in lists, and count as items that no user has seen, which the coverage "
+    "and the Gini index of the catalogue leave out"
+)
 
 
 def _read_lists(value: Any, task: RankingTask) -> Recommender:
@@ -137,12 +141,19 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
                 f"{kind} {ids[0]!r} (got no {kind} of the task); {alike}"
             )
     _check_once(user, item, task.user_ids)
-    others = (item[~is_item].unique() - task.num_items).tolist()
-    warn_of_others([unknown[number] for number in others], _OF_STRANGERS)
+    others = [unknown[number] for number in (item[~is_item].unique() - task.num_items).tolist()]
+    warn_of_others(others, _OF_STRANGERS)
+    number = torch.tensor([*map(_number_of_stranger, unknown)], dtype=torch.long, device="cpu")
+    item[~is_item] = number[item[~is_item] - task.num_items]
     length = torch.bincount(user, minlength=task.num_users)
     ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
     lists = Lists(item, ptr).to(task.device)
     return FixedListRecommender(lists, task, "lists of items by their original ids")
+
+
+def _number_of_stranger(id_: Hashable) -> int:
+    """Returns a number below `-1`, the same in every process, as parts of a task are merged."""
+    return -2 - int.from_bytes(blake2b(repr(id_).encode(), digest_size=7).digest(), "big")
 
 
 def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:

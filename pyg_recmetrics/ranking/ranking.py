@@ -1,6 +1,5 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
-from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import torch
@@ -313,7 +312,7 @@ class OpenRanking:
         """Warns of what is odd about what has been ranked."""
         task, how, listed = self.task, self._how, self.recommender.listed
         self.recommender.warn()
-        task._once("order", partial(ask_about_order, self.recommender, task.seen))
+        ask_about_order(self.recommender, task)
         if listed is None:
             return
         counts, depth = (task.degree, task.num_candidates), None if how.full else how.k or 1

@@ -215,7 +215,7 @@ class Recommender(ABC):
 _NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 1024, 100, 3
 
 
-def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
+def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     """Warns if scores know as little of what users have seen as those of other users would.
 
     Two users who have seen an item each may disagree on which of the two is better. They then
@@ -224,29 +224,31 @@ def ask_about_order(recommender: Recommender, seen: Tensor) -> bool:
     lowered. Scores that are the same for all users tell nothing.
 
     Args:
-        recommender (Recommender): What has scores; nothing is said of what has no table of them.
-        seen (torch.Tensor): The seen edges, sorted, of shape `[2, num_seen]`.
-
-    Returns:
-        `True`: it was looked at, and need not be again.
+        recommender (Recommender): What has scores. Nothing is said of what has no table of them,
+            such as a function: what it was asked for is no longer there, and to ask again may take
+            long. A line of the result compares its hits with chance.
+        task (RankingTask): The task, which is told once of each form of a recommender.
     """
-    if seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
-        return True
+    if task.seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
+        return
+    seen, told = task.seen, task._once("order", set[str])
+    if recommender.in_words in told:
+        return
     num_pairs = min(_NUM_PAIRS, seen.size(1) // 2)
     step = seen.size(1) // (2 * num_pairs)
     edges = seen[:, : 2 * num_pairs * step : step]
     if (scores := recommender.scores_across(*edges)) is None:
-        return True
+        return
     with np.errstate(all="ignore"):
         prefers_first = np.sign(scores[:, 0] - scores[:, 1])
-    told = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
-    if len(told) >= _ENOUGH_PAIRS and abs(told.sum()) <= _NUM_ERRORS * len(told) ** 0.5:
+    apart = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
+    if len(apart) >= _ENOUGH_PAIRS and abs(apart.sum()) <= _NUM_ERRORS * len(apart) ** 0.5:
+        told.add(recommender.in_words)
         warn(
             "'recommender' prefers what a user has seen over what others have seen no more often "
             "than by chance. Is it trained, and do its rows stand for users and items in the order "
             "of the task, that of 'user_ids' and 'item_ids' if these are known?"
         )
-    return True
 
 
 class ScoreRecommender(Recommender):
@@ -580,8 +582,8 @@ class ListRecommender(Recommender):
         """Returns the first `k` places that are left of lists, and notes what these lack.
 
         Args:
-            items (torch.Tensor): The lists `[num_rows, K]`: `-1` is no item, and what is beyond the
-                items of the task is one that it does not have.
+            items (torch.Tensor): The lists `[num_rows, K]`: `-1` is no item, and lower numbers are
+                items that the task does not have.
             is_left (torch.Tensor): Which places are left, of the same shape.
             chunk (Chunk): The chunk.
             k (int): How many places to return at most.
@@ -592,19 +594,19 @@ class ListRecommender(Recommender):
         place = torch.arange(1, best.size(1) + 1, device=best.device)
         place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
         is_own = place <= depth
-        is_item, is_unknown = (best >= 0) & is_own, (best >= self.num_items) & is_own
+        is_item, is_unknown = (best != -1) & is_own, (best < -1) & is_own
         length = (is_item * place).amax(dim=1)
         # A list goes on where an item follows further down that was not there before.
-        follows = (items >= 0) & is_left & (place_left > depth)
+        follows = (items != -1) & is_left & (place_left > depth)
         is_short = follows.any(dim=1) & (length < chunk.depth)
         # To look at these few alone, a device would have to tell the host how many they are.
         rows = is_short.nonzero().squeeze(1) if is_short.device.type == "cpu" else slice(None)
         follows &= is_short.unsqueeze(1)
-        goes_on = (follows[rows] & (without_repeats(items[rows]) >= 0)).any(dim=1)
+        goes_on = (follows[rows] & (without_repeats(items[rows]) != -1)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
         num_known, num_unknown = (is_item & ~is_unknown).sum(dim=1), is_unknown.sum(dim=1)
         self.listed[chunk.users] = torch.stack([length, num_known, num_unknown], dim=1)
-        return best.masked_fill_(best >= self.num_items, -1)
+        return best
 
     def warn(self) -> None:
         if bool(self.noted[0]):
@@ -625,10 +627,9 @@ class FixedListRecommender(ListRecommender):
 
     def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         items, truth = self.lists.rows(chunk.users).long(), chunk.truth
-        known = items.masked_fill(items >= self.num_items, -1)
         place = torch.arange(items.size(1), device=items.device)
         is_listed = place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
-        is_left = is_listed & ~chunk.must_not_retrieve(known)
+        is_left = is_listed & ~chunk.must_not_retrieve(items.clamp(min=-1))
         best = self.keep(items, is_left, chunk, k)
         rank = ranks_in_lists(best, *truth.pairs, self.num_items)
         return Ranks.unknown(truth.item)._replace(rank=rank), best

@@ -1,9 +1,9 @@
 """Cohorts: metrics measured for groups of users, or of items, and how far groups are apart."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +21,7 @@ from pyg_recmetrics.results.statistics import (
     mean_of_users,
     mean_with,
     sums_by,
+    worth_of,
 )
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.utils import FrozenDict
@@ -34,56 +35,6 @@ _NEARLY_ZERO = 1e-10
 
 #: By which share of the mean number of relevant items groups may differ without a note.
 _ALIKE = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Which users belong to which group, and how their means are taken.
-
-    Attributes:
-        group (np.ndarray): The number of each user's group, of shape `[num_users]`; `-1` for users
-            without a group.
-        labels (sequence): The label of each group.
-        name (str): What the labels say about a group.
-        person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
-        level (float): The level of the intervals.
-        nouns (RowNouns): What the rows are called.
-        remarks (tuple of str): What groups differ in, and which users stand for all, if some do.
-        degree (np.ndarray or None): The number of relevant items of each user, of shape
-            `[num_users]`, if only users who have as many are compared.
-    """
-
-    group: Array
-    labels: Sequence[Hashable]
-    name: str
-    person: Array | None
-    level: float
-    nouns: RowNouns
-    remarks: tuple[str, ...] = ()
-    degree: Array | None = None
-
-    def means(self, values: Array) -> Callable[[int], Mean]:
-        """Returns the mean over each group by number, given values `[num_users, num_runs]`."""
-        if self.degree is not None:
-            return SameDegree(values, self.group, self.degree, self.person).mean
-        return lambda number: self.plain_mean(values, number)
-
-    def plain_mean(self, values: Array, number: int) -> Mean:
-        """Returns the mean over a group, whatever its numbers of relevant items are."""
-        is_in = (self.group == number)[:, None]
-        return mean_of_users(np.where(is_in, values, math.nan), self.person)
-
-    def of_metric(self, values: Array, metric: Metric) -> Iterator[MetricMean]:
-        """Yields the mean over each group, whose interval is held by the range of the metric."""
-        mean_of = self.means(values)
-        for number in range(len(self.labels)):
-            mean = mean_of(number)
-            own = values[self.group == number]
-            own = own[~np.isnan(own).any(axis=1)]
-            interval = mean.interval(self.level)
-            if self.degree is None:
-                interval = interval.of_metric(metric, own)
-            yield mean.of_metric(len(own), interval)
 
 
 class SameDegree:
@@ -149,9 +100,10 @@ class SameDegree:
         deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
         means = of_all + contrast @ self.effects
         mean = mean_with(means, deviations, self.is_counted, self.person)
-        drawn = is_own if self.person is None else self.person[self.is_counted][is_own]
-        mean.num_drawn = int(is_own.sum()) if self.person is None else len(np.unique(drawn))
-        return mean
+        if self.person is None:
+            return replace(mean, num_drawn=int(is_own.sum()))
+        sizes = np.bincount(self.person[self.is_counted][is_own])
+        return replace(mean, num_drawn=int((sizes > 0).sum()), num_persons=worth_of(sizes))
 
     def _is_connected(self, number: int) -> bool:
         """Returns whether users of a group can be compared with most of the others."""
@@ -167,10 +119,19 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     :meth:`EvaluationResult.by` and :meth:`EvaluationResult.by_degree` return them, and so do the
     methods of the same names of :class:`Runs`.
 
-    Attributes:
-        name (str): What the labels say about a cohort.
+    Args:
+        values (mapping): The values of each metric, of shape `[num_users, num_runs]`.
+        metrics (mapping): The metrics by name.
+        group (np.ndarray): The number of each user's group, of shape `[num_users]`; `-1` for users
+            without a group.
+        labels (sequence): The label of each group.
+        name (str): What the labels say about a group.
+        person (np.ndarray or None): The person that each row belongs to, of shape `[num_users]`.
         level (float): The level of the intervals.
-        remarks (tuple of str): What groups differ in, and who stands for all.
+        nouns (RowNouns): What the rows are called.
+        remarks (tuple of str): What groups differ in, and which users stand for all, if some do.
+        degree (np.ndarray or None): The number of relevant items of each user, of shape
+            `[num_users]`, if only users who have as many are compared.
 
     Example:
         >>> import torch
@@ -183,20 +144,48 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     """
 
     def __init__(
-        self, values: Mapping[str, Array], metrics: Mapping[str, Metric], groups: Groups
+        self,
+        values: Mapping[str, Array],
+        metrics: Mapping[str, Metric],
+        group: Array,
+        labels: Sequence[Hashable],
+        *,
+        name: str,
+        person: Array | None,
+        level: float,
+        nouns: RowNouns,
+        remarks: tuple[str, ...],
+        degree: Array | None,
     ) -> None:
-        means = {name: list(groups.of_metric(x, metrics[name])) for name, x in values.items()}
-        super().__init__(
-            {
-                label: FrozenDict({name: of_each[number] for name, of_each in means.items()})
-                for number, label in enumerate(groups.labels)
-            }
-        )
+        self.name = name
+        self.level = level
+        self.remarks = remarks
         self._values = values
-        self._groups = groups
-        self.name = groups.name
-        self.level = groups.level
-        self.remarks = groups.remarks
+        self._group = group
+        self._person = person
+        self._degree = degree
+        self._nouns = nouns
+        found: dict[Hashable, dict[str, MetricMean]] = {label: {} for label in labels}
+        for of_metric, of_users in values.items():
+            mean_of = self._means(of_users)
+            for number, label in enumerate(labels):
+                own = of_users[group == number]
+                own = own[~np.isnan(own).any(axis=1)]
+                found[label][of_metric] = mean_of(number).of_metric(
+                    metrics[of_metric], own, level, is_bounded=degree is None
+                )
+        super().__init__({label: FrozenDict(means) for label, means in found.items()})
+
+    def _means(self, values: Array) -> Callable[[int], Mean]:
+        """Returns the mean over each group by number, given values `[num_users, num_runs]`."""
+        if self._degree is not None:
+            return SameDegree(values, self._group, self._degree, self._person).mean
+        return partial(self._plain_mean, values)
+
+    def _plain_mean(self, values: Array, number: int) -> Mean:
+        """Returns the mean over a group, whatever its numbers of relevant items are."""
+        is_in = (self._group == number)[:, None]
+        return mean_of_users(np.where(is_in, values, math.nan), self._person)
 
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
@@ -221,7 +210,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         """
         rows = []
         for metric, values in self._values.items():
-            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._groups.means(values))
+            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._means(values))
             for (first, a), (second, b) in combinations(enumerate(self), 2):
                 difference = mean_of(first).minus(mean_of(second))
                 rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
@@ -260,21 +249,19 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             ]
             for label, means in self.items()
         ]
-        groups = self._groups
-        nouns = self._groups.nouns
         num_runs = max((values.shape[1] for values in self._values.values()), default=1)
-        bases = [
-            groups.plain_mean(values, number).basis(metric)
+        means = [
+            (metric, self._plain_mean(values, number))
             for metric, values in self._values.items()
-            for number in range(len(groups.labels))
+            for number in range(len(self))
         ]
+        nouns = self._nouns
         notes = [
-            *lines("intervals", self.level, groups.person, nouns, num_runs),
+            *lines("intervals", self.level, self._person, nouns, num_runs),
             *self.remarks,
-            caution(bases, f"{nouns.means} in some groups", nouns.drawn),
+            caution(means, f"{nouns.means} in some groups", nouns.drawn),
         ]
-        head = [self.name, nouns.means, *self._values]
-        return Table(head, rows, tuple(filter(None, notes)))
+        return Table([self.name, nouns.means, *self._values], rows, tuple(filter(None, notes)))
 
 
 def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array, list[Hashable]]:

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, groupby, product
+from itertools import chain, combinations, groupby, islice, product
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,12 @@ import pandas as pd
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import notes
-from pyg_recmetrics.results.result import EvaluationResult, Measured, has_rows
+from pyg_recmetrics.results.result import Measured, has_rows
 from pyg_recmetrics.results.runs import (
     LEAST_DIFFERING,
     Name,
     Runnable,
+    are_same_runs,
     budgets_of,
     check_comparable,
     every_run,
@@ -30,8 +31,8 @@ from pyg_recmetrics.results.runs import (
 )
 from pyg_recmetrics.results.statistics import (
     Array,
-    Basis,
     Difference,
+    Mean,
     RunVariance,
     alpha_of,
     difference_of_users,
@@ -76,7 +77,7 @@ class RecommenderPair:
         return difference_of_users(self.both, self.person, self.runs, (a, b))
 
     @property
-    def basis(self) -> Basis:
+    def mean(self) -> Mean:
         """What the interval of the difference rests on.
 
         Of users who differ in one direction alone, up to three in all who were drawn may differ in
@@ -85,18 +86,19 @@ class RecommenderPair:
         """
         values, (lowest, highest) = self.difference.values, self.metric.definition.range
         differing = values[values != 0]
-        is_one_sided = bool((differing > 0).all() or (differing < 0).all())
+        if not differing.size or ((differing > 0).any() and (differing < 0).any()):
+            return self.difference.mean
         widest = highest - lowest
-        if widest == math.inf and differing.size:
+        if widest == math.inf:
             widest = float(np.abs(differing).max())
         unseen = 3 * widest / max(1, self.difference.mean.num_drawn)
-        size = abs(self.difference.value)
-        return self.difference.mean.basis(str(self.metric))._replace(
-            skewness=self.difference.mean.skewness, is_one_sided=is_one_sided and 0 < size < unseen
-        )
+        is_one_sided = 0 < abs(self.difference.value) < unseen
+        return replace(self.difference.mean, is_one_sided=is_one_sided)
 
-    def p_of_equivalence(self, equivalence: Equivalence) -> float:
+    def p_of_equivalence(self, equivalence: Equivalence | None) -> float:
         """Returns the p-value of two one-sided tests that the difference is no smaller.
+
+        It is `NaN` if there is nothing to test.
 
         Where it is a share of the mean of `b`, that mean is as uncertain as the difference: what is
         tested is `a` less a multiple of `b`, user by user.
@@ -104,6 +106,8 @@ class RecommenderPair:
         Source: Schuirmann, "A comparison of the two one-sided tests procedure and the power
         approach for assessing the equivalence of average bioavailability" (1987).
         """
+        if equivalence is None or not self.difference.mean.has_interval:
+            return math.nan
         return max(self._tails(equivalence))
 
     def p_of_margin(self, margin: Equivalence) -> tuple[float, float]:
@@ -188,33 +192,34 @@ def _counts(metric: Metric, a: Array, b: Array) -> tuple[float, float]:
 
 
 def _pairs(
-    metric: Metric, pairs: Iterable[tuple[str, str]], recommenders: Mapping[str, Measured]
+    questions: Iterable[Hypothesis], recommenders: Mapping[str, Measured]
 ) -> Iterator[RecommenderPair]:
-    """Yields the values of each pair of recommenders in a metric."""
-    values = {name: each.array_of(metric) for name, each in recommenders.items()}
-    counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
-    runs = run_variances({name: x.mean(axis=0) for name, x in counted.items() if len(x)})
+    """Yields the values that each question is about."""
     first = next(iter(recommenders.values()))
-    of_rows = has_rows(first, metric)
-    person = first.person if of_rows else None
-    for names in pairs:
-        both = [values[name] for name in names]
-        is_paired = ~(of_rows & np.isnan(np.concatenate(both, axis=1)).any(axis=1))
-        yield RecommenderPair(
-            metric,
-            names,
-            [x[is_paired] for x in both],
-            None if person is None else person[is_paired],
-            [runs.get(name) for name in names],
-            of_rows,
-        )
+    for metric, of_metric in groupby(questions, key=itemgetter(0)):
+        values = {name: each.array_of(metric) for name, each in recommenders.items()}
+        counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
+        runs = run_variances({name: x.mean(axis=0) for name, x in counted.items() if len(x)})
+        of_rows = has_rows(first, metric)
+        person = first.person if of_rows else None
+        for _, names in of_metric:
+            both = [values[name] for name in names]
+            is_paired = ~(of_rows & np.isnan(np.concatenate(both, axis=1)).any(axis=1))
+            yield RecommenderPair(
+                metric,
+                names,
+                [x[is_paired] for x in both],
+                None if person is None else person[is_paired],
+                [runs.get(name) for name in names],
+                of_rows,
+            )
 
 
 def p_of_margin(
     comparison: "Comparison", row: PairedDifference, margin: Equivalence
 ) -> tuple[float, float]:
     """Returns the p-values of `a` being worse by no more than a margin, and of it being worse."""
-    (pair,) = _pairs(parse(row.metric), [(row.a, row.b)], comparison._recommenders)
+    (pair,) = _pairs([(parse(row.metric), (row.a, row.b))], comparison._recommenders)
     return pair.p_of_margin(margin)
 
 
@@ -274,7 +279,7 @@ class Comparison(Rows[PairedDifference]):
         """
         own = self._recommenders
         differing = sorted(own.keys() ^ recommenders.keys()) or [
-            name for name in own if not _are_equal(own[name].runs, recommenders[name].runs)
+            name for name in own if not are_same_runs(own[name].runs, recommenders[name].runs)
         ]
         if differing:
             raise ValueError(
@@ -320,8 +325,8 @@ class Comparison(Rows[PairedDifference]):
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
-            trained = "" if self.covers_training(rows[0]) else "As trained here, "
-            found.append(f"{trained}{'; '.join(notes.clauses(rows, self.bound))}.")
+            is_trained = not self.covers_training(rows[0])
+            found += notes.lines("claim", rows, a, b, self.bound, is_trained)
         return tuple(found)
 
     def select(
@@ -476,14 +481,6 @@ class Comparison(Rows[PairedDifference]):
         ]
 
 
-def _are_equal(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
-    """Returns whether runs have the same means, and the same values of the same users."""
-    if list(map(str, map(dict, runs))) != list(map(str, map(dict, others))):
-        return False
-    frames = ((x.to_pandas(per_user=True) for x in both) for both in (runs, others))
-    return all(one.equals(other) for one, other in zip(*frames, strict=True))
-
-
 def compare(
     results: Mapping[str, Runnable],
     metrics: str | Metric | Iterable[str | Metric] | None = None,
@@ -601,31 +598,32 @@ def compare_on_each(
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    tested = {}
+    alpha = alpha_of(level)
+    pairs = {}
     for data_set, questions in asked.items():
         check_comparable(every_run(results[data_set]))
-        tested[data_set] = _tests(questions, results[data_set], equivalence, alpha_of(level))
-    every = [test for tests in tested.values() for test in tests]
-    adjusted = holm([test.row.p_value for test in every])
-    adjusted_of_equivalence = holm([test.p_of_equivalence for test in every])
-    rows = [
-        _with_verdict(test.row, p, p_of_equivalence, alpha_of(level))
-        for test, p, p_of_equivalence in zip(every, adjusted, adjusted_of_equivalence, strict=True)
-    ]
-    metrics_of_tests = [row.metric for row in rows if row.verdict is not None]
-    found = {}
-    for data_set, tests in tested.items():
-        own, rows = rows[: len(tests)], rows[len(tests) :]
-        protocol = Protocol(
-            level,
-            equivalence,
-            **_what_is_known(results[data_set], deterministic, tests),
-            num_tests=len(metrics_of_tests),
-            num_tested_metrics=len({*metrics_of_tests}),
-            num_data_sets=len(tested),
+        pairs[data_set] = list(_pairs(questions, results[data_set]))
+    every = [*chain.from_iterable(pairs.values())]
+    rows = [pair.row(alpha) for pair in every]
+    p_values = holm([row.p_value for row in rows])
+    p_of_equivalence = holm([pair.p_of_equivalence(equivalence) for pair in every])
+    tests = zip(rows, p_values, p_of_equivalence, strict=True)
+    judged = [_with_verdict(row, p, p_equivalent, alpha) for row, p, p_equivalent in tests]
+    tested = [row.metric for row in judged if row.verdict is not None]
+    numbers = {
+        "num_tests": len(tested),
+        "num_tested_metrics": len({*tested}),
+        "num_data_sets": len(pairs),
+    }
+    rest = iter(judged)
+    return {
+        data_set: Comparison(
+            islice(rest, len(of_one)),
+            _protocol(results[data_set], of_one, level, equivalence, deterministic, numbers),
+            results[data_set],
         )
-        found[data_set] = Comparison(own, protocol, results[data_set])
-    return found
+        for data_set, of_one in pairs.items()
+    }
 
 
 def read_names(
@@ -646,59 +644,39 @@ def read_names(
     return tuple(read_name(name, argument, known) for name in names)
 
 
-class _Test(NamedTuple):
-    """A difference, the p-value of its equivalence, and what its interval rests on."""
-
-    row: PairedDifference
-    p_of_equivalence: float
-    basis: Basis | None
-
-
-def _what_is_known(
-    recommenders: Mapping[str, Measured], deterministic: Sequence[str], tests: Sequence[_Test]
-) -> dict[str, Any]:
-    """Returns what recommenders know of themselves, and what their tests rest on."""
-    without_seed = tuple(name for name in deterministic if name in recommenders)
-    near_copies = []
-    remarks = []
-    for name, each in recommenders.items():
-        if len(each.runs) > 1 and name not in without_seed:
-            share = share_of_differing(each.runs)
-            if share < LEAST_DIFFERING:
-                near_copies.append(name)
-                remarks += notes.lines("near_copies", name, share)
-    nouns = next(iter(recommenders.values())).runs[0].nouns
-    bases = [test.basis for test in tests if test.basis]
-    if bases and (few := bases[0].few_persons(nouns.drawn)):
-        warn(f"intervals may be too narrow: {few}")
-    return {
-        "num_runs": FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
-        "deterministic": without_seed,
-        "near_copies": tuple(near_copies),
-        "nouns": nouns,
-        "remarks": (*remarks, *remarks_on(recommenders)),
-        "caution": notes.caution(bases, nouns.means, nouns.drawn, are_differences=True),
-    }
-
-
-def _tests(
-    questions: Sequence[Hypothesis],
+def _protocol(
     recommenders: Mapping[str, Measured],
+    pairs: Iterable[RecommenderPair],
+    level: float,
     equivalence: Equivalence | None,
-    alpha: float,
-) -> list[_Test]:
-    """Returns the answers to questions in their order, without corrections."""
-    tests = []
-    for metric, of_metric in groupby(questions, key=itemgetter(0)):
-        for pair in _pairs(metric, [names for _, names in of_metric], recommenders):
-            p = math.nan
-            basis = None
-            if pair.difference.mean.has_interval:
-                basis = pair.basis
-                if equivalence is not None:
-                    p = pair.p_of_equivalence(equivalence)
-            tests.append(_Test(pair.row(alpha), p, basis))
-    return tests
+    deterministic: Sequence[str],
+    numbers: Mapping[str, int],
+) -> Protocol:
+    """Returns how pairs were tested, and what recommenders know of themselves."""
+    without_seed = tuple(name for name in deterministic if name in recommenders)
+    shares = {
+        name: share_of_differing(each.runs)
+        for name, each in recommenders.items()
+        if len(each.runs) > 1 and name not in without_seed
+    }
+    near_copies = {name: share for name, share in shares.items() if share < LEAST_DIFFERING}
+    remarks = [notes.line("near_copies", *found) for found in near_copies.items()]
+    nouns = next(iter(recommenders.values())).runs[0].nouns
+    means = [(str(pair.metric), pair.mean) for pair in pairs if pair.difference.mean.has_interval]
+    if means and means[0][1].has_few_persons:
+        few = notes.line("few_persons", means[0][1], nouns.drawn)
+        warn(notes.line("caution", few) or "")
+    return Protocol(
+        level,
+        equivalence,
+        num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
+        deterministic=without_seed,
+        nouns=nouns,
+        near_copies=tuple(near_copies),
+        remarks=(*filter(None, remarks), *remarks_on(recommenders)),
+        caution=notes.caution(means, nouns.means, nouns.drawn, are_differences=True),
+        **numbers,
+    )
 
 
 def _with_verdict(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
-from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask, grouped_truth
+from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask
 from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, singular
 
@@ -65,7 +65,7 @@ class UserCounts:
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
-    nouns: RowNouns = USERS
+    nouns: RowNouns
 
     @classmethod
     def of(
@@ -73,7 +73,7 @@ class UserCounts:
         ranked: RankedEdges,
         max_k: int | None,
         num_left_out: int,
-        nouns: RowNouns = USERS,
+        nouns: RowNouns,
     ) -> "UserCounts":
         """Counts the users of a ranking.
 
@@ -81,21 +81,17 @@ class UserCounts:
             ranked (RankedEdges): The ranked ground truth.
             max_k (int, optional): The largest cut-off.
             num_left_out (int): How many users the convention does not evaluate.
-            nouns (RowNouns, optional): What the users are called. (default: users)
+            nouns (RowNouns): What the users are called.
         """
-        num_users = ranked.num_users
-        num_evaluated = grouped_truth(ranked).num_with_truth
-        if ranked.users is not None:
-            num_users = ranked.users.numel()
-            num_evaluated = int((ranked.degree[ranked.users] > 0).sum())
-        num_without_truth = num_users - num_evaluated
+        is_evaluated = evaluated_mask(ranked)
+        has_truth = is_evaluated & (ranked.degree > 0)
+        num_evaluated = int(has_truth.sum())
         few = listed = None
         if ranked.num_candidates is not None:
-            has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
             few = int((has_truth & (ranked.num_candidates < (max_k or 0))).sum())
         if ranked.lists is not None:
-            has_list = ranked.lists.length(ranked.lists.width) > 0
-            listed = int((evaluated_mask(ranked) & has_list).sum())
+            listed = int((is_evaluated & (ranked.lists.length(ranked.lists.width) > 0)).sum())
+        num_without_truth = int(is_evaluated.sum()) - num_evaluated
         return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)
 
 
@@ -133,15 +129,12 @@ def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
             do not count.
         person (torch.Tensor): The person that each row belongs to, of shape `[num_users]`.
     """
-    is_counted = (~values.isnan()).to(values.dtype)
-    sums, counts = (sums_of_persons(x, person) for x in (values.nan_to_num(0.0), is_counted))
+    is_counted = ~values.isnan()
+    sums, counts = (
+        values.new_zeros(num_persons(person)).index_add_(0, person.to(values.device), each)
+        for each in (values.nan_to_num(0.0), is_counted.to(values.dtype))
+    )
     return sums / counts
-
-
-def sums_of_persons(values: Tensor, person: Tensor) -> Tensor:
-    """Adds up the values of the rows of each person, of shape `[num_persons]`."""
-    sums = values.new_zeros(num_persons(person))
-    return sums.index_add_(0, person.to(values.device), values)
 
 
 #: Why no more users were ranked: every mean was known to its margin, these were all users, or as

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric.index import index2ptr
+from torch_geometric.utils import cumsum
 
 from pyg_recmetrics.checks import check_boolean
 from pyg_recmetrics.ranked_edges import (
@@ -319,7 +320,7 @@ def _side_by_side(
         ptr=index2ptr(row, num_rows),
         num_candidates=num_candidates,
         users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
-        lists=_lists(rankings, place, num_rows),
+        lists=_lists(rankings, source),
         depth=_depth(rankings, num_candidates),
         catalogue=catalogue,
         user_ids=task.user_ids,
@@ -360,16 +361,18 @@ def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> T
     return together if index is None else together[index]
 
 
-def _lists(rankings: Sequence[RankedEdges], place: Tensor, num_rows: int) -> Lists | None:
+def _lists(rankings: Sequence[RankedEdges], source: Tensor) -> Lists | None:
     """Returns the lists of all rows, from those of each ranking; `None` if there are none."""
     lists = [ranked.lists for ranked in rankings if ranked.lists is not None]
     if not lists:
         return None
-    item = torch.cat([each.item for each in lists])
-    row = place.repeat_interleave(torch.cat([each.ptr.diff() for each in lists]))
-    row, order = row.sort(stable=True)
-    num_others = int((row < 0).sum())
-    return Lists(item[order][num_others:], index2ptr(row[num_others:], num_rows))
+    lengths = torch.cat([each.ptr.diff() for each in lists])
+    starts = lengths.cumsum(0) - lengths
+    ptr = cumsum(lengths[source])
+    # Each list is moved as a whole.
+    place = torch.arange(int(ptr[-1]), device=ptr.device)
+    place += (starts[source] - ptr[:-1]).repeat_interleave(ptr.diff())
+    return Lists(torch.cat([each.item for each in lists])[place], ptr)
 
 
 def _depth(rankings: Sequence[RankedEdges], num_candidates: Tensor | None) -> int | None:

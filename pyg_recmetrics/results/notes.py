@@ -5,14 +5,17 @@ Sentences stand in `words.jinja`. What is said of a comparison in numbers stands
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import torch
 from jinja2 import Environment, StrictUndefined
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
 
+from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
@@ -20,7 +23,7 @@ from pyg_recmetrics.ranked_edges import (
     candidates_of,
     evaluated_mask,
 )
-from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Basis
+from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Mean
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
@@ -38,14 +41,49 @@ TOO_GOOD = 0.99
 _ENOUGH_SEEN, _ENOUGH_HITS = 100, 10
 
 
+#: The line ends and spaces of `words.jinja`, which are others than those in names.
+_END, _SPACE = "\x1e", "\x1f"
+
+
+class _Layout(Extension):
+    """Tells the line ends and spaces of sentences from those in what they speak of."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        """Replaces them in all that is written out."""
+        marks = str.maketrans({"\n": _END, " ": _SPACE})
+        for number, kind, text in stream:
+            yield Token(number, kind, text.translate(marks) if kind == "data" else text)
+
+
 def _lines_of(text: str) -> list[str]:
     """Returns the lines of a text, of which an indented one goes on with the one before."""
-    filled = [line for line in text.split("\n") if line.strip()]
-    joined = re.sub(r"\n *(?=[,.;:])", "", "\n".join(filled))
-    return re.sub(r" *\n +| {2,}", " ", joined).strip().split("\n")
+    filled = _END.join(line for line in text.split(_END) if line.strip())
+    joined = re.sub(f"{_END}{_SPACE}*(?=[,.;:])", "", filled)
+    spaced = re.sub(f" *(?:{_END}?{_SPACE})+ *", " ", joined)
+    return spaced.strip(f" {_END}").split(_END)
+
+
+#: A lift in per cent from which on it is said as a multiple.
+_LARGEST_LIFT = 200
+
+
+def lift_in_words(row: PairedDifference, missing: str = "") -> str:
+    """Returns the lift of a difference, and something else if it has none."""
+    if math.isnan(row.lift):
+        return missing
+    if row.lift < _LARGEST_LIFT:
+        return f"{row.lift:+.1f}%"
+    times = 1 + row.lift / 100
+    return f"{times:.0f} x" if times >= 10 else f"{times:.1f} x"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 _environment = Environment(
+    extensions=[_Layout],
     line_statement_prefix="%",
     trim_blocks=True,
     undefined=StrictUndefined,
@@ -55,13 +93,18 @@ _environment.filters |= {
     "counted": counted,
     "joined": lambda text, sign=", ": sign.join(_lines_of(text)),
     "level": format_level,
+    "lift": lift_in_words,
+    "listed": _listed,
     "lines": _lines_of,
     "n": lambda number, form="": format(number, f",{form}"),
+    "p": format_p,
     "num_different": lambda values: len(np.unique(values)),
     "some": list_some,
 }
 _environment.globals |= {
     "FEW_RUNS": FEW_RUNS,
+    "NOT_RETRIEVED": NOT_RETRIEVED,
+    "LARGEST_LIFT": _LARGEST_LIFT,
     "all_items": all_items,
     "marks": MARKS,
     "TOO_GOOD": TOO_GOOD,
@@ -82,7 +125,7 @@ def line(name: str, *values: Any, **more: Any) -> str | None:
 
 
 def caution(
-    bases: Iterable[Basis],
+    of: Iterable[tuple[str, Mean]],
     means: str = "users",
     drawn: str = "users",
     *,
@@ -91,86 +134,44 @@ def caution(
     """Returns what makes some intervals too narrow; `None` if nothing does.
 
     Args:
-        bases (iterable of Basis): What the interval of each metric rests on.
+        of (iterable): Each metric with the mean, or the mean difference, that the interval is of.
         means (str, optional): What means are over. (default: `"users"`)
         drawn (str, optional): What is drawn. (default: `"users"`)
         are_differences (bool, optional): Whether they are intervals of differences, and not of
             means. (default: `False`)
     """
-    bases = [basis for basis in bases if basis.num_drawn > 1]
-    if not bases:
+    known = [(metric, mean) for metric, mean in of if mean.num_drawn > 1]
+    if not known:
         return None
-    fewest = min(bases, key=lambda basis: basis.num_persons or basis.num_drawn)
-    few_persons = fewest.few_persons(drawn)
+    fewest = min((mean for _, mean in known), key=lambda mean: mean.num_persons or mean.num_drawn)
+    few_persons = line("few_persons", fewest, drawn) if fewest.has_few_persons else None
     if few_persons is None and fewest.num_drawn < FEW_USERS:
-        return _said(f"there are few {means} ({fewest.num_drawn})")
+        return line("caution", line("few_users", fewest, means))
     # Results that are the same differ in nothing, and not for few users.
-    least, do = (1, "differ") if are_differences else (0, "have more than zero")
-    reasons = [few_persons]
-    if rare := [basis for basis in bases if least <= basis.num_hits < FEW_HITS]:
-        reasons.append(f"few {means} {do} in {_metrics_of(rare)}")
-    what = "differences" if are_differences else f"the means of {drawn}"
-    reasons.append(_skewed(bases, what, drawn))
-    if one_sided := [basis for basis in bases if basis.is_one_sided]:
-        reasons.append(f"all {means} who differ in {_metrics_of(one_sided)} do so in one direction")
-    return _said(*reasons)
+    least = 1 if are_differences else 0
+    can_be_skewed = are_differences or fewest.num_persons is not None
+    skewed = [x for x in known if can_be_skewed and x[1].num_drawn < x[1].num_needed]
+    doubts = lines(
+        "doubts",
+        few_persons,
+        _metrics_of(x for x in known if least <= x[1].num_hits < FEW_HITS),
+        _metrics_of(skewed),
+        max((mean.num_needed for _, mean in skewed), default=0),
+        _metrics_of(x for x in known if x[1].is_one_sided),
+        means,
+        drawn,
+        are_differences,
+    )
+    return line("caution", ", and ".join(doubts))
 
 
-def _metrics_of(bases: Iterable[Basis]) -> str:
-    return ", ".join(dict.fromkeys(basis.metric for basis in bases))
-
-
-def _skewed(bases: Iterable[Basis], what: str, drawn: str) -> str | None:
-    skewed = [basis for basis in bases if basis.num_drawn < basis.num_needed]
-    if not skewed:
-        return None
-    needed = max(basis.num_needed for basis in skewed)
-    return f"{what} are skewed in {_metrics_of(skewed)}, which takes {needed:,} {drawn}"
-
-
-def _said(*reasons: str | None) -> str | None:
-    text = ", and ".join(filter(None, reasons))
-    return f"intervals may be too narrow: {text}" if text else None
-
-
-#: A lift in per cent from which on it is said as a multiple.
-_LARGEST_LIFT = 200
-
-
-def lift_in_words(row: PairedDifference, missing: str = "") -> str:
-    """Returns the lift of a difference, and something else if it has none."""
-    if math.isnan(row.lift):
-        return missing
-    if row.lift < _LARGEST_LIFT:
-        return f"{row.lift:+.1f}%"
-    times = 1 + row.lift / 100
-    return f"{times:.0f} x" if times >= 10 else f"{times:.1f} x"
-
-
-_VERDICTS = ("better", "worse", "equivalent", "inconclusive")
-
-
-def clauses(
-    rows: Sequence[PairedDifference], bound: Callable[[PairedDifference], float | None]
-) -> Iterator[str]:
-    """Yields what the verdicts on a pair are, and in which metrics."""
-    a, b = rows[0].a, rows[0].b
-    of = {kind: [row for row in rows if row.verdict == kind] for kind in _VERDICTS}
-    for verdict in ("better", "worse"):
-        if found := of[verdict]:
-            yield f"{a} is {verdict} than {b} in {_listed(map(_with_size, found))}"
-    if found := of["equivalent"]:
-        within = (f"{row.metric} (within ± {bound(row):.2g})" for row in found)
-        yield f"{a} is as good as {b} in {_listed(within)}"
-    if found := of["inconclusive"]:
-        who = f" between {a} and {b}" if len(found) == len(rows) else ""
-        are = "is" if len(found) == 1 else "are"
-        yield f"{_listed(map(_with_p, found))} {are} undecided{who}"
+def _metrics_of(means: Iterable[tuple[str, Mean]]) -> list[str]:
+    return [*dict.fromkeys(metric for metric, _ in means)]
 
 
 def claims_on_best(
     rows: Sequence[PairedDifference],
-) -> Iterator[tuple[str, Sequence[PairedDifference]]]:
+) -> Iterator[tuple[str | None, Sequence[PairedDifference]]]:
     """Yields a sentence on the best recommender and the next, and one on it and all others.
 
     Each comes with the differences that it claims.
@@ -180,55 +181,12 @@ def claims_on_best(
             order of their means.
     """
     first, *others = rows
-    a, b, metric = first.a, first.b, first.metric
-    means = f"{metric} {first.mean_a:.4g} and {first.mean_b:.4g}"
-    if first.verdict == "better":
-        yield f"{a} is best: {metric} {first.mean_a:.4g}, {_ahead(first)} {b}", [first]
-    elif first.verdict == "equivalent":
-        yield f"{a} is as good as {b}: {means} ({_between(first)})", [first]
-    elif first.verdict is None:
-        yield f"{a} has the best mean: {means} of {b}, which were not tested", [first]
-    else:
-        how = f"{_between(first)}, p = {format_p(first.p_adjusted)}"
-        yield f"it is open whether {a} or {b} is best: {means} ({how})", [first]
-    if beaten := [row for row in others if row.verdict == "better"]:
-        also = " also" if first.verdict == "better" else ""
-        sizes = (f"{row.b} ({lift_in_words(row, f'{row.difference:+.3g}')})" for row in beaten)
-        yield f"{a} is{also} better than {_listed(sizes)}", beaten
-    if open_ := [row.b for row in others if row.verdict != "better"]:
-        yield f"whether {a} is better than {_listed(open_)} is open", ()
-
-
-def _ahead(row: PairedDifference) -> str:
-    side = "above" if row.difference > 0 else "below"
-    if math.isnan(row.lift_high - row.lift_low):
-        low, high = sorted((abs(row.low), abs(row.high)))
-        return f"{abs(row.difference):.3g} ({low:.3g} to {high:.3g}) {side}"
-    if row.lift >= _LARGEST_LIFT:
-        low, high = (1 + end / 100 for end in (row.lift_low, row.lift_high))
-        return f"{lift_in_words(row)} ({low:.1f} to {high:.1f}) that of"
-    low, high = sorted((abs(row.lift_low), abs(row.lift_high)))
-    return f"{abs(row.lift):.1f}% ({low:.1f} to {high:.1f}) {side}"
-
-
-def _between(row: PairedDifference) -> str:
-    if math.isnan(row.lift_high - row.lift_low):
-        return f"{row.low:+.3g} to {row.high:+.3g}"
-    return f"{row.lift_low:+.1f}% to {row.lift_high:+.1f}%"
-
-
-def _with_size(row: PairedDifference, more: str = "") -> str:
-    numbers = (f"{row.difference:+.4f}", lift_in_words(row), more)
-    return f"{row.metric} ({', '.join(filter(None, numbers))})"
-
-
-def _with_p(row: PairedDifference) -> str:
-    return _with_size(row, f"p = {format_p(row.p_adjusted)}")
-
-
-def _listed(parts: Iterable[str]) -> str:
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
+    yield line("best", first), [first]
+    beaten = [row for row in others if row.verdict == "better"]
+    if beaten:
+        yield line("also_better", first, beaten), beaten
+    if len(beaten) < len(others):
+        yield line("is_open", first, [row for row in others if row not in beaten]), ()
 
 
 def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:

@@ -7,7 +7,7 @@ import textwrap
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args
 
@@ -58,7 +58,6 @@ from pyg_recmetrics.ranked_edges import (
 from pyg_recmetrics.results import archive, notes
 from pyg_recmetrics.results.cohorts import (
     Cohorts,
-    Groups,
     group_by_degree,
     note_on_degrees,
 )
@@ -80,7 +79,7 @@ from pyg_recmetrics.results.statistics import (
     mean_of_runs,
     mean_of_users,
 )
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell, describe_ties
+from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -101,6 +100,9 @@ N = TypeVar("N", int, float)
 
 #: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
 SEPARATORS = ("@", "_", "-", ".")
+
+#: The arguments of a result that a file holds as they are.
+_PLAIN = ("empty_target_action", "average_over", "num_calls")
 
 #: How wide a recipe is printed.
 _NUM_COLUMNS = 88
@@ -240,15 +242,13 @@ class Measured(Tabular):
             0.5472
         """
         resolved = self.runs[0]._resolve(metric)
-        estimate = self.estimate_of(metric)
         values = self.array_of(metric)
         values = values[~np.isnan(values).any(axis=1)]
+        mean = self.estimate_of(metric).of_metric(resolved, values, check_level(level))
+        if has_rows(self, metric):
+            return mean
         users = self.runs[0].user_counts
-        num_users = len(values)
-        if not has_rows(self, metric):
-            num_users = users.num_with_list or users.num_evaluated
-        interval = estimate.interval(check_level(level)).of_metric(resolved, values)
-        return estimate.of_metric(num_users, interval)
+        return mean._replace(num_users=users.num_with_list or users.num_evaluated)
 
     def by(self, groups: Any, *, same_degree: bool = False, level: float = 0.95) -> Cohorts:
         r"""Measures groups of users separately, since a mean may hide large differences.
@@ -392,17 +392,18 @@ class Measured(Tabular):
             remarks = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
         else:
             remarks = []
-        groups = Groups(
+        return Cohorts(
+            values,
+            metrics,
             numbers,
             labels,
-            name,
-            self.person,
-            level,
-            first.nouns,
+            name=name,
+            person=self.person,
+            level=level,
+            nouns=first.nouns,
             remarks=(*self._on_sample(), *remarks),
             degree=degree if same_degree else None,
         )
-        return Cohorts(values, metrics, groups)
 
     def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
         """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""
@@ -415,8 +416,8 @@ class Measured(Tabular):
         for place, run in enumerate(self.runs):
             for number in range(num_groups):
                 is_in = (group == number).to(run.ranked.rank.device)
-                own = run._contribute(metric, select_users(run.ranked, is_in))[is_in]
-                values[is_in.cpu().numpy(), place] = own.cpu().numpy()
+                own = run._contribute(metric, select_users(run.ranked, is_in))
+                values[is_in.cpu().numpy(), place] = own[is_in].cpu().numpy()
         return values
 
 
@@ -615,17 +616,27 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     @cached_property
     def _ties(self) -> TieRanges:
-        return TieRanges(self.ranked, self.num_tied)
+        return TieRanges(self.ranked, self._contribute)
 
     def _find_ties(self) -> str | None:
-        if not self._ties.may_flatter:
-            return None
-        ranges = {
-            name: self.tie_range(name)
-            for name in self.per_user
-            if can_tell(self.ranked, self.definitions[name])
-        }
-        return self._ties.warn(ranges, lambda name: self.estimate_of(name).margin(0.95))
+        """Warns of metrics whose mean depends more on the order of ties than on the users.
+
+        Returns what it says of them; `None` if there are none.
+        """
+        movable = []
+        for name in self.per_user if self._ties.may_flatter else ():
+            if can_tell(self.ranked, self.definitions[name]):
+                low, high = span = self.tie_range(name)
+                # A single user has no interval.
+                if low < high and (
+                    self._ties.is_all_tied
+                    or not high - low <= 2 * self.estimate_of(name).margin(0.95)
+                ):
+                    movable.append(f"{name} is {span}")
+        note = notes.line("movable", movable, notes.line("ties", self)) if movable else None
+        if note is not None:
+            warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
+        return note
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -686,10 +697,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return torch.stack(values, dim=-1)
 
     def _tie_range(self, metric: str | Metric) -> TieRange:
-        resolved = self._resolve(metric)
         contributed = self._contributions_of_rows(metric)
-        contribute = partial(self._contribute, resolved)
-        return self._ties.range(resolved, contributed, contribute, self._average)
+        ends = (contributed, contributed)
+        if self.num_tied:
+            ends = self._ties.ends(self._resolve(metric), contributed)
+        means = [exact_mean(self._averaged(end)) for end in ends]
+        return TieRange(min(means), max(means))
 
     def bounds(self, metric: str | Metric) -> Interval:
         r"""Returns the bounds on the mean of a metric over all users of the task.
@@ -984,12 +997,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
             "task": self.task and self.task.to_dict(),
-            "empty_target_action": self.empty_target_action,
             "convention": self.convention.to_dict(),
-            "num_left_out": self._num_left_out,
-            "average_over": self.average_over,
             "sampling": self.sampling and self.sampling.to_dict(),
-            "num_calls": self.num_calls,
+            "num_left_out": self._num_left_out,
+            **{name: getattr(self, name) for name in _PLAIN},
             "budget": {"num_trials": self.num_trials, "seconds": self.seconds},
         }
 
@@ -1033,12 +1044,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             from_fields(fields["ranked"]),
             fields["metrics"],
             task=fields["task"] and RankingTask.from_dict(fields["task"]),
-            empty_target_action=fields["empty_target_action"],
             convention=Convention.from_dict(fields["convention"]),
-            num_left_out=fields["num_left_out"],
-            average_over=fields["average_over"],
             sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
-            num_calls=fields["num_calls"],
+            num_left_out=fields["num_left_out"],
+            **{name: fields[name] for name in _PLAIN},
         )
         return result._with(**fields["budget"])
 
@@ -1189,9 +1198,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns what every user would contribute to a mean if ties were in another order."""
         return self._counted(metric, self._measure(metric, ranked))
 
-    def _average(self, counted: Tensor) -> float:
-        return exact_mean(self._averaged(counted))
-
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
         if self.average_over == "user" or self.ranked.origin.person is None:
@@ -1232,14 +1238,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _notes(self) -> list[str]:
         """Returns the lines below the table, in the order of reading."""
-        is_candidate = self.ranked.is_candidate
-        return notes.lines(
-            "below_result",
-            self,
-            has_interval=not all(math.isnan(self._shown(metric).low) for metric in self.metrics),
-            ties=describe_ties(self.ranked, self.num_tied) if self.num_tied else None,
-            num_missing=0 if is_candidate is None else int((~is_candidate).sum()),
-        )
+        lows = [self._shown(metric).low for metric in self.metrics]
+        return notes.lines("below_result", self, has_interval=not np.isnan(lows).all())
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
@@ -1267,8 +1267,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
-        bases = (self.estimate_of(metric).basis(str(metric)) for metric in metrics)
-        return notes.caution(bases, self.nouns.means, self.nouns.drawn)
+        means = [(str(metric), self.estimate_of(metric)) for metric in metrics]
+        return notes.caution(means, self.nouns.means, self.nouns.drawn)
 
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""
@@ -1300,8 +1300,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         num_listed = 0
         num_unlisted = 0
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
-        of_lists = [str(x) for x in self.definitions.values() if "items" in x.needs]
-        if of_lists and ranked.origin.listed is not None:
+        of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
+        if of_catalogue and ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
             num_listed = int(listed.num_items.clamp(min=0).sum())
             num_unlisted = int(listed.num_unknown.clamp(min=0).sum())
@@ -1318,7 +1318,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 "protocol",
                 self,
                 too_good=self._too_good() if int(has_truth.sum()) >= _MANY_USERS else [],
-                lists=of_lists,
+                of_catalogue=[*map(str, of_catalogue)],
                 num_listed=num_listed,
                 num_unlisted=num_unlisted,
                 others=others,

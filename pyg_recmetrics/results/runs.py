@@ -244,11 +244,7 @@ class Runs(Measured, Rows[EvaluationResult]):
             mean = self.mean(name)
             errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
             rows.append([name, self.cell(name), *map(format_error, errors)])
-        caution = notes.caution(
-            [estimate.basis(name) for name, estimate in estimates.items()],
-            self[0].nouns.means,
-            unit,
-        )
+        caution = notes.caution(estimates.items(), self[0].nouns.means, unit)
         said = notes.lines(
             "below_runs",
             self,
@@ -399,6 +395,14 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     width = min(one.lists.width, another.lists.width)
     places = (torch.stack(each.places(width, users)) for each in (one.lists, another.lists))
     return is_same(*places)
+
+
+def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
+    """Returns whether runs are of one task, and rank alike one by one."""
+    return len(runs) == len(others) and all(
+        not _differences_of_task(*both) and _is_copy(*both)
+        for both in zip(runs, others, strict=True)
+    )
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.

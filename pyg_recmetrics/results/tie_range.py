@@ -1,25 +1,21 @@
 """How far the order of equal scores can move the means of a ranking."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import RankedEdges, Ties, has_constant_scores, select_users
-from pyg_recmetrics.utils import list_some, warn
 
 #: The ways to rank ties that may flatter a recommender.
 _FLATTERING: tuple[Ties, ...] = ("index", "best")
 
 #: The lowest and the highest order of equal scores, for what falls with every rank.
 _ENDS: tuple[Ties, ...] = ("worst", "best")
-
-#: How many metrics a warning names.
-_MAX_NAMED = 4
 
 
 class TieRange(NamedTuple):
@@ -47,48 +43,34 @@ def _is_unknown(ranked: RankedEdges, metric: Metric) -> bool:
     return given.get("users") == "hit" or (is_graded and metric.depends_on_weight)
 
 
-def describe_ties(ranked: RankedEdges, num_tied: int) -> str:
-    """Says how many ground-truth edges tie, of how many of which that is known."""
-    num_known = int((cast("Tensor", ranked.num_above) < NOT_RETRIEVED).sum())
-    within = "" if ranked.depth is None else f" that can be in the top {ranked.depth:,} or R"
-    edges = f"{num_tied:,} of {num_known:,} ground-truth edges{within}"
-    return f"{edges} have the same score as another candidate"
-
-
 class TieRanges:
-    """How far the order of ties can move the means of a ranking.
+    """How far the order of ties can move the values of users in a ranking.
 
     Args:
         ranked (RankedEdges): The ranking.
-        num_tied (int or None): How many edges have the score of another candidate; `None` if scores
-            are unknown.
+        contribute (callable): Returns what every user contributes to a metric in another order of
+            ties, of shape `[num_users]`.
     """
 
-    def __init__(self, ranked: RankedEdges, num_tied: int | None) -> None:
+    def __init__(
+        self, ranked: RankedEdges, contribute: Callable[[Metric, RankedEdges], Tensor]
+    ) -> None:
         self.ranked = ranked
-        self.num_tied = num_tied
+        self.contribute = contribute
 
-    def range(
-        self,
-        metric: Metric,
-        contributed: Tensor,
-        contribute: Callable[[RankedEdges], Tensor],
-        average: Callable[[Tensor], float],
-    ) -> TieRange:
-        """Returns the lowest and the highest mean of a metric.
+    def ends(self, metric: Metric, contributed: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the lowest and the highest values of all users.
 
         Args:
             metric (Metric): The metric.
             contributed (torch.Tensor): What every user contributes to it, of shape `[num_users]`.
-            contribute (callable): Returns the same for another order of ties.
-            average (callable): Returns the mean of what users contribute.
 
         Raises:
-            ValueError: If the range is not known.
+            ValueError: If they are not known.
         """
-        if not (metric.needs_truth and self.num_tied):
-            mean = average(contributed)
-            return TieRange(mean, mean)
+        low = high = contributed
+        if not metric.needs_truth:
+            return low, high
         if _is_unknown(self.ranked, metric):
             raise ValueError(
                 f"'metric' needs to be one of which the orders of equal scores that are lowest and "
@@ -96,44 +78,20 @@ class TieRanges:
             )
         # The value of a user without ties stays as it is, unless it depends on other users.
         orders = self._orders_of_all if metric.is_pooled else self._orders_of_tied
-        ends = [torch.where(self._has_tie, contribute(each), contributed) for each in orders]
-        if (k := metric.depth_of_hits) is not None:
-            for order in self._orders_by_hits(k):
-                value = torch.where(self._has_tie, contribute(order), contributed)
-                ends = [torch.fmin(ends[0], value), torch.fmax(ends[1], value)]
-        means = [average(end) for end in ends]
-        return TieRange(min(means), max(means))
+        of_hits = () if metric.depth_of_hits is None else self._orders_by_hits(metric.depth_of_hits)
+        for order in chain(orders, of_hits):
+            value = torch.where(self._has_tie, self.contribute(metric, order), contributed)
+            low, high = torch.fmin(low, value), torch.fmax(high, value)
+        return low, high
 
     @property
     def may_flatter(self) -> bool:
         """Whether the order of ties may flatter, or is all that there is."""
-        return self.ranked.ties in _FLATTERING or self._is_all_tied
-
-    def warn(self, ranges: Mapping[str, TieRange], margin_of: Callable[[str], float]) -> str | None:
-        """Warns of metrics whose mean depends more on the order of ties than on the users.
-
-        Returns what it says of them; `None` if there are none.
-
-        Args:
-            ranges (mapping): The range of the mean of each metric.
-            margin_of (callable): Returns half the width of the confidence interval of a mean.
-        """
-        # A single user has no interval.
-        movable = [
-            f"{name} is {span}"
-            for name, span in ranges.items()
-            if span.high > span.low
-            and (self._is_all_tied or not span.high - span.low <= 2 * margin_of(name))
-        ]
-        if not movable:
-            return None
-        ties = describe_ties(self.ranked, self.num_tied or 0)
-        said = f"{list_some(movable, _MAX_NAMED)} depending on the order of ties: {ties}"
-        warn(f"{said}. See 'ties', which may be 'mean' or 'worst'")
-        return said
+        return self.ranked.ties in _FLATTERING or self.is_all_tied
 
     @cached_property
-    def _is_all_tied(self) -> bool:
+    def is_all_tied(self) -> bool:
+        """Whether all candidates of every user with ground truth have one score."""
         is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
         return bool(is_constant.all())
 

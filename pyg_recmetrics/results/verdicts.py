@@ -78,6 +78,11 @@ class PairedDifference(NamedTuple):
     user_error: float = math.nan
     run_error: float = math.nan
 
+    @property
+    def has_lift(self) -> bool:
+        """Whether there is an interval of the lift, with two ends."""
+        return math.isfinite(self.lift_high - self.lift_low)
+
     def _turned(self) -> "PairedDifference":
         """Returns the difference of `b` from `a`, with the same p-values."""
         difference = 0.0 - self.difference  # which is never -0

@@ -1,8 +1,11 @@
 """Metrics of lists and of the catalogue, against naive loops, and the laws they obey."""
 
 import dataclasses
+import json
 import math
+import random
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import assume, given, strategies as st
@@ -13,9 +16,11 @@ from pyg_recmetrics import (
     RankedEdges,
     RankingTask,
     evaluate,
+    merge,
     metrics,
     rank,
 )
+from pyg_recmetrics.command.main import main
 from tests.support.cases.strategies import cases
 from tests.support.references import naive, world
 from tests.support.tools.laws import CUT_OFFS, metrics_of_lists
@@ -175,3 +180,83 @@ def test_embeddings_of_any_size_have_an_angle(scale):
         items = Catalogue(3, item_embedding=embedding)
         result = evaluate(scores, task, "diversity(over=embedding)@2", catalogue=items)
         assert result["diversity(over=embedding)@2"] == pytest.approx(wanted, abs=1e-12)
+
+
+#: Items, of which the last three are neither in training nor relevant, and their features.
+NUM_ITEMS, STRANGERS = 8, [97, 98, 99]
+CATEGORIES = {item: {item % 3} if item < NUM_ITEMS else set() for item in [*range(8), *STRANGERS]}
+
+
+def draw_lists(seed):
+    """Who has seen what, what is relevant to whom, and lists in which strangers may stand."""
+    draw = random.Random(seed)
+    seen = [set(draw.sample(range(NUM_ITEMS), 3)) for _ in range(6)]
+    left = [sorted({*CATEGORIES} - own) for own in seen]
+    truth = [draw.sample([item for item in own if item < NUM_ITEMS], 2) for own in left]
+    return seen, truth, [draw.sample(own, draw.randint(1, len(own))) for own in left]
+
+
+def edges_of(items_of_users):
+    return [(user, item) for user, items in enumerate(items_of_users) for item in items]
+
+
+def values_by_door(task, lists, chosen, catalogue):
+    """The values of metrics of lists by id, through each way in and out."""
+    rows = [(u, item, place) for u, own in enumerate(lists) for place, item in enumerate(own, 1)]
+    frame = pd.DataFrame(rows, columns=["user_id", "item_id", "rank"])
+    parts = [task.part(index, 2) for index in range(2)]
+    scored = frame.assign(score=-frame["rank"]).drop(columns="rank")
+    for form in (dict(enumerate(lists)), frame, scored):
+        yield dict(evaluate(form, task, chosen, catalogue=catalogue))
+        yield dict(merge([evaluate(form, x, chosen, catalogue=catalogue) for x in parts]))
+        ranked = rank(form, task, k=3, keep_items=True).with_catalogue(catalogue)
+        yield {str(metric): float(metric(ranked).nanmean()) for metric in chosen}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("items", [None, [*CATEGORIES]])
+@pytest.mark.filterwarnings("ignore:.*are no candidates|.*gives too few|.*nothing could be learned")
+def test_strangers_count_the_same_as_items_that_nobody_has_seen(
+    items, seed, tmp_path, monkeypatch, capsys
+):
+    """Only the number of all items differs, on which coverage, Gini and serendipity depend."""
+    seen, truth, lists = draw_lists(seed)
+    train, test = (pd.DataFrame(edges_of(x), columns=["user_id", "item_id"]) for x in (seen, truth))
+    known = [*CATEGORIES] if items else sorted({*train.item_id, *test.item_id})
+    number = {item: known.index(item) if item in known else item for item in CATEGORIES}
+    features = torch.tensor([[float(x in CATEGORIES[item]) for x in range(3)] for item in known])
+    loop = naive.Catalogue(
+        len(known),
+        [{number[item] for item in own} for own in seen],
+        {number[item]: CATEGORIES[item] for item in CATEGORIES},
+        {number[item]: [float(x in CATEGORIES[item]) for x in range(3)] for item in CATEGORIES},
+    )
+    listed, relevant = ([[number[x] for x in own] for own in all_] for all_ in (lists, truth))
+    chosen = metrics_of_lists(3)
+    wanted = {}
+    for metric in chosen:
+        value = naive.value(
+            metric.name, listed, [set(x) for x in relevant], loop, k=3, **dict(metric.arguments)
+        )
+        wanted[str(metric)] = float(torch.tensor(value, dtype=torch.float64).nanmean())
+    task = RankingTask.from_frames(train=train, test=test, items=items)
+    history = torch.tensor(edges_of(loop.seen)).t()
+    catalogue = Catalogue(len(known), seen=history, item_category=features, item_embedding=features)
+    for found in values_by_door(task, lists, chosen, catalogue):
+        assert found == pytest.approx(wanted, nan_ok=True, abs=1e-12)
+
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        (user, item, -place) for user, own in enumerate(lists) for place, item in enumerate(own)
+    ]
+    pd.DataFrame(rows, columns=["user_id", "item_id", "score"]).to_csv("lists.csv", index=False)
+    train.to_csv("train.csv", index=False)
+    test.to_csv("test.csv", index=False)
+    pd.Series(known).to_csv("items", index=False, header=False)
+    without_features = [str(m) for m in chosen if not any("item_" in need for need in m.needs)]
+    line = "evaluate --train train.csv --test test.csv --lists lists.csv --json"
+    line += " --item-ids items" if items else ""
+    assert main([*line.split(), "--metrics", *without_features]) == 0
+    found = json.loads(capsys.readouterr().out)["metrics"]
+    for name in without_features:
+        assert found[name]["mean"] == pytest.approx(wanted[name], nan_ok=True, abs=1e-12)

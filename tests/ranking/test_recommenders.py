@@ -496,8 +496,12 @@ def test_scores_that_tell_nobody_apart_or_avoid_what_was_seen_are_not_asked_abou
         assert not is_asked(model, task_of_seen())
 
 
-def test_a_task_is_asked_about_once_in_a_run():
+def test_each_recommender_is_looked_at_and_each_form_is_told_once_in_a_run():
     task, rng = task_of_seen(), np.random.default_rng(0)
+    user, item = factors(SEEN)
+    assert not is_asked((user, item), task)
+    assert not is_asked(autoencoder(SEEN), task)
+    assert is_asked((user[::-1].copy(), item), task)
     assert sum(is_asked(rng.random((150, 90)), task) for _ in range(100)) == 1
 
 

@@ -7,6 +7,7 @@ import inspect
 import itertools
 import math
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 
 nan = math.nan
@@ -37,7 +38,7 @@ def exposures(rankings, k, catalogue):
 
 
 def coverage(rankings, k, catalogue):
-    return len({item for ranked in rankings for item in ranked[:k]}) / catalogue.num_items
+    return sum(count > 0 for count in exposures(rankings, k, catalogue)) / catalogue.num_items
 
 
 def gini(rankings, k, catalogue):
@@ -47,7 +48,7 @@ def gini(rankings, k, catalogue):
 
 
 def entropy(rankings, k, catalogue):
-    counts = [count for count in exposures(rankings, k, catalogue) if count]
+    counts = Counter(item for ranked in rankings for item in ranked[:k]).values()
     shares = [count / sum(counts) for count in counts]
     return -sum(share * math.log2(share) for share in shares) if counts else nan
 
