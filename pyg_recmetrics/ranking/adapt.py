@@ -13,17 +13,15 @@ from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
 
 from pyg_recmetrics.checks import (
+    TensorLike,
+    as_tensor,
+    as_values,
     check_all_finite,
     check_device,
     check_labels,
     check_range,
     check_scores,
     check_shape,
-)
-from pyg_recmetrics.inputs import (
-    TensorLike,
-    as_tensor,
-    as_values,
     is_edges_like,
     is_sparse_matrix,
 )

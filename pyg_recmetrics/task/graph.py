@@ -9,13 +9,13 @@ from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import (
+    as_tensor,
     check_device,
     check_edges,
     check_mask,
     check_positive_integer,
     check_weight,
 )
-from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     contains,

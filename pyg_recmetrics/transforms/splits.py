@@ -17,13 +17,16 @@ from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, lexsort, select
 
 from pyg_recmetrics.checks import (
+    SparseMatrix,
+    as_integer,
+    as_matrix,
+    as_number,
     check_boolean,
     check_fraction,
     check_natural_number,
     check_positive_integer,
     written,
 )
-from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_matrix, as_number
 from pyg_recmetrics.transforms.interactions import (
     EdgeGroup,
     Graph,
