@@ -41,7 +41,6 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
-    TIES_IN_WORDS,
     ListStatistics,
     RankedEdges,
     candidates_of,
