@@ -26,9 +26,12 @@ from pyg_recmetrics.results.runs import (
     Name,
     budgets_of,
     by_name,
+    check_alike,
     check_same_task,
     common_metrics,
+    differing_keys,
     every_run,
+    how_measured,
     recommenders_by_name,
     remarks_on,
 )
@@ -165,7 +168,11 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for data_set, of_one in self.items()
             for name, result in every_run(of_one).items()
         }
-        _check_same_definitions(every)
+        check_alike(
+            every,
+            lambda *both: differing_keys(*map(how_measured, both)),
+            "be measured alike on all data sets",
+        )
         common = common_metrics(list(every.values()))
         if metrics is None and not common:
             raise ValueError(
@@ -299,15 +306,3 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 def _place(data_set: str, name: str) -> str:
     """Returns how an error names a result, of a data set that may have no name."""
     return ", ".join(filter(None, (data_set, name)))
-
-
-def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results of the same metrics mean different things by them."""
-    first_name, first = next(iter(results.items()))
-    for what in ("convention", "empty_target_action", "average_over"):
-        for name, result in results.items():
-            if getattr(result, what) != getattr(first, what):
-                raise ValueError(
-                    f"'results' needs to be measured alike on all data sets (got '{first_name}' "
-                    f"and '{name}', which differ in {what})"
-                )

@@ -19,6 +19,7 @@ from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
+    TIES_IN_WORDS,
     RankedEdges,
     candidates_of,
     evaluated_mask,
@@ -108,6 +109,7 @@ _environment.globals |= {
     "LARGEST_LIFT": _LARGEST_LIFT,
     "all_items": all_items,
     "marks": MARKS,
+    "TIES_IN_WORDS": TIES_IN_WORDS,
     "TOO_GOOD": TOO_GOOD,
     "version": __version__,
 }

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, RankingTask, compare, evaluate
@@ -144,13 +143,45 @@ def test_rare_hits_are_named_by_metric():
     )
 
 
+def residuals_of_persons(person):
+    """Maps values to the residuals of a mean, those of each person divided as in CR2."""
+    num_rows = len(person)
+    hat = np.full((num_rows, num_rows), 1 / num_rows)
+    adjusted = np.zeros((num_rows, num_rows))
+    for each in np.unique(person):
+        rows = person == each
+        leverage = np.eye(rows.sum()) - hat[np.ix_(rows, rows)]
+        values, vectors = np.linalg.eigh(leverage)
+        root = vectors @ np.diag(values**-0.5) @ vectors.T
+        adjusted[rows] = root @ (np.eye(num_rows) - hat)[rows]
+    return adjusted
+
+
+def freedom_of_persons(person):
+    """The degrees of freedom of Bell and McCaffrey, as a trace of matrices."""
+    sums = np.equal.outer(np.unique(person), person) @ residuals_of_persons(person)
+    moments = sums @ sums.T
+    return moments.trace() ** 2 / (moments @ moments).trace()
+
+
+@pytest.mark.parametrize("sizes", [[3] * 12, [1, 1, 2, 5, 30], [40, 1, 1, 1], [1, 2]])
+def test_intervals_of_persons_are_those_of_bell_and_mccaffrey(sizes):
+    person = np.repeat(np.arange(len(sizes)), sizes)
+    values = np.random.default_rng(len(sizes)).random(len(person))
+    sums = np.equal.outer(np.unique(person), person) @ residuals_of_persons(person) @ values
+    error = math.sqrt((sums**2).sum()) / len(person)
+    margin = stats.t.isf(0.025, freedom_of_persons(person)) * error
+    low, high = mean_of_users(values[:, None], person).interval(0.95)
+    assert [low, high] == pytest.approx([values.mean() - margin, values.mean() + margin])
+
+
 def test_persons_count_by_how_many_of_one_size_they_are():
-    """One person with 200 rows and 100 with one are worth little more than one."""
+    """One person with 200 rows and 100 with one are worth few of one size."""
     person = np.array([*[0] * 200, *range(1, 101)])
     uneven = basis(300, person=person)
-    assert uneven[1].num_persons == pytest.approx(300**2 / (200**2 + 100))
+    assert uneven[1].num_persons == pytest.approx(1 + freedom_of_persons(person))
     assert caution([uneven], drawn="persons").startswith(
-        "intervals may be too narrow: there are few persons (101, worth 2 of one size)"
+        "intervals may be too narrow: there are few persons (101, worth 3 of one size)"
     )
     values = np.random.default_rng(0).random((300, 1))
     even = mean_of_users(values, np.arange(300) // 6)
@@ -362,13 +393,12 @@ def draw_of_uncertainty(num_runs, num_users, runs=0.1):
 class TestPersons:
     def test_persons_are_those_of_statsmodels(self):
         statsmodels = pytest.importorskip("statsmodels.api")
-        person = np.random.default_rng(0).integers(30, size=200)
-        values = draw_of_uncertainty(1, 200)[0] + draw_of_uncertainty(1, 30)[0][person]
+        person = np.random.default_rng(0).permutation(200) % 40  # who have five rows each
+        values = draw_of_uncertainty(1, 200)[0] + draw_of_uncertainty(1, 40)[0][person]
         fitted = statsmodels.OLS(values, np.ones(200)).fit(
             cov_type="cluster", cov_kwds={"groups": person, "use_correction": False}
         )
-        factor = len(np.unique(person)) / (len(np.unique(person)) - 1)
-        wanted = float(fitted.bse[0]) ** 2 * factor
+        wanted = float(fitted.bse[0]) ** 2 * 40 / 39
         assert mean_over([values], person).of_users == pytest.approx(wanted)
 
     def test_who_does_not_count_is_no_person(self):
