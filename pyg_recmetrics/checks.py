@@ -263,7 +263,9 @@ def _stack(parts: Any, name: str) -> Tensor:
 def _from_array(value: Any, name: str) -> Tensor:
     if is_sparse_matrix(value):
         raise TypeError(
-            f"'{name}' needs to be dense, as 'toarray()' makes it (got {type(value).__name__})"
+            f"'{name}' needs to be dense, as 'toarray()' makes it, with 0 where nothing is stored; "
+            f"as scores, these items need '-inf' if they must not be retrieved (got "
+            f"{type(value).__name__})"
         )
     if np.ma.isMaskedArray(value):
         raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 
@@ -46,7 +47,11 @@ MISTAKES = {
     },
     "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
     "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "rank(model, data, k=20)"),
-    "Recall()": (lambda: modules.Recall(), "Recall(k=20)"),
+    "Recall()": (lambda: modules.Recall(), "Recall() takes k"),
+    "Coverage(2)": (lambda: modules.Coverage(2), "Coverage() takes k, catalogue"),
+    "NDCG(topk=)": (lambda: modules.NDCG(topk=3), "takes no 'topk', only k"),
+    "sparse scores": (lambda: evaluate(csr_matrix(SCORES.numpy()), TASK), "need '-inf' if"),
+    "result.recall_at_2": (lambda: evaluate(SCORES, TASK, "recall@2").recall_at_2, "result['rec"),
     "a method of a model": (lambda: evaluate(model().eval, DATA, num_users=3), "a model itself"),
     "Evaluator(scores, task)": (lambda: Evaluator(SCORES, TASK), "Evaluator(data, metrics)"),
     "a dense matrix of truth": (

@@ -116,7 +116,8 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def __init__(self, **kwargs: Any) -> None:
         if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
-            raise TypeError(f"got an unexpected keyword argument '{min(unknown)}'")
+            takes = ", ".join(inspect.signature(type(self)).parameters)
+            raise TypeError(f"{type(self).__name__}() takes no '{min(unknown)}', only {takes}")
         if kwargs:
             check_torchmetrics(min(kwargs))
         # Not that of PyG's own metrics, which requires a cut-off.
@@ -283,10 +284,8 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         try:
             arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         except TypeError as error:
-            example = f"{name}(k=20)" if self.definition.has_cut_off else f"{name}()"
-            raise TypeError(
-                f"{name}() got other arguments than it takes ({error}); write {example}"
-            ) from None
+            takes = ", ".join(inspect.signature(type(self)).parameters)
+            raise TypeError(f"{name}() takes {takes} ({error})") from None
         if args and isinstance(args[0], int) and not self.definition.has_cut_off:
             raise TypeError(f"{name}() takes no cut-off (got {args[0]}); write {name}()")
         super().__init__(**arguments.pop("kwargs", {}))

@@ -1089,7 +1089,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         def __getattr__(self, name):
             """Says how a metric is written, which is no attribute."""
             known = vars(self).get("metrics", ())
-            like_it = [f"result['{metric}']" for metric in known if metric.name == name]
+            like_it = [f"result['{metric}']" for metric in known if name.startswith(metric.name)]
             remedy = f"; write {' or '.join(like_it)}" if like_it else ""
             raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'{remedy}")
 
