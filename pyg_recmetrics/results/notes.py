@@ -19,11 +19,11 @@ from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
+    TIES_IN_WORDS,
     RankedEdges,
     candidates_of,
     evaluated_mask,
 )
-from pyg_recmetrics.ranked_edges.ranked_edges import TIES_IN_WORDS
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Mean
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
 from pyg_recmetrics.tables import format_level, format_p
