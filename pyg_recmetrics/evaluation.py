@@ -12,6 +12,7 @@ from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
+    EdgesLike,
     check_boolean,
     check_choice,
     check_natural_number,
@@ -19,7 +20,6 @@ from pyg_recmetrics.checks import (
     written,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action

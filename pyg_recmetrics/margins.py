@@ -563,10 +563,18 @@ def sample(
             except ValueError as error:
                 raise ValueError(f"a margin needs bounded values of '{name}': {error}") from None
         num_ranked = num_next
-        num_next = min(_num_next([*sequences.values()], num_ranked), most)
-    ranked = with_ties(_ranked_of_sample(user_sample, ranking, num_ranked))
+        is_known = all(sequence.is_known for sequence in sequences.values())
+        if not is_known:
+            needed = max(sequence.num_needed() for sequence in sequences.values())
+            num_next = min(num_to_rank(num_ranked, needed, num_users), most)
+    # Lists may be kept of users without truth, too.
+    sampled = order.sample(num_ranked)
+    ranking.rank(sampled[user_sample.task.degree[sampled] == 0])
+    if num_ranked == num_users:
+        ranked = with_ties(ranking.to_ranked_edges(user_sample.catalogue))
+    else:
+        ranked = with_ties(user_sample.ranked(sampled, ranking))
     users = order.with_truth[:num_ranked]
-    is_known = all(sequence.is_known for sequence in sequences.values())
     stopped: Stopped = "margin" if is_known else "max_users"
     sampling = Sampling(
         num_users=num_users,
@@ -582,22 +590,3 @@ def sample(
         stopped="all" if num_ranked == num_users else stopped,
     )
     return ranked, sampling
-
-
-def _num_next(sequences: list[ConfidenceSequence], num_ranked: int) -> int:
-    """Returns how many users are to be ranked after the next batch; as many if it is enough."""
-    if all(sequence.is_known for sequence in sequences):
-        return num_ranked
-    needed = max(sequence.num_needed() for sequence in sequences)
-    return num_to_rank(num_ranked, needed, sequences[0].num_users)
-
-
-def _ranked_of_sample(
-    user_sample: UserSample, ranking: OpenRanking, num_ranked: int
-) -> RankedEdges:
-    """Returns the ranking of a sample, also of those without truth, whose lists may be kept."""
-    users = user_sample.order.sample(num_ranked)
-    ranking.rank(users[user_sample.task.degree[users] == 0])
-    if num_ranked == user_sample.num_users:
-        return ranking.to_ranked_edges(user_sample.catalogue)
-    return user_sample.ranked(users, ranking)

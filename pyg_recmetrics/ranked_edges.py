@@ -22,6 +22,9 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask, lexsort, segment
 
 from pyg_recmetrics.checks import (
+    EdgesLike,
+    TensorLike,
+    as_tensor,
     check_choice,
     check_device,
     check_double_precision,
@@ -37,7 +40,6 @@ from pyg_recmetrics.checks import (
     check_weight,
     check_weighted_edges,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_tensor
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import (

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar
 
 from pyg_recmetrics.utils import set_attributes
 
@@ -73,13 +73,7 @@ class Rows(Tabular, Sequence[T]):
 
     _rows: Sequence[T]
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+    def __getitem__(self, index: Any) -> Any:
         return self._rows[index]
 
     def __iter__(self) -> Iterator[T]:

@@ -207,15 +207,10 @@ def all_items() -> str:
 
 def warn(message: str) -> None:
     """Warns, pointing at the line that called the package."""
-    warnings.warn(message, stacklevel=_num_frames_inside())
-
-
-def _num_frames_inside() -> int:
-    """Returns how many of the innermost calls are inside the libraries, this one among them."""
     frame, num_inside = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
         frame, num_inside = frame.f_back, num_inside + 1
-    return num_inside
+    warnings.warn(message, stacklevel=num_inside)
 
 
 def list_some(words: Sequence[str], most: int = 5) -> str:

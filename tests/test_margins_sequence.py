@@ -5,8 +5,7 @@ from itertools import permutations
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyg_recmetrics.margins import ConfidenceSequence, UserOrder, needed_users, num_to_rank
 

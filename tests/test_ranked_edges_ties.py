@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, metrics, rank
 from tests.support.references.world import Row, measure

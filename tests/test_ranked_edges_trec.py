@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, metrics
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED

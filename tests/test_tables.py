@@ -4,8 +4,7 @@ import re
 import shutil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import (

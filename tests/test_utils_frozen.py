@@ -6,8 +6,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics.utils import Frozen, FrozenDict, arguments_of, set_attributes
 

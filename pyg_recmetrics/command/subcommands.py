@@ -28,8 +28,7 @@ from pyg_recmetrics.command.options import (
 from pyg_recmetrics.evaluation import evaluate as measure
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.reporting import report as write_report
-from pyg_recmetrics.results import Comparison, EvaluationResult
-from pyg_recmetrics.results import compare as compare_results
+from pyg_recmetrics.results import Comparison, EvaluationResult, compare as compare_results
 from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
 from pyg_recmetrics.results.notes import lines
 from pyg_recmetrics.results.statistics import alpha_of

@@ -563,9 +563,13 @@ def ndcg(
     is_available = ranked.is_hit(depth) if ideal == "retrieved" else None
     gains = _relative_gain(ranked, gain, is_available)
     if ideal == "k":
-        best_possible = _ideal_of_k(ranked, k or 0, discount)
+        ranks = torch.arange(1, (k or 0) + 1, device=ranked.rank.device)
+        best_possible = _discount(ranks, k, discount).sum()
     elif is_available is None and _is_binary(ranked, gain):
-        best_possible = _ideal_of_all(ranked, k, gains, discount)
+        # All rankings of the same truth share it.
+        best_possible = grouped_truth(ranked).once(
+            ("ideal", k, discount), lambda: _ideal(ranked, k, gains, discount)
+        )
     else:
         best_possible = _ideal(ranked, k, gains, discount)
     value = ranked.sum(gains * _discount(ranked.rank, k, discount))
@@ -689,25 +693,12 @@ def _ideal(ranked: RankedEdges, k: int | None, gains: Tensor, discount: str) -> 
     return ranked.sum(gains * _discount(positions(ranked), k, discount))
 
 
-def _ideal_of_all(ranked: RankedEdges, k: int | None, ones: Tensor, discount: str) -> Tensor:
-    """The same if the gains of all relevant items are one, which all rankings of them share."""
-    return grouped_truth(ranked).once(
-        ("ideal", k, discount), lambda: _ideal(ranked, k, ones, discount)
-    )
-
-
 def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
     """Puts each user's gains in descending order."""
     if ranked.weight is None:
         return gains  # All gains are one, or zero for items that were not retrieved and come last.
     order = gains.argsort(descending=True, stable=True)
     return gains[order[ranked.edge_label_index[0, order].argsort(stable=True)]]
-
-
-def _ideal_of_k(ranked: RankedEdges, k: int, discount: str) -> Tensor:
-    """The discounted gain of `k` items that all have the largest gain of the user, which is one."""
-    ranks = torch.arange(1, k + 1, device=ranked.rank.device)
-    return _discount(ranks, k, discount).sum()
 
 
 def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:

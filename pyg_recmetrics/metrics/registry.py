@@ -595,9 +595,11 @@ def definition(name: str) -> Definition:
     _check_spelling(name)
     if name in _DEFINITIONS:
         return _DEFINITIONS[name]
-    known = aliases().get(folded(name), spelled(name, _DEFINITIONS))
+    by_name = {each: each for each in _DEFINITIONS} | aliases()
+    known = by_name.get(folded(name), spelled(name, _DEFINITIONS))
     if known not in _DEFINITIONS:
-        similar = _similar_names(name) or names()
+        close = get_close_matches(folded(name), by_name)
+        similar = list(dict.fromkeys(by_name[each] for each in close)) or names()
         lists = written_as("metrics.names()", "docs/metrics.md")
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
@@ -617,32 +619,20 @@ def _check_spelling(value: object) -> str:
     return value
 
 
-def _similar_names(name: str) -> list[str]:
-    """Returns the names of up to three metrics that `name` may be meant for, the best first."""
-    known = {each: each for each in _DEFINITIONS} | aliases()
-    similar = get_close_matches(folded(name), known, n=len(known))
-    return list(dict.fromkeys(known[each] for each in similar))[:3]
-
-
 def _add(defined: Definition) -> None:
     """Registers a metric. Running the notebook cell that defines it again replaces it."""
-    others = [each for each in _DEFINITIONS.values() if not _is_same(each, defined)]
-    taken = {name: each for each in others for name in (each.name, *each.aliases)}
-    for name in (defined.name, *defined.aliases):
-        if name in taken:
-            owner = taken[name]
+    place = (defined.function.__module__, defined.function.__qualname__)
+    names = (defined.name, *defined.aliases)
+    for owner in _DEFINITIONS.values():
+        is_same = (owner.function.__module__, owner.function.__qualname__) == place
+        taken = [name for name in names if name in (owner.name, *owner.aliases)]
+        if taken and not is_same:
             raise ValueError(
-                f"names of metrics need to be new (got '{name}', which means '{owner.name}', a "
+                f"names of metrics need to be new (got '{taken[0]}', which means '{owner.name}', a "
                 f"metric of '{owner.function.__module__}')"
             )
     _DEFINITIONS[defined.name] = defined
     _PARSED.clear()
-
-
-def _is_same(first: Definition, second: Definition) -> bool:
-    """Returns whether two metrics are the same function, of which a cell may run again."""
-    places = ((each.function.__module__, each.function.__qualname__) for each in (first, second))
-    return len({*places}) == 1
 
 
 def _check_properties(properties: Mapping[str, Any]) -> None:
@@ -652,9 +642,8 @@ def _check_properties(properties: Mapping[str, Any]) -> None:
             if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
                 raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
         elif name == "range":
-            if not isinstance(value, tuple) or not all(isinstance(x, int | float) for x in value):
-                raise TypeError(f"'range' needs to be a pair of numbers (got {value!r})")
-            if len(value) != 2 or not value[0] <= value[1]:
+            low, high = value
+            if not low <= high:
                 raise ValueError(f"'range' needs to be in ascending order (got {value!r})")
         else:
             check_boolean(value, name)

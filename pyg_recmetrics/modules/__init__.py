@@ -58,17 +58,17 @@ Example:
 
 from pyg_recmetrics import metrics
 from pyg_recmetrics.metrics import Definition
-from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
-from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
 from pyg_recmetrics.modules.ranking_metric import (
+    MeanOverUsers as MeanOverUsers,
+    OverAllUsers as OverAllUsers,
     PrecisionRecallCurve,
+    RankingMetric as RankingMetric,
     RecallAtFixedPrecision,
+    StreamingMetric as StreamingMetric,
     base_class,
     class_name,
     make_class,
 )
-from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
-from pyg_recmetrics.modules.ranking_metric import StreamingMetric as StreamingMetric
 
 #: The classes that look at scored pairs instead of lists.
 _OF_PAIRS = (PrecisionRecallCurve, RecallAtFixedPrecision)

@@ -3,16 +3,18 @@ from typing import Literal
 
 from typing_extensions import Unpack
 
-from pyg_recmetrics.modules.ranking_metric import MeanOverUsers as MeanOverUsers
-from pyg_recmetrics.modules.ranking_metric import OverAllUsers as OverAllUsers
-from pyg_recmetrics.modules.ranking_metric import PrecisionRecallCurve as PrecisionRecallCurve
-from pyg_recmetrics.modules.ranking_metric import RankingMetric as RankingMetric
-from pyg_recmetrics.modules.ranking_metric import RecallAtFixedPrecision as RecallAtFixedPrecision
-from pyg_recmetrics.modules.ranking_metric import StreamingMetric as StreamingMetric
-from pyg_recmetrics.modules.ranking_metric import TorchmetricsArguments
-from pyg_recmetrics.modules.ranking_metric import base_class as base_class
-from pyg_recmetrics.modules.ranking_metric import class_name as class_name
-from pyg_recmetrics.modules.ranking_metric import make_class as make_class
+from pyg_recmetrics.modules.ranking_metric import (
+    MeanOverUsers as MeanOverUsers,
+    OverAllUsers as OverAllUsers,
+    PrecisionRecallCurve as PrecisionRecallCurve,
+    RankingMetric as RankingMetric,
+    RecallAtFixedPrecision as RecallAtFixedPrecision,
+    StreamingMetric as StreamingMetric,
+    TorchmetricsArguments,
+    base_class as base_class,
+    class_name as class_name,
+    make_class as make_class,
+)
 from pyg_recmetrics.task import Catalogue
 
 class Precision(MeanOverUsers):

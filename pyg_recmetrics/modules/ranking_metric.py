@@ -13,12 +13,13 @@ from torch import Tensor
 from torch_geometric.metrics import link_pred
 
 from pyg_recmetrics.checks import (
+    EdgesLike,
+    TensorLike,
     check_boolean,
     check_integer,
     check_positive_integer,
     holds_double_precision,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike
 from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import ranks_within_rows
 from pyg_recmetrics.metrics import Definition, Metric, precision_recall_curve

@@ -13,17 +13,15 @@ from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
 
 from pyg_recmetrics.checks import (
+    TensorLike,
+    as_tensor,
+    as_values,
     check_all_finite,
     check_device,
     check_labels,
     check_range,
     check_scores,
     check_shape,
-)
-from pyg_recmetrics.inputs import (
-    TensorLike,
-    as_tensor,
-    as_values,
     is_edges_like,
     is_sparse_matrix,
 )
@@ -97,12 +95,6 @@ _OF_STRANGERS = (
     "They keep their places in lists, and count as items that no user has seen, which the coverage "
     "and the Gini index of the catalogue leave out"
 )
-
-
-def _are_lists_by_id(value: Any) -> bool:
-    """Returns whether `value` is a dict, or a data frame with users, items, ranks or scores."""
-    column = find_column(columns_of(value), "user", "item", "rank", "score")
-    return isinstance(value, Mapping) or column is not None
 
 
 def _read_lists(value: Any, task: RankingTask) -> Recommender:
@@ -275,33 +267,17 @@ FORMS = (
     "(user_embedding, index) with an index of faiss, such as PyG's MIPSKNNIndex",
 )
 
-#: The line for any other model.
-_FUNCTION = (
-    "For any other model, write a function that returns the scores of all items for some users, "
-    "as in evaluate(lambda users: model.predict(users), data)"
-)
-
 
 def _unknown_form(value: object) -> TypeError:
     """Returns the error for a value that has none of the forms."""
-    got = type(value).__name__
-    remedy = "" if type(value).__module__ == "builtins" else f"\n{_FUNCTION}"
-    if isinstance(value, type):
-        got = f"the class {value.__name__}"
-        remedy = f"\nMake an object of the class first, as in {value.__name__}(...)"
-    elif isinstance(value, RankingTask | Data | HeteroData):
-        remedy = "\nWrite evaluate(recommender, data), in this order"
-    elif isinstance(value, torch.nn.Module):
-        got += " without a method 'recommend'"
-        remedy += (
-            "\nFor an encoder and a decoder of pairs, encode once:"
-            "\n  z = model.encode(data.x, data.edge_index)"
-            "\n  score = lambda user, item: model.decode(z, torch.stack([user, num_users + item]))"
-            "\n  evaluate(PairScorer(score), data)"
-            "\nFor two towers, write evaluate((user_embedding, item_embedding), data)"
-        )
+    got = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
     forms = "".join(f"\n  - {form}" for form in FORMS)
-    return TypeError(f"'recommender' needs to be one of these (got {got}):{forms}{remedy}")
+    return TypeError(
+        f"'recommender' needs to be one of these (got {got}):{forms}\nWrite "
+        f"evaluate(recommender, data), in this order. For any other model, write a function that "
+        f"returns the scores of all items for some users, as in "
+        f"evaluate(lambda users: model.predict(users), data)"
+    )
 
 
 #: Whatever one of the :data:`RECOMMENDER_FORMS` reads.
@@ -406,11 +382,6 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
         check_shape(biases[0], "recommender", (task.num_items,), "item biases")
         check_range(of_user, of_items[0], of_items[1], user.size(1))
     return EmbeddingRecommender(user, item, *biases, device=task.device, largest=max(of_items))
-
-
-def _are_embeddings(value: object) -> bool:
-    """Returns whether `value` holds parts, and no index of faiss."""
-    return isinstance(value, tuple | list) and not is_fitted(value)
 
 
 def _is_row(part: object) -> bool:
@@ -548,14 +519,6 @@ def _are_permutations(rows: Tensor) -> bool:
     return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
-def _is_function(value: object) -> bool:
-    return callable(value) and not isinstance(value, torch.nn.Module)
-
-
-def _are_numbers(value: object) -> bool:
-    return hasattr(value, "__array__") or is_sparse_matrix(value)
-
-
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
     read, in_words = read_fitted(value, task)
     recommender = as_recommender(read, task)
@@ -612,15 +575,32 @@ class RecommenderForm(NamedTuple):
 
 #: All that can be ranked. The first that fits is it.
 RECOMMENDER_FORMS = (
-    RecommenderForm(_are_embeddings, _from_embeddings, _counts_of_embeddings),
+    RecommenderForm(
+        lambda value: isinstance(value, tuple | list) and not is_fitted(value),
+        _from_embeddings,
+        _counts_of_embeddings,
+    ),
     RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
     RecommenderForm(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
     RecommenderForm(is_fitted, _from_fitted),
     RecommenderForm(is_model, _from_model),
     RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
-    RecommenderForm(_are_lists_by_id, _read_lists),
-    RecommenderForm(_is_function, FunctionRecommender),
-    RecommenderForm(_are_numbers, _from_numbers, _counts_of_numbers),
+    RecommenderForm(
+        lambda value: (
+            isinstance(value, Mapping)
+            or find_column(columns_of(value), "user", "item", "rank", "score") is not None
+        ),
+        _read_lists,
+    ),
+    RecommenderForm(
+        lambda value: callable(value) and not isinstance(value, torch.nn.Module),
+        FunctionRecommender,
+    ),
+    RecommenderForm(
+        lambda value: hasattr(value, "__array__") or is_sparse_matrix(value),
+        _from_numbers,
+        _counts_of_numbers,
+    ),
 )
 
 

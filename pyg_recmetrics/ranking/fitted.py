@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn.pool.knn import KNNIndex
 
-from pyg_recmetrics.checks import check_shape
-from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.checks import as_tensor, check_shape
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.utils import all_items, list_some, warn
 

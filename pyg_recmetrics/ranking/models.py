@@ -17,7 +17,7 @@ from torch_geometric.nn.models import LightGCN
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics.inputs import as_tensor, to_coordinates
+from pyg_recmetrics.checks import as_tensor, to_coordinates
 
 #: Attributes that hold what an object uses: an object may have been given the method of another
 #: one, and a scorer its function.

@@ -8,13 +8,13 @@ from torch_geometric.data import Data, HeteroData
 from tqdm import tqdm
 
 from pyg_recmetrics.checks import (
+    EdgesLike,
     check_boolean,
     check_choice,
     check_double_precision,
     check_positive_integer,
     written,
 )
-from pyg_recmetrics.inputs import EdgesLike
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.ranked_edges import (
     Lists,

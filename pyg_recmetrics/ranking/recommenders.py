@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
+    as_tensor,
     check_device,
     check_integers,
     check_positive_integer,
@@ -19,7 +20,6 @@ from pyg_recmetrics.checks import (
     check_shape,
     misfit,
 )
-from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
 from pyg_recmetrics.kernels.exact.counting import count_ranks

@@ -26,9 +26,9 @@ from pyg_recmetrics.checks import (
     check_level,
     check_natural_number,
     check_positive_integer,
+    read_labels,
 )
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.inputs import read_labels
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
 from pyg_recmetrics.metrics.registry import (

@@ -9,8 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import check_raw_ids
-from pyg_recmetrics.inputs import as_tensor
+from pyg_recmetrics.checks import as_tensor, check_raw_ids
 from pyg_recmetrics.utils import list_some, warn, written_as
 
 #: Names of columns in lower case without punctuation, by what the columns hold, most usual first.

@@ -17,6 +17,9 @@ from torch_geometric.typing import Adj
 from torch_geometric.utils import index_to_mask, is_sparse, scatter
 
 from pyg_recmetrics.checks import (
+    EdgesLike,
+    TensorLike,
+    as_edges,
     check_bipartite,
     check_choice,
     check_device,
@@ -30,11 +33,6 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_weight,
     check_weighted_edges,
-)
-from pyg_recmetrics.inputs import (
-    EdgesLike,
-    TensorLike,
-    as_edges,
     is_sparse_matrix,
     read_labels,
     shape_of,

@@ -9,13 +9,13 @@ from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
 
 from pyg_recmetrics.checks import (
+    as_tensor,
     check_device,
     check_edges,
     check_mask,
     check_positive_integer,
     check_weight,
 )
-from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     contains,
@@ -63,7 +63,12 @@ def read_data(
     store = find_truth(data, edge_type)
     truth, weight, num_zero_ratings = _read_truth(store)
     seen = edge_index = read_edge_index(store)
-    edge_weight, candidates = _read_edge_weight(store, edge_index), _read_candidates(store)
+    edge_weight, candidates = store.get("edge_weight"), store.get("candidate_edge_index")
+    if edge_weight is not None:
+        check_device(edge_weight, "edge_weight", edge_index.device, "edge_index")
+        check_weight(edge_weight, "edge_weight", edge_index)
+    if candidates is not None:
+        candidates = check_edges(candidates, "candidate_edge_index")
     if isinstance(data, HeteroData):
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
@@ -98,15 +103,6 @@ def read_data(
         others=others,
         reverse_type=reverse_type,
     )
-
-
-def _read_edge_weight(store: BaseStorage, edge_index: Tensor) -> Tensor | None:
-    """Returns the weights of the message-passing edges, if they have any."""
-    weight: Tensor | None = store.get("edge_weight")
-    if weight is not None:
-        check_device(weight, "edge_weight", edge_index.device, "edge_index")
-        check_weight(weight, "edge_weight", edge_index)
-    return weight
 
 
 def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
@@ -315,11 +311,6 @@ def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:
     if mask is None:
         return None
     return check_mask(mask, "eval_mask", (num_nodes,)).nonzero().flatten()
-
-
-def _read_candidates(store: Data | EdgeStorage) -> Tensor | None:
-    candidates = store.get("candidate_edge_index")
-    return None if candidates is None else check_edges(candidates, "candidate_edge_index")
 
 
 def opposite_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]:

@@ -8,6 +8,8 @@ from torch import Tensor
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import (
+    TensorLike,
+    as_tensor,
     check_boolean,
     check_device,
     check_ids,
@@ -17,7 +19,6 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     check_shape,
 )
-from pyg_recmetrics.inputs import TensorLike, as_tensor
 from pyg_recmetrics.kernels.entries import max_id, spread
 from pyg_recmetrics.task.edges import (
     coalesce_truth,

@@ -12,6 +12,10 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
+    EdgesLike,
+    TensorLike,
+    as_matrix,
+    as_tensor,
     check_boolean,
     check_device,
     check_edges,
@@ -25,9 +29,9 @@ from pyg_recmetrics.checks import (
     check_raw_ids,
     check_scores,
     check_weighted_edges,
+    is_edges_like,
     written,
 )
-from pyg_recmetrics.inputs import EdgesLike, TensorLike, as_matrix, as_tensor, is_edges_like
 from pyg_recmetrics.task.data_frames import FrameLike, read_frames
 from pyg_recmetrics.task.edges import (
     Missing,

@@ -14,6 +14,7 @@ from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, scatter, select
 
 from pyg_recmetrics.checks import (
+    as_tensor,
     check_device,
     check_finite,
     check_finite_number,
@@ -21,7 +22,6 @@ from pyg_recmetrics.checks import (
     check_pairs,
     check_positive_integer,
 )
-from pyg_recmetrics.inputs import as_tensor
 from pyg_recmetrics.task.edges import coalesce_edges, number_pairs, to_bipartite
 from pyg_recmetrics.task.graph import (
     UserItemEdges,

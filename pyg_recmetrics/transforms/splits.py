@@ -17,13 +17,16 @@ from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, lexsort, select
 
 from pyg_recmetrics.checks import (
+    SparseMatrix,
+    as_integer,
+    as_matrix,
+    as_number,
     check_boolean,
     check_fraction,
     check_natural_number,
     check_positive_integer,
     written,
 )
-from pyg_recmetrics.inputs import SparseMatrix, as_integer, as_matrix, as_number
 from pyg_recmetrics.transforms.interactions import (
     EdgeGroup,
     Graph,
@@ -301,19 +304,16 @@ class EvaluationUsers(ABC):
             is_eligible &= num_val + num_test < degree
         order = torch.randperm(interactions.num_users, generator=generator, device="cpu")
         order = order.to(interactions.device)
-        users = order[is_eligible[order]][: self._max_drawn(interactions.num_users)]
+        most = interactions.num_users if self.max_users is None else self.max_users
+        if self.fraction is not None:
+            most = min(most, max(1, round(interactions.num_users * self.fraction)))
+        users = order[is_eligible[order]][:most]
         if users.numel() == 0:
             raise ValueError(
                 f"'data' needs to hold a user who can be evaluated (got {interactions.num_users} "
                 f"users, of which none fulfils the conditions of {self})"
             )
         return users.sort().values
-
-    def _max_drawn(self, num_users: int) -> int:
-        max_users = num_users if self.max_users is None else self.max_users
-        if self.fraction is None:
-            return max_users
-        return min(max_users, max(1, round(num_users * self.fraction)))
 
 
 class SeparatedUsers(EvaluationUsers):

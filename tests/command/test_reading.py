@@ -6,8 +6,7 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from pyg_recmetrics.command.reading import read_ids, read_table
 from pyg_recmetrics.task.data_frames import find_column, number_texts

@@ -1,8 +1,7 @@
 """Entries of a sparse matrix, against plain Python."""
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics.kernels.entries import Entries, max_id
 

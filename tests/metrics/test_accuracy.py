@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
 from tests.support.references.world import Row, measure

@@ -8,8 +8,7 @@ import random
 import pandas as pd
 import pytest
 import torch
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from pyg_recmetrics import (
     Catalogue,

@@ -21,8 +21,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from torch_geometric import metrics as pyg
 
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules

@@ -9,8 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 
@@ -396,8 +395,8 @@ def told_about(recommender):
         (None, "NoneType"),
         ({1, 2}, "set"),
         (LightGCN, "the class LightGCN"),
-        (TwoTower(), "TwoTower without a method 'recommend'"),
-        (torch.nn.DataParallel(torch.nn.Linear(1, 1)), "DataParallel without a method 'recommend'"),
+        (TwoTower(), "TwoTower"),
+        (torch.nn.DataParallel(torch.nn.Linear(1, 1)), "DataParallel"),
     ],
 )
 def test_each_form_has_a_line_of_its_own(recommender, got):
@@ -407,13 +406,8 @@ def test_each_form_has_a_line_of_its_own(recommender, got):
 
 
 def test_what_to_write_is_told():
-    told = "\n".join(told_about(TwoTower()))
-    assert "as in evaluate(lambda users: model.predict(users), data)\n" in told
-    assert "  evaluate(PairScorer(score), data)\n" in told
-    assert "evaluate((user_embedding, item_embedding), data)" in told
-    *_, last = told_about(LightGCN)
-    assert last == "Make an object of the class first, as in LightGCN(...)"
-    assert len(told_about(3)) == 1 + len(FORMS)
+    *_, last = told_about(TwoTower())
+    assert "as in evaluate(lambda users: model.predict(users), data)" in last
 
 
 @pytest.mark.parametrize("form", FORMS)

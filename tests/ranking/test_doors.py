@@ -10,8 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, metrics, rank
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_torch_csr_tensor, to_undirected

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching

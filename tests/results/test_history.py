@@ -2,8 +2,7 @@
 
 import math
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results import History

@@ -7,8 +7,7 @@ import warnings
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import (
     EvaluationResult,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 

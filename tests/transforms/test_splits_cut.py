@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from torch_geometric.data import HeteroData
 from torch_geometric.nn import LightGCN
 

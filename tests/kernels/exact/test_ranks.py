@@ -3,8 +3,7 @@
 from itertools import groupby
 
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.ranks import (

@@ -6,8 +6,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact import scores

@@ -3,8 +3,7 @@
 import math
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.sorting import top_k

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.devices import Scratch

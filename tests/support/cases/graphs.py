@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import ToUndirected
 

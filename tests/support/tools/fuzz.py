@@ -19,8 +19,7 @@ import torch
 from pyg_recmetrics.kernels import card
 from pyg_recmetrics.ranked_edges import evaluated_mask, has_constant_scores
 from pyg_recmetrics.ranking import algorithms
-from tests.support.machines.emulated_device import NAME as EMULATED
-from tests.support.machines.emulated_device import emulated_device
+from tests.support.machines.emulated_device import NAME as EMULATED, emulated_device
 from tests.support.references import oracle
 from tests.support.tools.fuzz_cases import draw_case
 from tests.support.tools.seeds import check_seeds

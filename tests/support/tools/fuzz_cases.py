@@ -15,8 +15,7 @@ from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.kernels.exact import counting, scores
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching, stored_scores
 from pyg_recmetrics.kernels.fast.searching import Blocks
-from pyg_recmetrics.ranking import algorithms
-from pyg_recmetrics.ranking import recommenders as ranked_embeddings
+from pyg_recmetrics.ranking import algorithms, recommenders as ranked_embeddings
 from tests.support.cases import embeddings
 from tests.support.references import exact_scores, oracle
 

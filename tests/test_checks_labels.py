@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pyg_recmetrics.inputs import read_labels
+from pyg_recmetrics.checks import read_labels
 
 
 def read(labels, num_wanted=3):

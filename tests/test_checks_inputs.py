@@ -18,9 +18,9 @@ from pyg_recmetrics import (
     Evaluator,
     RankedEdges,
     RankingTask,
+    checks,
     datasets,
     evaluate,
-    inputs,
     modules,
     rank,
     transforms,
@@ -357,7 +357,7 @@ class TestRecommenders:
         table[:] = self.embeddings[1].weight.detach().numpy()
         table.flush()
         mapped = np.memmap(tmp_path / "items", dtype=np.float32, mode="r", shape=(4, 2))
-        assert inputs.as_tensor(mapped, "x").data_ptr() == mapped.ctypes.data
+        assert checks.as_tensor(mapped, "x").data_ptr() == mapped.ctypes.data
         assert self.ranks((self.embeddings[0], mapped)) == self.ranks(self.embeddings)
 
     def test_what_requires_a_gradient_leaves_no_graph(self):
@@ -418,4 +418,4 @@ class TestSizes:
 )
 def test_what_holds_no_numbers_is_named(value, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}"):
-        inputs.as_tensor(value, "x")
+        checks.as_tensor(value, "x")
