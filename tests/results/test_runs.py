@@ -30,9 +30,9 @@ from pyg_recmetrics.results.runs import recommenders_by_name, share_of_differing
 from pyg_recmetrics.results.statistics import mean_of_users
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import (
-    error_over_persons,
     components,
     components_of_difference,
+    error_over_persons,
     margin_over_runs,
 )
 

@@ -31,7 +31,8 @@ def printed(latex):
 
 def _inside(cell):
     """What a cell in bold type, underlined or over several columns holds."""
-    wrapped = re.fullmatch(r"\\(?:textbf|underline|multicolumn\{\d+\}\{@\{\}l@\{\}\})\{(.*)\}", cell)
+    commands = r"textbf|underline|multicolumn\{\d+\}\{@\{\}l@\{\}\}"
+    wrapped = re.fullmatch(rf"\\(?:{commands})\{{(.*)\}}", cell)
     return wrapped[1] if wrapped else cell
 
 
