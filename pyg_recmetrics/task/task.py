@@ -215,11 +215,6 @@ class Catalogue(Frozen):
         """Returns the arguments that the catalogue was made of."""
         return {name: value for name, value in arguments_of(self).items() if value is not None}
 
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
-        """Returns what :meth:`to_dict` was called on."""
-        return cls(**fields)
-
     def __repr__(self) -> str:
         shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
         return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
