@@ -1576,7 +1576,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
     }
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
-        "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
+        "catalogue": fields["catalogue"] and Catalogue(**fields["catalogue"]),
         "origin": made_of(Provenance, fields),
     }
     return made_of(RankedEdges, parts)

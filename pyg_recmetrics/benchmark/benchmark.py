@@ -1,7 +1,7 @@
 """Benchmark: the table of a paper."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -79,7 +79,8 @@ def with_best(
     known = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
     order = sorted({*known.values()}, reverse=is_higher_better(str(metric)))
     # The worse of two is not the second best.
-    kinds = dict(zip(order, (Best, Second)[: len(known) - 1], strict=False))
+    marked: Sequence[type[str]] = (Best, Second)[: len(known) - 1]
+    kinds: dict[float | None, type[str]] = dict(zip(order, marked, strict=False))
     texts = {name: text for name, (_, text) in cells.items()}
     return [kinds.get(known.get(name), str)(texts.get(name, "-")) for name in names]
 
