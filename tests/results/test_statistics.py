@@ -380,6 +380,16 @@ class TestPersons:
         wanted = float(fitted.bse[0]) ** 2 * 40 / 39
         assert mean_over([values], person).of_users == pytest.approx(wanted)
 
+    def test_a_gap_to_a_single_person_has_no_interval(self):
+        person = np.array([0, 0, 1, 2, 3, 3])
+        values = np.arange(6.0)[:, None]
+        one, others = (
+            mean_of_users(np.where(is_in[:, None], values, math.nan), person)
+            for is_in in (person == 0, person > 0)
+        )
+        for gap in (one.minus(others), others.minus(one)):
+            assert math.isnan(gap.margin(0.95))
+
     def test_who_does_not_count_is_no_person(self):
         values = [[1.0, math.nan, 3.0, math.nan]]
         assert mean_over(values, np.array([0, 1, 2, 2])).num_drawn == 2
