@@ -156,7 +156,7 @@ PARTS = {
 
 #: Methods that other parts of the package call, by their class. The reference leaves them out.
 FOR_THE_PACKAGE = {
-    "Catalogue": ("from_dict", "get", "to_dict"),
+    "Catalogue": ("get", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_holds", "cut_offs", "mask", "measure", "needs_with"),

@@ -5,7 +5,7 @@ users without ground truth count as, and who is evaluated at all. It does not re
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
@@ -93,18 +93,18 @@ class Population:
         them.
 
         Raises:
-            ValueError: If no user with ground truth is left; the error names the option. Of some
-                users, such as those of a part, none may be left, which gives a warning.
+            ValueError: If no user with ground truth is left. Of some users, such as those of a
+                part, none may be left, which gives a warning.
         """
         eligible = torch.ones_like(task.num_candidates, dtype=torch.bool)
-        for option, is_met in self._requirements(task):
-            eligible = eligible & is_met
-            if bool((task.degree[eligible] > 0).any()):
-                continue
-            left_out = (
-                f"'{option}' of the population needs to leave a user with ground truth "
-                f"(got {getattr(self, option)}, which leaves none)"
-            )
+        if self.min_items_pool > 1:
+            eligible &= task.num_candidates >= self.min_items_pool
+        if self.min_pos_test > 1:
+            eligible &= task.degree >= self.min_pos_test
+        if not self.consider_cold_start:
+            eligible &= torch.bincount(task.seen[0], minlength=task.num_users) > 0
+        if not bool((task.degree[eligible] > 0).any()):
+            left_out = f"the population needs to leave a user with ground truth (got {self})"
             if task.users.numel() == task.num_users:
                 raise ValueError(left_out)
             warn(left_out)
@@ -131,16 +131,6 @@ class Population:
                 "candidates of each have the same score, so every metric is undefined"
             )
         return select_users(ranked, ~is_constant), int(is_constant.sum())
-
-    def _requirements(self, task: RankingTask) -> Iterator[tuple[str, Tensor]]:
-        """Yields the options that leave users out, and who meets each: `[num_users]`."""
-        if self.min_items_pool > 1:
-            yield "min_items_pool", task.num_candidates >= self.min_items_pool
-        if self.min_pos_test > 1:
-            yield "min_pos_test", task.degree >= self.min_pos_test
-        if not self.consider_cold_start:
-            num_seen = torch.bincount(task.seen[0], minlength=task.num_users)
-            yield "consider_cold_start", num_seen > 0
 
     def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns for which users a metric is defined, given their candidates: `[num_users]`."""

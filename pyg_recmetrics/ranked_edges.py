@@ -168,17 +168,12 @@ class Lists:
         Edges are sorted by user and rank. There are none for places without an item, and by
         default none to items that the catalogue does not have.
         """
-        length = self.ptr.diff().clamp(max=k)
-        user = torch.arange(length.numel(), device=length.device).repeat_interleave(length)
-        item = self.item
-        if user.numel() < item.numel():
-            # What the cut-off leaves out of the lists before moves the places of a list.
-            left_out = self.ptr[:-1] - (length.cumsum(0) - length)
-            item = item[torch.arange(user.numel(), device=user.device) + left_out[user]]
-        edges, is_item = torch.stack([user, item]), item != -1 if with_others else item >= 0
-        return edges if bool(is_item.all()) else edges[:, is_item]
+        user, _, item = self.places(k, with_others=with_others)
+        return torch.stack([user, item])
 
-    def places(self, k: int, users: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    def places(
+        self, k: int, users: Tensor | None = None, *, with_others: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the users, the ranks and the items in the top `k`, of shape `[num_places]` each.
 
         Places without an item of the catalogue keep their rank, and are left out.
@@ -187,16 +182,20 @@ class Lists:
             k (int): The cut-off.
             users (torch.Tensor, optional): Some users, in the order in which they are wanted.
                 (default: `None`, all)
+            with_others (bool, optional): Whether items that the catalogue does not have are among
+                them. (default: `False`)
         """
         if users is None:
             users = torch.arange(self.ptr.numel() - 1, device=self.ptr.device)
         length = self.ptr.diff()[users].clamp(max=k)
         user = users.repeat_interleave(length)
         first = (length.cumsum(0) - length).repeat_interleave(length)
-        rank = 1 + torch.arange(user.numel(), device=user.device) - first
-        item = self.item[self.ptr[user] + rank - 1]
-        is_item = item >= 0
-        return user[is_item], rank[is_item], item[is_item]
+        place = torch.arange(user.numel(), device=user.device) - first
+        item = self.item[self.ptr[user] + place]
+        is_item = item != -1 if with_others else item >= 0
+        if bool(is_item.all()):
+            return user, place + 1, item
+        return user[is_item], place[is_item] + 1, item[is_item]
 
     def length(self, k: int) -> Tensor:
         """Returns how many items each user has in its top `k`, of shape `[num_users]`."""
@@ -1576,7 +1575,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
     }
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
-        "catalogue": fields["catalogue"] and Catalogue.from_dict(fields["catalogue"]),
+        "catalogue": fields["catalogue"] and Catalogue(**fields["catalogue"]),
         "origin": made_of(Provenance, fields),
     }
     return made_of(RankedEdges, parts)

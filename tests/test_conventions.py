@@ -73,19 +73,13 @@ class TestPopulation:
         assert self.evaluated(metric, few_candidates="undefined")[0] == users
 
     @pytest.mark.parametrize(
-        ("value", "rules"),
-        [
-            (3, {"min_pos_test": 3}),
-            (5, {"min_items_pool": 5}),
-            (False, {"consider_cold_start": False}),
-        ],
+        "rules", [{"min_pos_test": 3}, {"min_items_pool": 5}, {"consider_cold_start": False}]
     )
-    def test_an_option_that_leaves_nobody_is_named(self, value, rules):
+    def test_a_population_that_leaves_nobody_is_named(self, rules):
         task = RankingTask(TRUTH, num_users=5, num_items=4, seen=SEEN[:, :0])
         population = conventions.Population(**rules)
         convention = conventions.Convention("mine", "me", None, population=population)
-        message = rf"^'{next(iter(rules))}' of the population .*\(got {value}, which"
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match="the population needs to leave a user"):
             evaluate(self.scores, task, "mrr@2", convention=convention)
 
     def test_nobody_with_scores_that_differ_leaves_what_is_undefined(self):

@@ -741,17 +741,26 @@ class Metric:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         if self.k is not None:
             set_attributes(self, k=check_positive_integer(self.k, "k"))
-        given: dict[str, Value | None] = {}
-        for name, value in _pairs(self.arguments):
+        try:
+            given = dict(self.arguments)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"'arguments' needs to hold pairs of a name and a value (got {self.arguments!r})"
+            ) from error
+        if len(given) < len(self.arguments):
+            raise ValueError(f"'{self.name}' needs each argument once (got {self.arguments})")
+        for name in given:
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-            if name in given:
-                raise ValueError(f"'{self.name}' needs each argument once (got {name!r} twice)")
-            given[name] = defined.parameters[name].check(value)
+        checked = {
+            name: parameter.check(given[name])
+            for name, parameter in defined.parameters.items()
+            if name in given
+        }
         # `None` stands for a number that is not given.
-        in_order = ((name, given.get(name)) for name in defined.parameters)
-        set_attributes(self, arguments=tuple(pair for pair in in_order if pair[1] is not None))
+        pairs = ((name, value) for name, value in checked.items() if value is not None)
+        set_attributes(self, arguments=tuple(pairs))
 
     @cached_property
     def definition(self) -> Definition:
@@ -899,18 +908,6 @@ class Metric:
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _pairs(arguments: object) -> list[tuple[str, Value]]:
-    """Returns the pairs of a name and a value in what was given as arguments."""
-    items = arguments.items() if isinstance(arguments, Mapping) else arguments
-    if not isinstance(items, Iterable) or isinstance(items, str | Tensor):
-        raise TypeError(f"'arguments' needs to hold pairs (got {type(arguments).__name__})")
-    pairs = list(items)
-    for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError(f"'arguments' needs to hold pairs of a name and a value (got {pair!r})")
-    return pairs
 
 
 # The grammar in which metrics are spelled: `name(argument=value)@k`.

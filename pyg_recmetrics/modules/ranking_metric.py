@@ -116,7 +116,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def __init__(self, **kwargs: Any) -> None:
         if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
-            takes = ", ".join(inspect.signature(type(self)).parameters)
+            takes = ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
             raise TypeError(f"{type(self).__name__}() takes no '{min(unknown)}', only {takes}")
         if kwargs:
             check_torchmetrics(min(kwargs))
@@ -284,7 +284,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         try:
             arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         except TypeError as error:
-            takes = ", ".join(inspect.signature(type(self)).parameters)
+            takes = ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
             raise TypeError(f"{name}() takes {takes} ({error})") from None
         if args and isinstance(args[0], int) and not self.definition.has_cut_off:
             raise TypeError(f"{name}() takes no cut-off (got {args[0]}); write {name}()")

@@ -376,11 +376,13 @@ def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array 
 
 def worth_of(sizes: Array) -> float:
     """Returns how many persons of one size some are worth, given the number of rows of each."""
-    shares = sizes / max(1, sizes.sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        others = shares**2 / (1 - shares)
-        inverse = (shares**2).sum() + others.sum() ** 2 - (others**2).sum()
-        return round(float(1 + 1 / inverse), _DIGITS_OF_WORTH)
+    num_persons = int((sizes > 0).sum())
+    if num_persons < 2:
+        return float(num_persons)
+    shares = sizes / sizes.sum()
+    others = shares**2 / (1 - shares)
+    inverse = (shares**2).sum() + others.sum() ** 2 - (others**2).sum()
+    return round(float(1 + 1 / inverse), _DIGITS_OF_WORTH)
 
 
 def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:

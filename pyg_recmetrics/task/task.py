@@ -215,11 +215,6 @@ class Catalogue(Frozen):
         """Returns the arguments that the catalogue was made of."""
         return {name: value for name, value in arguments_of(self).items() if value is not None}
 
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Catalogue":
-        """Returns what :meth:`to_dict` was called on."""
-        return cls(**fields)
-
     def __repr__(self) -> str:
         shapes = [f"{name}={list(value.shape)}" for name, value in self._tensors().items()]
         return f"{type(self).__name__}({', '.join([f'num_items={self.num_items}', *shapes])})"
@@ -573,15 +568,11 @@ class RankingTask(Frozen):
                 # An evaluation on message-passing edges is on purpose.
                 is_there &= ~contains(task.seen, task.truth, task.num_items)
             if num_leaks := int(is_there.sum()):
-                remedy = "Take the truth out of these, or do not propagate over them"
-                if key == edges.reverse_type:
-                    remedy = (
-                        "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
-                        "'transforms' find it"
-                    )
                 warn(
                     f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: they are among "
-                    f"the edges {key}, which a model may propagate over. {remedy}"
+                    f"the edges {key}, which a model may propagate over. Take the truth out of "
+                    f"these, as the splits of 'transforms' do with reverse edges, and "
+                    f"'RandomLinkSplit' with its 'rev_edge_types'"
                 )
         return task
 

@@ -355,7 +355,7 @@ def test_it_takes_the_arguments_of_torchmetrics(name):
     assert "compute_on_cpu" not in repr(metric)
     metric.to("meta").update(*BATCH[name in CURVES])
     assert {metric.get(part).device.type for part in metric.parts()} == {"cpu"}
-    with pytest.raises(TypeError, match="unexpected keyword argument 'sync_on_step'"):
+    with pytest.raises(TypeError, match="takes no 'sync_on_step'"):
         make(name, sync_on_step=True)
 
 
@@ -497,7 +497,7 @@ ERRORS = [
     (lambda m, _: m.ROCAUC, AttributeError, r"no 'ROCAUC': 'roc_auc' needs .*'evaluate"),
     (lambda m, _: m.NDGC, AttributeError, "has no attribute 'NDGC'"),
     (lambda m, _: m.Recall(), TypeError, "missing a required argument: 'k'"),
-    (lambda m, _: m.Recall(3, depth=4), TypeError, "unexpected keyword argument 'depth'"),
+    (lambda m, _: m.Recall(3, depth=4), TypeError, "takes no 'depth'"),
     (lambda m, _: m.Recall(3, average="micro"), ValueError, r"'average' .*\(got 'micro'\)"),
     (lambda m, _: m.Coverage(k=2), TypeError, "missing a required argument: 'catalogue'"),
     (lambda m, _: m.Coverage(k=2, catalogue=9), TypeError, r"'Catalogue' \(got int\)"),

@@ -22,7 +22,7 @@ from pyg_recmetrics.results.statistics import (
 )
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
-from tests.support.references.variance_components import margin_over_runs
+from tests.support.references.variance_components import error_over_persons, margin_over_runs
 
 pytestmark = [
     pytest.mark.usefixtures("expect_lost_truth"),
@@ -143,34 +143,12 @@ def test_rare_hits_are_named_by_metric():
     )
 
 
-def residuals_of_persons(person):
-    """Maps values to the residuals of a mean, those of each person divided as in CR2."""
-    num_rows = len(person)
-    hat = np.full((num_rows, num_rows), 1 / num_rows)
-    adjusted = np.zeros((num_rows, num_rows))
-    for each in np.unique(person):
-        rows = person == each
-        leverage = np.eye(rows.sum()) - hat[np.ix_(rows, rows)]
-        values, vectors = np.linalg.eigh(leverage)
-        root = vectors @ np.diag(values**-0.5) @ vectors.T
-        adjusted[rows] = root @ (np.eye(num_rows) - hat)[rows]
-    return adjusted
-
-
-def freedom_of_persons(person):
-    """The degrees of freedom of Bell and McCaffrey, as a trace of matrices."""
-    sums = np.equal.outer(np.unique(person), person) @ residuals_of_persons(person)
-    moments = sums @ sums.T
-    return moments.trace() ** 2 / (moments @ moments).trace()
-
-
 @pytest.mark.parametrize("sizes", [[3] * 12, [1, 1, 2, 5, 30], [40, 1, 1, 1], [1, 2]])
 def test_intervals_of_persons_are_those_of_bell_and_mccaffrey(sizes):
     person = np.repeat(np.arange(len(sizes)), sizes)
     values = np.random.default_rng(len(sizes)).random(len(person))
-    sums = np.equal.outer(np.unique(person), person) @ residuals_of_persons(person) @ values
-    error = math.sqrt((sums**2).sum()) / len(person)
-    margin = stats.t.isf(0.025, freedom_of_persons(person)) * error
+    error, freedom = error_over_persons(values, person)
+    margin = stats.t.isf(0.025, freedom) * error
     low, high = mean_of_users(values[:, None], person).interval(0.95)
     assert [low, high] == pytest.approx([values.mean() - margin, values.mean() + margin])
 
@@ -179,7 +157,8 @@ def test_persons_count_by_how_many_of_one_size_they_are():
     """One person with 200 rows and 100 with one are worth few of one size."""
     person = np.array([*[0] * 200, *range(1, 101)])
     uneven = basis(300, person=person)
-    assert uneven[1].num_persons == pytest.approx(1 + freedom_of_persons(person))
+    _, freedom = error_over_persons(np.zeros(300), person)
+    assert uneven[1].num_persons == pytest.approx(1 + freedom)
     assert caution([uneven], drawn="persons").startswith(
         "intervals may be too narrow: there are few persons (101, worth 3 of one size)"
     )
@@ -400,6 +379,16 @@ class TestPersons:
         )
         wanted = float(fitted.bse[0]) ** 2 * 40 / 39
         assert mean_over([values], person).of_users == pytest.approx(wanted)
+
+    def test_a_gap_to_a_single_person_has_no_interval(self):
+        person = np.array([0, 0, 1, 2, 3, 3])
+        values = np.arange(6.0)[:, None]
+        one, others = (
+            mean_of_users(np.where(is_in[:, None], values, math.nan), person)
+            for is_in in (person == 0, person > 0)
+        )
+        for gap in (one.minus(others), others.minus(one)):
+            assert math.isnan(gap.margin(0.95))
 
     def test_who_does_not_count_is_no_person(self):
         values = [[1.0, math.nan, 3.0, math.nan]]
