@@ -462,10 +462,12 @@ def check_edges(edges: object, name: str) -> Tensor:
 def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]:
     """Returns edges like :func:`check_edges`, and the value of each if they come as a matrix."""
     index, value = as_edges(edges, name)
-    index = check_integers(index, name)
     if index.dim() != 2 or index.size(0) != 2:
-        raise ValueError(f"'{name}' needs to have shape [2, num_edges] (got {list(index.shape)})")
-    return index, value
+        raise ValueError(
+            f"'{name}' needs to have shape [2, num_edges], with users first, as "
+            f"matrix.nonzero().t() has for a dense matrix (got {list(index.shape)})"
+        )
+    return check_integers(index, name), value
 
 
 def check_bipartite(edges: object, name: str, num_users: int, num_items: int) -> Tensor:

@@ -36,11 +36,19 @@ from pyg_recmetrics.utils import Frozen, set_attributes
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
+#: Where everything is given that says who is ranked, and over what.
+_IN_A_TASK = (
+    "where data may be RankingTask(test, seen=train, threshold=4, num_users=..., num_items=...)"
+)
+
 #: What a row of a result is.
 Per: TypeAlias = Literal["user", "edge", "person"]
 
 
-@written("evaluate(model, data, ['recall@20', 'ndcg@20'])")
+@written(
+    "evaluate(model, data, ['recall@20', 'ndcg@20'], num_users=..., progress=True) with all on one "
+    f"device, {_IN_A_TASK}"
+)
 def evaluate(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -208,7 +216,7 @@ class Evaluator(Frozen):
 
     _INSTEAD = "make another one with other options"
 
-    @written("Evaluator(data, ['recall@20', 'ndcg@20'])")
+    @written(f"Evaluator(data, ['recall@20', 'ndcg@20']), {_IN_A_TASK}")
     def __init__(
         self,
         data: RankingTask | Data | HeteroData | EdgesLike,
@@ -244,10 +252,10 @@ class Evaluator(Frozen):
         check_boolean(progress, "progress")
         if patience is not None:
             check_positive_integer(patience, "patience")
+        self.metrics = parse_all(metrics)
         task = as_task(data, num_users, num_items, edge_index, exclude_seen)
         if per is None:
             per = "user" if task.num_relations is None else "edge"
-        self.metrics = parse_all(metrics)
         if per != "edge":
             _check_hits(metrics)
         self._convention = conventions.get(convention)

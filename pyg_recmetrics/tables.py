@@ -38,6 +38,10 @@ class Best(str):
     """A cell that is set in bold where there is bold type, and says `best` where there is none."""
 
 
+class Second(str):
+    """A cell that LaTeX underlines: the second best."""
+
+
 class Tabular(ABC):
     """Anything that is shown as a table, wherever it is shown."""
 
@@ -270,4 +274,6 @@ def format_p(p: float) -> str:
 
 def _to_latex(cell: str) -> str:
     text = cell.translate(_LATEX)
-    return rf"\textbf{{{text}}}" if isinstance(cell, Best) else text
+    if isinstance(cell, Best):
+        return rf"\textbf{{{text}}}"
+    return rf"\underline{{{text}}}" if isinstance(cell, Second) else text

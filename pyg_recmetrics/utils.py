@@ -238,6 +238,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {singular(noun) if number == 1 else noun}"
 
 
+def verb(number: int, plural: str) -> str:
+    """Returns the form of a verb for so many, such as `"has"` or `"have"`."""
+    of_one = {"are": "is", "have": "has", "leak": "leaks"}
+    return of_one.get(plural, f"{plural}s") if number == 1 else plural
+
+
 @contextmanager
 def requires_package(package: str, needed_by: str) -> Iterator[None]:
     """Turns a failed import inside into an error that says what to install.

@@ -129,8 +129,12 @@ def of_tensors():
     yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
     yield from_topk, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
     yield from_topk, (LISTS, large_ids(2**63 - 1)), ValueError, pairs
-    shape = "'edge_label_index' needs to have shape [2, num_edges]"
-    yield from_topk, (LISTS, ()), ValueError, f"{shape} (got [0])"
+    yield (
+        from_topk,
+        (LISTS, ()),
+        ValueError,
+        "'edge_label_index' needs to have shape [2, num_edges]",
+    )
     one = "'edge_label_index' needs to hold parts of one shape"
     yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{one} (got [[3], [2]])"
     yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"

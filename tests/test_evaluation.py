@@ -46,7 +46,7 @@ class TestEvaluate:
         assert result.user_counts.num_with_few_candidates == 1
         assert str(result).endswith(
             "2 users evaluated, 2 without ground truth, 1 with fewer than 3 candidates\n"
-            "1 of 2 users have no training edges"
+            "1 of 2 users has no training edges"
         )
 
     def test_some_users_only(self):

@@ -34,14 +34,25 @@ def model():
 #: Each mistake, and a part of what is to be written instead.
 MISTAKES = {
     **{
-        f"evaluate({name}=)": (
-            lambda name=name: evaluate(SCORES, TASK, **{name: 3}),
-            "evaluate(model, data, ['recall@20'",
-        )
-        for name in ("k", "topk", "metric", "threshold", "whatever")
+        f"evaluate({name}=)": (lambda name=name: evaluate(SCORES, TASK, **{name: 3}), instead)
+        for name, instead in {
+            **dict.fromkeys(("k", "topk", "metric", "whatever"), "model, data, ['recall@20'"),
+            **dict.fromkeys(("seen", "train"), "seen=train"),
+            "threshold": "threshold=4",
+            "device": "on one device",
+            "verbose": "progress=True",
+            "num_user": "num_users=",
+        }.items()
     },
     "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
     "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "rank(model, data, k=20)"),
+    "Recall()": (lambda: modules.Recall(), "Recall(k=20)"),
+    "a method of a model": (lambda: evaluate(model().eval, DATA, num_users=3), "a model itself"),
+    "Evaluator(scores, task)": (lambda: Evaluator(SCORES, TASK), "Evaluator(data, metrics)"),
+    "a dense matrix of truth": (
+        lambda: evaluate(SCORES, SCORES > 0.5, num_users=3),
+        "matrix.nonzero().t()",
+    ),
     "Evaluator(model, data)": (lambda: Evaluator(model(), DATA), "Evaluator(data, metrics)"),
     "metrics before data": (
         lambda: evaluate(SCORES, ["mrr"], TASK),

@@ -1,7 +1,7 @@
 """Benchmark: the table of a paper."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -26,14 +26,17 @@ from pyg_recmetrics.results.runs import (
     Name,
     budgets_of,
     by_name,
+    check_alike,
     check_same_task,
     common_metrics,
+    differing_keys,
     every_run,
+    how_measured,
     recommenders_by_name,
     remarks_on,
 )
 from pyg_recmetrics.results.verdicts import PairedDifference
-from pyg_recmetrics.tables import Best, Table, Tabular, format_error
+from pyg_recmetrics.tables import Best, Second, Table, Tabular, format_error
 from pyg_recmetrics.utils import Frozen, FrozenDict
 
 #: The recommenders of one data set, by name.
@@ -61,7 +64,7 @@ def by_data_set(results: Any) -> dict[str, Any]:
 def with_best(
     cells: Mapping[str, tuple[float, str]], names: Iterable[str], metric: str | Metric
 ) -> list[str]:
-    """Returns a cell for each recommender, of which the best is bold if there are several means.
+    """Returns a cell for each recommender, of which the best and the second best are marked.
 
     Args:
         cells (mapping): The mean of each recommender that has one, and how it is printed.
@@ -71,13 +74,15 @@ def with_best(
     Example:
         >>> cells = {"x": (0.3, ".3"), "y": (0.1 + 0.2, ".3"), "z": (0.2, ".2")}
         >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
-        ['Best', 'Best', 'str']
+        ['Best', 'Best', 'Second']
     """
     known = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
-    highest = max if is_higher_better(str(metric)) else min
-    best = [name for name in known if len(known) > 1 and known[name] == highest(known.values())]
+    order = sorted({*known.values()}, reverse=is_higher_better(str(metric)))
+    # The worse of two is not the second best.
+    marked: Sequence[type[str]] = (Best, Second)[: len(known) - 1]
+    kinds: dict[float | None, type[str]] = dict(zip(order, marked, strict=False))
     texts = {name: text for name, (_, text) in cells.items()}
-    return [Best(texts[name]) if name in best else texts.get(name, "-") for name in names]
+    return [kinds.get(known.get(name), str)(texts.get(name, "-")) for name in names]
 
 
 class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
@@ -85,12 +90,12 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     Each cell is the mean over users. A recommender that was trained with several seeds has the
     standard deviation over its runs in brackets. The best mean of a column is bold, or `best` in
-    plain text. A dagger † marks a mean that is significantly better than the best of the others,
-    and ‡ one that is significantly worse; :func:`compare` tests this user by user. The data decide
-    which is best, so Holm's method adjusts the p-values for all pairs: each proposed recommender
-    with all others, in all columns of the table. If results say how they were tuned, see
-    :meth:`EvaluationResult.with_trials`, there are columns for it. A benchmark is a mapping of each
-    data set to its results, and a single data set has the name `""`.
+    plain text, and LaTeX underlines the second best. A dagger † marks a mean that is significantly
+    better than the best of the others, and ‡ one that is significantly worse; :func:`compare` tests
+    this user by user. The data decide which is best, so Holm's method adjusts the p-values for all
+    pairs: each proposed recommender with all others, in all columns of the table. If results say
+    how they were tuned, see :meth:`EvaluationResult.with_trials`, there are columns for it. A
+    benchmark is a mapping of each data set to its results, and a single data set has the name `""`.
 
     A recommender need not have been run on every data set. All results of a data set are of one
     task, and all of the benchmark have one convention.
@@ -165,7 +170,11 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             for data_set, of_one in self.items()
             for name, result in every_run(of_one).items()
         }
-        _check_same_definitions(every)
+        check_alike(
+            every,
+            lambda *both: differing_keys(*map(how_measured, both)),
+            "be measured alike on all data sets",
+        )
         common = common_metrics(list(every.values()))
         if metrics is None and not common:
             raise ValueError(
@@ -299,15 +308,3 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 def _place(data_set: str, name: str) -> str:
     """Returns how an error names a result, of a data set that may have no name."""
     return ", ".join(filter(None, (data_set, name)))
-
-
-def _check_same_definitions(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results of the same metrics mean different things by them."""
-    first_name, first = next(iter(results.items()))
-    for what in ("convention", "empty_target_action", "average_over"):
-        for name, result in results.items():
-            if getattr(result, what) != getattr(first, what):
-                raise ValueError(
-                    f"'results' needs to be measured alike on all data sets (got '{first_name}' "
-                    f"and '{name}', which differ in {what})"
-                )

@@ -209,7 +209,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
         # In tables without quotes, titles may hold some. R quotes all texts, the names first.
         is_quoted = sign != "\t" or line.startswith('"')
-        if is_quoted and (num_inside := _count_lines_in_quotes(file, sign)):
+        has_quotes = _has_quotes(file)
+        if is_quoted and has_quotes and (num_inside := _count_lines_in_quotes(file, sign)):
             note(f"{path}: ends of lines that quotes enclose, which end no row: {num_inside:,}")
         return TableFile(path, form, _read_text(file, sign, columns, is_quoted))
 
@@ -240,6 +241,23 @@ def read_ids(path: Path) -> list[str]:
     return ids
 
 
+def _has_quotes(file: IO[bytes]) -> bool:
+    """Returns whether there are quotes in a file of text.
+
+    Raises:
+        ValueError: If it holds a NUL byte, where the fields of some readers end.
+    """
+    has_quotes, num_lines = False, 1
+    for part in iter(partial(file.read, _BYTES_AT_ONCE), b""):
+        before, nul, _ = part.partition(b"\0")
+        num_lines += before.count(b"\n")
+        if nul:
+            raise ValueError(f"line {num_lines} needs to hold text (got a NUL byte)")
+        has_quotes = has_quotes or b'"' in part
+    file.seek(0)
+    return has_quotes
+
+
 def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
     """Returns how many ends of lines are part of a quoted field.
 
@@ -248,10 +266,6 @@ def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
             Or each line of a field would be a row: it has as many fields, and numbers where the
             row has numbers.
     """
-    has_quotes = any(b'"' in part for part in iter(partial(file.read, _BYTES_AT_ONCE), b""))
-    file.seek(0)
-    if not has_quotes:
-        return 0
     text, num_rows, first = io.TextIOWrapper(file, "utf-8-sig", newline=""), 0, 1
     lines: list[str] = []  # of the row that is read
     form: Any = {"delimiter": sign, "skipinitialspace": True}
@@ -287,6 +301,21 @@ def _are_rows(lines: Iterable[list[str]], row: list[str]) -> bool:
     )
 
 
+def _check_lengths(file: IO[bytes], sign: str, is_quoted: bool, length: int) -> None:
+    """Raises if a row has fewer fields than the first."""
+    file.seek(0)
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+    form: Any = {"delimiter": sign, "skipinitialspace": True}
+    form["quoting"] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    rows = csv.reader(text, **form)
+    for row in rows:
+        if any(row) and len(row) < length:
+            raise ValueError(
+                f"line {rows.line_num} needs to hold {length} fields, as the first row does (got "
+                f"{len(row)})"
+            )
+
+
 def _read_text(
     file: IO[bytes], sign: str, columns: Sequence[str] | None, is_quoted: bool
 ) -> pa.Table:
@@ -301,6 +330,8 @@ def _read_text(
         skipinitialspace=True,
         encoding="utf-8-sig",
     )
+    if frame.iloc[:, -1].eq("").any():  # also where a row ends before
+        _check_lengths(file, sign, is_quoted, frame.shape[1])
     first = [*frame.iloc[0]]
     names = first if columns is None else [*columns]
     if len(names) != len(first):

@@ -35,7 +35,7 @@ from pyg_recmetrics.results.statistics import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
 from pyg_recmetrics.tables import format_p
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.task.data_frames import number_texts
+from pyg_recmetrics.task.data_frames import INTEGER, number_texts
 from pyg_recmetrics.utils import requires_package
 
 
@@ -81,6 +81,12 @@ def evaluate(options: Namespace) -> int:
     return DONE
 
 
+def _place(text: str) -> tuple[bool, int, str]:
+    """Returns by what ids are sorted: integers by number, and then texts."""
+    is_integer = INTEGER.fullmatch(text) is not None
+    return not is_integer, int(text) if is_integer else 0, text
+
+
 def _make_task(
     truth: pd.DataFrame,
     seen: Sequence[pd.DataFrame],
@@ -101,7 +107,7 @@ def _make_task(
         train=pd.concat(seen) if seen else None,
         test=truth,
         rating="rating" if has_weights else None,
-        items=None if items is None else sorted(ids[text] for text in items),
+        items=None if items is None else [ids[text] for text in sorted(items, key=_place)],
         exclude_seen=not options.include_seen,
         threshold=options.threshold,
     )

@@ -51,7 +51,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.task import check_has
-from pyg_recmetrics.utils import set_attributes, written_as
+from pyg_recmetrics.utils import counted, set_attributes, written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.
 EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
@@ -317,7 +317,7 @@ class Definition:
     def check_holds(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
         """Raises if a ranking does not hold what the metric needs with these arguments."""
         if self.needs_all_ranks:
-            _check_all_ranks(ranked)
+            _check_all_ranks(ranked, self.name)
         if self.needs_candidates:
             candidates_of(ranked)
         if self.has_cut_off and ranked.depth is not None:
@@ -371,20 +371,20 @@ def check_ranked(ranked: object) -> RankedEdges:
     return ranked
 
 
-def _check_all_ranks(ranked: RankedEdges) -> None:
+def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
     if num_others := num_with_other_places(ranked):
         raise ValueError(
-            f"'ranked' needs to hold the rank of every edge among the candidates, and lists with "
+            f"'{name}' needs the rank of every relevant item among the candidates, and lists with "
             f"places that hold none, such as items that the task does not have, give another (got "
-            f"{num_others} users with such lists)"
+            f"{counted(num_others, 'users')} with such lists)"
         )
     num_unknown = int((~ranked.is_hit(None)).sum())
     if num_unknown or ranked.num_candidates is None:
         raise ValueError(
-            f"'ranked' needs to hold the rank of every edge among all candidates: rank with "
-            f"'full=True', by scores that are finite for relevant items, and take truth that is no "
-            f"candidate out of the task with missing='drop' (got "
-            f"{f'{num_unknown} edges without a rank' if num_unknown else 'only lists'})"
+            f"'{name}' needs the rank of every relevant item among all candidates: give each of "
+            f"them a score that is finite, and write RankingTask(..., missing='drop') where some "
+            f"are no candidates, and rank(..., full=True) in place of a depth (got "
+            f"{counted(num_unknown, 'edges') + ' without a rank' if num_unknown else 'only lists'})"
         )
 
 
@@ -614,7 +614,8 @@ def _check_spelling(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(
             f"'metrics' needs to be a string or a list of strings (got {type(value).__name__}); "
-            f"write 'name@k', as in 'recall@20'"
+            f"write evaluate(recommender, data, metrics) or Evaluator(data, metrics) in this "
+            f"order, with metrics such as 'recall@20'"
         )
     return value
 

@@ -283,7 +283,10 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         try:
             arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise TypeError(f"{name}() got other arguments than it takes ({error})") from None
+            example = f"{name}(k=20)" if self.definition.has_cut_off else f"{name}()"
+            raise TypeError(
+                f"{name}() got other arguments than it takes ({error}); write {example}"
+            ) from None
         if args and isinstance(args[0], int) and not self.definition.has_cut_off:
             raise TypeError(f"{name}() takes no cut-off (got {args[0]}); write {name}()")
         super().__init__(**arguments.pop("kwargs", {}))

@@ -54,9 +54,9 @@ _NUM_STORED = 2**22
 #: So many scores in all are products in double precision, which are close to no other.
 _NUM_IN_DOUBLE = 2**18
 
-#: All scores are stored for at most so many items if lists are made, and for half as many more if
-#: not. For more, a search takes less time.
-_MAX_ITEMS_STORED = 2**12
+#: All scores are stored for at most so many items if lists are made, and for three times as many if
+#: not. For more, a search takes less time: for lists of 3,706 items, 0.85 to 0.93 of it.
+_MAX_ITEMS_STORED = 2**11
 
 #: To sort more of the stored products of each user takes longer than to count.
 _MAX_SORTED = 2**10
@@ -457,7 +457,7 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     A function may take long, and would be asked again for users that are left unsettled.
     """
     recommender, task = request.recommender, request.task
-    most = _MAX_ITEMS_STORED if request.list_width else _MAX_ITEMS_STORED * 3 // 2
+    most = _MAX_ITEMS_STORED if request.list_width else 3 * _MAX_ITEMS_STORED
     if task.num_items > most:
         return []
     if request.depth > _MAX_SORTED and _obstacle_to("count", request) is None:

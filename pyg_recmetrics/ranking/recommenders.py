@@ -48,7 +48,7 @@ from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, list_some, set_attributes, warn
+from pyg_recmetrics.utils import Memory, list_some, set_attributes, verb, warn
 
 
 class ScoreMask:
@@ -146,8 +146,9 @@ class ScoreMask:
         """Warns of truth edges that can never be retrieved."""
         if num_masked := int(self.is_masked.sum()) if self.is_noted else 0:
             warn(
-                f"{num_masked} of {self.is_masked.numel()} ground-truth edges have a score of "
-                f"'-inf': they can never be retrieved, and count as missed"
+                f"{num_masked} of {self.is_masked.numel()} ground-truth edges "
+                f"{verb(num_masked, 'have')} a score of '-inf': such an edge can never be "
+                f"retrieved, and counts as missed"
             )
 
 
@@ -515,7 +516,8 @@ class FunctionRecommender(GivenScoresRecommender):
         if wrong := misfit(function, task.users):
             raise TypeError(
                 f"'recommender' needs to be a function of user ids that returns the scores of all "
-                f"items ({wrong}); write PairScorer(function) around a function of users and items"
+                f"items ({wrong}); write PairScorer(function) around a function of users and "
+                f"items, and pass a model itself and not one of its methods"
             )
         self.function = function
 

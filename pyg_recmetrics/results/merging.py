@@ -28,7 +28,7 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
 )
 from pyg_recmetrics.results.result import EvaluationResult, largest
-from pyg_recmetrics.results.runs import is_same
+from pyg_recmetrics.results.runs import check_alike, differing_keys, how_measured, is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.task import PartOf
 from pyg_recmetrics.utils import warn
@@ -103,7 +103,8 @@ def merge(
     tasks = [_task_of(part).to(device) for part in parts]
     _check_alike(parts, tasks)
     is_partial = check_boolean(partial, "partial")
-    differing = _differences(tasks, _OF_USERS)
+    of_users = [{name: getattr(task, name) for name in _OF_USERS} for task in tasks]
+    differing = sorted({key for x in of_users for key in differing_keys(of_users[0], x)})
     per_edge = first.ranked.origin.user_of_row is not None
     if differing:
         task, source = _append(tasks, per_edge, differing)
@@ -147,13 +148,12 @@ def _task_of(result: EvaluationResult) -> RankingTask:
 
 def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]) -> None:
     """Raises if results differ in anything that is not about their users."""
-    first, *others = (_in_common(*pair) for pair in zip(parts, tasks, strict=True))
-    for number, other in enumerate(others, 1):
-        if differing := [name for name in first if not is_same(first[name], other[name])]:
-            raise ValueError(
-                f"'results' needs to hold results that differ in their users alone (got a first "
-                f"one and one at place {number}, which differ in {', '.join(differing)})"
-            )
+    facts = [_in_common(*pair) for pair in zip(parts, tasks, strict=True)]
+    check_alike(
+        {f"result {number}": fact for number, fact in enumerate(facts)},
+        differing_keys,
+        "hold results that differ in their users alone",
+    )
     lists = [part.ranked.lists for part in parts if part.ranked.lists is not None]
     depths = {x for part in parts if (x := part.ranked.depth) is not None}
     # Where no user is evaluated, lists are empty.
@@ -172,11 +172,8 @@ def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]
     candidates = task.candidates
     query = task.query
     return {
+        **how_measured(result),
         "metrics": result.metrics,
-        "convention": result.convention,
-        "empty_target_action": result.empty_target_action,
-        "average_over": result.average_over,
-        "per": ranked.origin.user_of_row is None,
         "ties": (ranked.ties, ranked.num_tied is None),
         "seed": ranked.origin.seed,
         "recommender": ranked.origin.ranked_by,
@@ -187,16 +184,6 @@ def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]
         **{name: getattr(task, name) for name in _OF_ITEMS},
         **{name: getattr(catalogue, name) for name in _FACTS},
     }
-
-
-def _differences(tasks: Sequence[RankingTask], names: Iterable[str]) -> list[str]:
-    """Returns in which of some attributes tasks differ."""
-    first = tasks[0]
-    return [
-        name
-        for name in names
-        if not all(is_same(getattr(task, name), getattr(first, name)) for task in tasks)
-    ]
 
 
 def _check_once(users: Iterable[Hashable]) -> None:

@@ -19,6 +19,7 @@ from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
+    TIES_IN_WORDS,
     RankedEdges,
     candidates_of,
     evaluated_mask,
@@ -27,7 +28,7 @@ from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Mea
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
 from pyg_recmetrics.tables import format_level, format_p
 from pyg_recmetrics.task import RankingTask
-from pyg_recmetrics.utils import all_items, counted, list_some
+from pyg_recmetrics.utils import all_items, counted, list_some, verb
 from pyg_recmetrics.version import __version__
 
 #: How a table of means marks what is significantly better or worse.
@@ -100,6 +101,7 @@ _environment.filters |= {
     "p": format_p,
     "num_different": lambda values: len(np.unique(values)),
     "some": list_some,
+    "verb": verb,
 }
 _environment.globals |= {
     "FEW_RUNS": FEW_RUNS,
@@ -107,6 +109,7 @@ _environment.globals |= {
     "LARGEST_LIFT": _LARGEST_LIFT,
     "all_items": all_items,
     "marks": MARKS,
+    "TIES_IN_WORDS": TIES_IN_WORDS,
     "TOO_GOOD": TOO_GOOD,
     "version": __version__,
 }

@@ -31,7 +31,6 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
-from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_empty_target_action,
@@ -41,7 +40,6 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
-    TIES_IN_WORDS,
     ListStatistics,
     RankedEdges,
     candidates_of,
@@ -608,7 +606,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     @cached_property
     def user_counts(self) -> UserCounts:
         """How many users stand behind the result."""
-        counts = UserCounts.of(self.ranked, self.max_k, self._num_left_out, self._nouns())
+        counts = UserCounts.of(self.ranked, self.max_k, self._num_left_out, self.nouns)
         if self.sampling is None:
             return counts
         # Those without truth are counted among all users.
@@ -653,48 +651,20 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """The largest cut-off of a metric; `None` if there is none."""
         return max((metric.k for metric in self.metrics if metric.k), default=None)
 
-    @property
+    @cached_property
     def nouns(self) -> RowNouns:
         """What its rows are called, such as `"queries"`."""
-        return self.user_counts.nouns
+        users = "users" if self.task is None or self.task.query is None else "queries"
+        person = self.ranked.origin.person
+        row = self.ranked.origin.user_of_row
+        rows = users if row is None else "edges"
+        drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
+        return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     @property
     def runs(self) -> tuple["EvaluationResult", ...]:
         """The result itself, which is one run."""
         return (self,)
-
-    def curve(self, metric: str, max_k: int) -> Tensor:
-        r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
-
-        Unlike :func:`metrics.curve`, which takes a ranking, this measures what the result does
-        under the same names: column `k - 1` is `per_user` of `metric@k`.
-
-        Args:
-            metric (str): The metric, spelled without a cut-off.
-            max_k (int): The largest cut-off.
-
-        Returns:
-            A double-precision tensor of shape `[num_users, max_k]`, or `[max_k]` for a metric with
-            one value for all users together; `NaN` where the metric is undefined.
-
-        Raises:
-            TypeError: If `metric` is not a string.
-            ValueError: If there is no metric of that name, if it has no cut-off or is spelled with
-                one, or if `max_k` is not a positive integer or is larger than the depth of the
-                ranking.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 0], [2, 0]]), num_users=1, num_items=3)
-            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "map@2", convention="ranx")
-            >>> result.curve("map", max_k=2)
-            tensor([[0.0000, 0.2500]], dtype=torch.float64)
-        """
-        values = [
-            self._measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)
-        ]
-        return torch.stack(values, dim=-1)
 
     def _tie_range(self, metric: str | Metric) -> TieRange:
         contributed = self._contributions_of_rows(metric)
@@ -963,16 +933,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.4.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
-        ranked = self.ranked
-        num_masked = self.ranked.origin.num_masked
-        text = notes.line(
-            "recipe",
-            self,
-            metrics=notes.in_words(self.definitions.values()),
-            ties=None if ranked.num_tied is None else TIES_IN_WORDS[ranked.ties],
-            of_lists=[str(x) for x in self.definitions.values() if not x.needs_truth],
-            num_masked=0 if num_masked is None else int(num_masked[evaluated_mask(ranked)].sum()),
-        )
+        masked = self.ranked.origin.num_masked
+        num_masked = 0 if masked is None else int(masked[evaluated_mask(self.ranked)].sum())
+        metrics = notes.in_words(self.definitions.values())
+        text = notes.line("recipe", self, metrics, num_masked)
         return textwrap.fill(text or "", width=_NUM_COLUMNS, break_on_hyphens=False)
 
     def save(self, path: str | Path) -> None:
@@ -1110,15 +1074,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         `None` says that each value is of another person, as in a mean over persons.
         """
         return self.ranked.origin.person if self.average_over == "user" else None
-
-    def _nouns(self) -> RowNouns:
-        """Returns what its rows are called, such as `"queries"`."""
-        users = "users" if self.task is None or self.task.query is None else "queries"
-        person = self.ranked.origin.person
-        row = self.ranked.origin.user_of_row
-        rows = users if row is None else "edges"
-        drawn = users if person is None or (row is not None and person.equal(row)) else "persons"
-        return RowNouns(users, rows, rows if self.average_over == "user" else drawn, drawn)
 
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"

@@ -13,8 +13,13 @@ runs might have been drawn. With `n` users and `m` runs, the variance of the mea
 
 **Mean squares.** The means of users over runs vary by the first and the last part: :math:`T`. The
 values of a user in single runs vary by the last one: :math:`E`. The means of runs vary by the
-second and the last one: :math:`S / m`. If a person has several rows, persons are drawn with all of
-them.
+second and the last one: :math:`S / m`.
+
+**Persons.** If a person has several rows, persons are drawn with all of them. The sum of the
+deviations of a person with the share `w` of all rows is divided by :math:`\sqrt{1 - w}`, as the
+mean follows those of many rows. The degrees of freedom are those of Bell and McCaffrey for rows of
+one variance, :math:`1 / (\sum w^2 + (\sum q)^2 - \sum q^2)` with :math:`q = w^2 / (1 - w)`. Of `n`
+persons of one size, they are :math:`n - 1`.
 
 **The mean of one recommender** has the variance :math:`T + \max(0, S / m - E)`, of which the second
 part has :math:`m - 1` degrees of freedom.
@@ -41,12 +46,15 @@ zero.
 **Sizes.** If recommenders are alike, some star appears in at most 5% of simulated comparisons of 3
 to 30 recommenders with 2 to 5 runs each, and in at most 7% if spreads differ by 1:8. Two
 recommenders alone are told apart by chance in 2 to 6% of cases, and in up to 11% if one has two
-runs, the other ten, and those of the first vary 20 times as much.
+runs, the other ten, and those of the first vary 20 times as much. P-values of at most .001 appear
+in .25 to .43% of cases where runs differ. Intervals of persons hold in 93% or more if rows have a
+Pareto law of index 1.6, and in 85 to 93% if it is 1.3 and persons of many rows have other values.
 
 Sources: Searle, Casella and McCulloch, "Variance components", 4 (1992); Satterthwaite, "An
 approximate distribution of estimates of variance components" (1946); Cochran, "Approximate
-significance levels of the Behrens-Fisher test" (1964); Smyth, "Linear models and empirical Bayes
-methods for assessing differential expression" (2004).
+significance levels of the Behrens-Fisher test" (1964); Bell and McCaffrey, "Bias reduction in
+standard errors for linear regression with multi-stage samples" (2002); Smyth, "Linear models and
+empirical Bayes methods for assessing differential expression" (2004).
 """
 
 import math
@@ -76,6 +84,9 @@ _LEAST_SPREAD = 1e-5
 #: What is smaller than this share of the numbers that it is made of is due to rounding.
 _ROUNDING = 1e-12
 _ROUNDING_OF_VARIANCE = 1e-28
+
+#: Persons of one size are worth their number, but for rounding.
+_DIGITS_OF_WORTH = 9
 
 #: A smaller p-value than this is zero. Further out, quantiles are not exact.
 _SMALLEST_TAIL = 1e-100
@@ -318,8 +329,9 @@ class Mean:
     def has_few_persons(self) -> bool:
         """Whether there are too few persons, or some of them have most rows.
 
-        Intervals of 95% hold in 85% of simulations where rows have a Pareto law of index 1.6, and
-        values depend on their number. Of these samples of 1,000 persons, 95% are named.
+        Intervals of 95% hold in 93% of simulations or more where rows have a Pareto law of index
+        1.6, also if values depend on their number, and in 85 to 93% where the index is 1.3. Of the
+        latter samples, 91% or more are named.
         """
         if self.num_persons is None:
             return False
@@ -364,11 +376,13 @@ def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array 
 
 def worth_of(sizes: Array) -> float:
     """Returns how many persons of one size some are worth, given the number of rows of each."""
-    shares = sizes / max(1, sizes.sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        others = shares**2 / (1 - shares)
-        inverse = (shares**2).sum() + others.sum() ** 2 - (others**2).sum()
-        return float(1 + 1 / inverse)
+    num_persons = int((sizes > 0).sum())
+    if num_persons < 2:
+        return float(num_persons)
+    shares = sizes / sizes.sum()
+    others = shares**2 / (1 - shares)
+    inverse = (shares**2).sum() + others.sum() ** 2 - (others**2).sum()
+    return round(float(1 + 1 / inverse), _DIGITS_OF_WORTH)
 
 
 def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:

@@ -25,7 +25,9 @@ class TieRange(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        low, high = (f"{mean:.4f}".removeprefix("0") for mean in self)
+        digits = (n for n in range(4, 17) if round(self.low, n) != round(self.high, n))
+        n = next(digits, 4)
+        low, high = (f"{mean:.{n}f}".removeprefix("0") for mean in self)
         return f"{low} to {high}"
 
 

@@ -27,7 +27,7 @@ _NAMES = {
 }
 
 #: How an integer is written, in up to 18 digits.
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def find_column(columns: Iterable[object], *what: str) -> str | None:
@@ -53,7 +53,7 @@ def number_texts(columns: "Sequence[pd.Series[str]]") -> tuple[list[Any], list[T
     Ids are integers if all of them are written as such, and else texts.
     """
     codes, ids = pd.factorize(pd.concat(columns, ignore_index=True))
-    if all(map(_INTEGER.fullmatch, ids)):
+    if all(map(INTEGER.fullmatch, ids)):
         ids = ids.astype(np.int64)
     order = ids.argsort()
     numbers = torch.from_numpy(order.argsort()[codes])

@@ -151,6 +151,12 @@ class TestMeans:
         bold = {key[:2] for key, cell in cells_of(found).items() if type(cell) is Best}
         assert bold == {("A", "x"), ("A", "y")}
 
+    def test_latex_underlines_the_second_best_of_more_than_two(self):
+        results = {"x": GOOD, "y": BAD, "z": GOOD}
+        row = Benchmark(results, "mrr").to_latex().split("\ny & ")[1]
+        assert row.startswith(rf"\underline{{{BAD['mrr']:.4f}")
+        assert "underline" not in Benchmark({"x": GOOD, "y": BAD}).to_latex()
+
     def test_notes_say_who_stands_behind_it(self, benchmark):
         notes = benchmark.table().notes
         assert notes[0] == "users: 114 on Small, 141 on Wide, 286 on Long"

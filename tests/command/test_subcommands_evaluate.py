@@ -297,12 +297,18 @@ def test_other_rows_of_lists_do_not_change_the_order_of_equal_scores(tmp_path, r
     rows = [(*pair, score) for pair, score in zip(pairs, scores, strict=True)]
     test = [(user, int(draw.choice([9, 10, 100]))) for user in range(3)]
     means = []
-    for more in ([], [(7, "promo", 0)], [(0, "x 1", -1), (1, 3.5, -2)], [(8, 10**18, 5)]):
+    for more, ids in (
+        ([], ""),
+        ([(7, "promo", 0)], ""),
+        ([(0, "x 1", -1), (1, 3.5, -2)], ""),
+        ([(8, 10**18, 5)], ""),
+        ([], "promo\n"),
+    ):
         frames = {"test": pd.DataFrame(test, columns=["user", "item"])}
         frames["lists"] = pd.DataFrame([*rows, *more], columns=["user", "item", "score"])
         for name, frame in frames.items():
             frame.to_csv(tmp_path / f"{name}.csv", index=False)
-        (tmp_path / "items.txt").write_text("100\n11\n10\n9\n2\n")
+        (tmp_path / "items.txt").write_text(f"{ids}100\n11\n10\n9\n2\n")
         line = ["--test", "test.csv", "--lists", "lists.csv", "--item-ids", "items.txt"]
         line = [tmp_path / x if "." in x else x for x in line]
         status, out, err = run(["evaluate", "-q", "--json", *map(str, line), "--metrics", "mrr@4"])
@@ -310,4 +316,4 @@ def test_other_rows_of_lists_do_not_change_the_order_of_equal_scores(tmp_path, r
         means.append(json.loads(out)["metrics"]["mrr@4"]["mean"])
     task = RankingTask.from_frames(test=frames["test"], items=[2, 9, 10, 11, 100])
     by_hand = torch.tensor(scores).view(3, 5).float()
-    assert means == [evaluate(by_hand, task, "mrr@4")["mrr@4"]] * 4
+    assert means == [evaluate(by_hand, task, "mrr@4")["mrr@4"]] * 5

@@ -224,7 +224,7 @@ class TestMaskedItems:
     def test_they_are_never_retrieved(self, form, options):
         recommender = list(forms(SCORES))[form]
         with pytest.warns(
-            UserWarning, match="2 of 4 ground-truth edges have a score of '-inf': th"
+            UserWarning, match="2 of 4 ground-truth edges have a score of '-inf': su"
         ):
             ranked = rank(recommender, TASK, keep_items=True, **options)
         found = {

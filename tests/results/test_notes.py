@@ -25,7 +25,7 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.ranked_edges import select_users
-from pyg_recmetrics.results.counts import UserCounts
+from pyg_recmetrics.results.counts import USERS, UserCounts
 from pyg_recmetrics.results.notes import claims_on_best
 from pyg_recmetrics.results.verdicts import PairedDifference
 from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
@@ -154,7 +154,7 @@ def test_counts_are_those_of_a_loop(case, max_k, data):
     with_truth = [user for user in users if case.truths[user]]
     ranked = rank(case.score_matrix, case.task(), k=3, keep_items=True)
     ranked = select_users(ranked, torch.tensor(is_evaluated))
-    counts = UserCounts.of(ranked, max_k, 7)
+    counts = UserCounts.of(ranked, max_k, 7, USERS)
     assert counts.num_evaluated == len(with_truth)
     assert counts.num_without_truth == len(users) - len(with_truth)
     assert counts.num_left_out == 7
@@ -167,10 +167,10 @@ def test_what_is_not_known_is_not_counted():
     truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
     task = RankingTask(truth, num_users=3, num_items=3)
     ranked = RankedEdges.from_topk(torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]]), truth)
-    counts = UserCounts.of(ranked, 3, 0)
+    counts = UserCounts.of(ranked, 3, 0, USERS)
     assert counts.num_with_few_candidates is None
     without_lists = rank(torch.zeros(3), task, k=3)
-    assert UserCounts.of(without_lists, 3, 0).num_with_list is None
+    assert UserCounts.of(without_lists, 3, 0, USERS).num_with_list is None
 
 
 def test_what_is_unusual_is_said_wherever_numbers_are_shown(tmp_path):

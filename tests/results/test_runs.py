@@ -32,6 +32,7 @@ from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import (
     components,
     components_of_difference,
+    error_over_persons,
     margin_over_runs,
 )
 
@@ -248,23 +249,20 @@ class TestCompare:
 class TestOwners:
     def test_intervals_draw_persons(self, owned, person):
         result = owned["good"][0]
-        values = result.per_user["recall@3"].numpy()[:, None]
-        variance = mean_of_users(values, person.numpy()).of_users
+        values = result.per_user["recall@3"].numpy()
+        is_counted = ~np.isnan(values)
+        error, freedom = error_over_persons(values[is_counted], person.numpy()[is_counted])
         low, high = result.confidence_interval("recall@3")
-        assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 22) * math.sqrt(variance))
+        assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, freedom) * error)
         assert "over users, for other persons (23 behind all rows)" in str(result)
 
     def test_tests_draw_persons(self, owned, person):
         a, b = owned["good"][0], owned["fair"][0]
         (row,) = compare({"a": a, "b": b}, metrics="ndcg@3")
-        difference = a.per_user["ndcg@3"] - b.per_user["ndcg@3"]
-        is_counted = ~difference.isnan()
-        persons = person[is_counted].unique(return_inverse=True)[1].numpy()
-        values = difference[is_counted].numpy()
-        total = np.bincount(persons, values)
-        deviation = np.bincount(persons, values - values.mean())
-        error = np.sqrt((deviation**2).sum() * len(total) / (len(total) - 1)) / len(values)
-        wanted = 2 * stats.t.sf(abs(values.mean()) / error, len(total) - 1)
+        values = (a.per_user["ndcg@3"] - b.per_user["ndcg@3"]).numpy()
+        is_counted = ~np.isnan(values)
+        error, freedom = error_over_persons(values[is_counted], person.numpy()[is_counted])
+        wanted = 2 * stats.t.sf(abs(values[is_counted].mean()) / error, freedom)
         assert row.p_value == pytest.approx(wanted, abs=1e-9)
 
     def test_results_with_other_owners_are_of_another_task(self, task, owned):

@@ -213,7 +213,7 @@ class TestMeans:
     @pytest.mark.parametrize(
         ("law", "num_persons", "least", "most"),
         [
-            (normal, 10, 0.885, 0.93),
+            (normal, 10, 0.93, 0.965),
             (normal, 200, 0.93, 0.962),
             (skewed, 50, 0.83, 0.88),
         ],

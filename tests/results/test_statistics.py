@@ -22,7 +22,7 @@ from pyg_recmetrics.results.statistics import (
 )
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.strategies import cases
-from tests.support.references.variance_components import margin_over_runs
+from tests.support.references.variance_components import error_over_persons, margin_over_runs
 
 pytestmark = [
     pytest.mark.usefixtures("expect_lost_truth"),
@@ -143,13 +143,24 @@ def test_rare_hits_are_named_by_metric():
     )
 
 
+@pytest.mark.parametrize("sizes", [[3] * 12, [1, 1, 2, 5, 30], [40, 1, 1, 1], [1, 2]])
+def test_intervals_of_persons_are_those_of_bell_and_mccaffrey(sizes):
+    person = np.repeat(np.arange(len(sizes)), sizes)
+    values = np.random.default_rng(len(sizes)).random(len(person))
+    error, freedom = error_over_persons(values, person)
+    margin = stats.t.isf(0.025, freedom) * error
+    low, high = mean_of_users(values[:, None], person).interval(0.95)
+    assert [low, high] == pytest.approx([values.mean() - margin, values.mean() + margin])
+
+
 def test_persons_count_by_how_many_of_one_size_they_are():
-    """One person with 200 rows and 100 with one are worth little more than one."""
+    """One person with 200 rows and 100 with one are worth few of one size."""
     person = np.array([*[0] * 200, *range(1, 101)])
     uneven = basis(300, person=person)
-    assert uneven[1].num_persons == pytest.approx(300**2 / (200**2 + 100))
+    _, freedom = error_over_persons(np.zeros(300), person)
+    assert uneven[1].num_persons == pytest.approx(1 + freedom)
     assert caution([uneven], drawn="persons").startswith(
-        "intervals may be too narrow: there are few persons (101, worth 2 of one size)"
+        "intervals may be too narrow: there are few persons (101, worth 3 of one size)"
     )
     values = np.random.default_rng(0).random((300, 1))
     even = mean_of_users(values, np.arange(300) // 6)
@@ -361,14 +372,23 @@ def draw_of_uncertainty(num_runs, num_users, runs=0.1):
 class TestPersons:
     def test_persons_are_those_of_statsmodels(self):
         statsmodels = pytest.importorskip("statsmodels.api")
-        person = np.random.default_rng(0).integers(30, size=200)
-        values = draw_of_uncertainty(1, 200)[0] + draw_of_uncertainty(1, 30)[0][person]
+        person = np.random.default_rng(0).permutation(200) % 40  # who have five rows each
+        values = draw_of_uncertainty(1, 200)[0] + draw_of_uncertainty(1, 40)[0][person]
         fitted = statsmodels.OLS(values, np.ones(200)).fit(
             cov_type="cluster", cov_kwds={"groups": person, "use_correction": False}
         )
-        factor = len(np.unique(person)) / (len(np.unique(person)) - 1)
-        wanted = float(fitted.bse[0]) ** 2 * factor
+        wanted = float(fitted.bse[0]) ** 2 * 40 / 39
         assert mean_over([values], person).of_users == pytest.approx(wanted)
+
+    def test_a_gap_to_a_single_person_has_no_interval(self):
+        person = np.array([0, 0, 1, 2, 3, 3])
+        values = np.arange(6.0)[:, None]
+        one, others = (
+            mean_of_users(np.where(is_in[:, None], values, math.nan), person)
+            for is_in in (person == 0, person > 0)
+        )
+        for gap in (one.minus(others), others.minus(one)):
+            assert math.isnan(gap.margin(0.95))
 
     def test_who_does_not_count_is_no_person(self):
         values = [[1.0, math.nan, 3.0, math.nan]]

@@ -16,7 +16,7 @@ from pyg_recmetrics import (
     evaluate,
     metrics,
 )
-from pyg_recmetrics.results.tie_range import can_tell
+from pyg_recmetrics.results.tie_range import TieRange, can_tell
 from tests.support.tools.laws import with_arguments
 
 OF_RANKS = [name for name in metrics.names() if not metrics.definition(name).needs]
@@ -131,3 +131,10 @@ def test_ties_are_counted_among_the_edges_of_which_they_are_known():
     known = (few.ranked.num_above < 200).sum()
     assert 0 < few.num_tied == known < 1000
     assert f"{known} of {known} ground-truth edges that can be in the top 3 or R have" in str(few)
+
+
+@pytest.mark.parametrize("width", [0.5, 1e-3, 1e-5, 1e-9, 1e-14])
+def test_ends_that_differ_are_written_with_digits_that_differ(width):
+    low, high = str(TieRange(0.25, 0.25 + width)).split(" to ")
+    assert float(low) < float(high)
+    assert str(TieRange(0.25, 0.25)) == ".2500 to .2500"

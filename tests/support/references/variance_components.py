@@ -95,3 +95,21 @@ def margin_over_runs(groups, level=0.95):
         (max(0, of_runs - of_rest), num_runs - 1),
     ]
     return cochran(parts, level)
+
+
+def error_over_persons(values, person):
+    """The standard error of a mean by CR2, and its degrees of freedom of Bell and McCaffrey.
+
+    All of it is written with matrices of all rows, as for any regression.
+    """
+    num_rows = len(person)
+    hat = np.full((num_rows, num_rows), 1 / num_rows)
+    residuals = np.eye(num_rows) - hat
+    for each in np.unique(person):
+        rows = person == each
+        eigenvalues, vectors = np.linalg.eigh(np.eye(rows.sum()) - hat[np.ix_(rows, rows)])
+        residuals[rows] = vectors @ np.diag(eigenvalues**-0.5) @ vectors.T @ residuals[rows]
+    sums = np.equal.outer(np.unique(person), person) @ residuals / num_rows
+    moments = sums @ sums.T
+    freedom = moments.trace() ** 2 / (moments @ moments).trace()
+    return np.linalg.norm(sums @ values), freedom

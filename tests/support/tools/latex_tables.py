@@ -30,8 +30,9 @@ def printed(latex):
 
 
 def _inside(cell):
-    """What a cell in bold type or over several columns holds."""
-    wrapped = re.fullmatch(r"\\(?:textbf|multicolumn\{\d+\}\{@\{\}l@\{\}\})\{(.*)\}", cell)
+    """What a cell in bold type, underlined or over several columns holds."""
+    commands = r"textbf|underline|multicolumn\{\d+\}\{@\{\}l@\{\}\}"
+    wrapped = re.fullmatch(rf"\\(?:{commands})\{{(.*)\}}", cell)
     return wrapped[1] if wrapped else cell
 
 
