@@ -258,111 +258,9 @@ class Provenance:
     user_of_row: Tensor | None = None
 
 
-#: What :func:`sort_edges` takes, by name.
-RankedTruth: TypeAlias = dict[str, Any]
-
-
-def rank_lists(
-    pred_index_mat: TensorLike,
-    edge_label_index: EdgesLike,
-    edge_label_weight: TensorLike | None,
-) -> RankedTruth:
-    """Ranks edges by their position in lists, see :meth:`RankedEdges.from_topk`."""
-    items = check_integers(pred_index_mat, "pred_index_mat")
-    if items.dim() != 2:
-        raise ValueError(
-            f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
-        )
-    if items.numel() and int(items.min()) < -1:
-        raise ValueError(
-            f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
-        )
-    check_double_precision(items.device, "pred_index_mat")
-    edges, weight = check_weighted_edges(
-        edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
-    )
-    num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
-    check_matrix(edge_label_index, "edge_label_index", num_users, None)
-    check_pairs(edges, "edge_label_index", num_users, num_items)
-    check_device(edges, "edge_label_index", items.device, "pred_index_mat")
-    if weight is not None:
-        weight = check_weight(weight, "edge_label_weight", edges)
-        check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
-        _warn_about_negative(weight, "edge_label_weight")
-    truth, weight = coalesce_truth(edges, weight, num_items)
-    rank = ranks_in_lists(items, truth[0], truth[1], num_items)
-    lists = Lists.from_matrix(without_repeats(items))
-    return {
-        "truth": truth,
-        "rank": rank,
-        "num_users": num_users,
-        "weight": weight,
-        "lists": lists,
-    }
-
-
-def rank_pairs(
-    preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
-) -> RankedTruth:
-    """Ranks scored pairs within their query, see :meth:`RankedEdges.from_pairs`."""
-    preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
-    query, num_queries = _number_queries(indexes)
-    num_candidates = torch.bincount(query, minlength=num_queries)
-    num_masked = None
-    if bool((is_masked := preds.isneginf()).any()):
-        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
-        num_candidates = num_candidates - num_masked
-        _check_not_empty(num_candidates == 0, "preds", "query")
-    is_binary = target.dtype == torch.bool or bool(
-        ((target <= 1) & (target == target.round())).all()
-    )
-    _warn_about_negative(target, "target")
-    relevant = (target > 0).nonzero().squeeze(1)
-    relevant = relevant[query[relevant].argsort(stable=True)]
-    ranks = Ranks(*(known[relevant] for known in ranks_within_rows(query, preds)))
-    ranks.leave_out(is_masked[relevant])
-    if num_queries == 1 and relevant.numel() >= _MANY_RELEVANT:
-        warn(
-            f"'from_pairs' ranks all {relevant.numel():,} relevant pairs as one query. A hit rate "
-            f"or an MRR only counts the first of them. If each of them is a query against "
-            f"shared negatives, use 'RankedEdges.from_negatives'"
-        )
-    return {
-        "truth": torch.stack([query[relevant], relevant]),
-        "num_users": num_queries,
-        "weight": None if is_binary else target[relevant].double(),
-        "num_candidates": num_candidates,
-        "origin": Provenance(num_masked=num_masked),
-        **ranks._asdict(),
-    }
-
-
 def _warn_about_negative(relevance: Tensor, name: str) -> None:
     if num_negative := int((relevance < 0).sum()):
         warn(f"{num_negative} numbers of '{name}' are negative and count as not relevant")
-
-
-def rank_negatives(positive: TensorLike, negative: TensorLike) -> RankedTruth:
-    """Ranks positives against negatives, see :meth:`RankedEdges.from_negatives`."""
-    positive, negative = _check_negatives(positive, negative)
-    count = _count_shared if negative.dim() == 1 else _count_own
-    num_above, num_tied, num_negatives = count(positive, negative)
-    is_candidate = ~positive.isneginf()
-    num_candidates = num_negatives + is_candidate
-    _check_not_empty(num_candidates == 0, "negative", "positive")
-    ranks = Ranks(num_above + 1, num_above, num_tied)
-    ranks.leave_out(~is_candidate)
-    query = torch.arange(positive.numel(), device=positive.device)
-    return {
-        "truth": torch.stack([query, torch.zeros_like(query)]),
-        "num_users": positive.numel(),
-        "num_candidates": num_candidates,
-        "origin": Provenance(
-            num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
-            user_of_row=query,
-        ),
-        **ranks._asdict(),
-    }
 
 
 def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
@@ -534,36 +432,6 @@ def _read_values(path: str | Path, fields: tuple[str, ...], name: str) -> pd.Dat
         _check_lines(lines, ~np.isfinite(values), f"a finite {name}")
         _check_lines(lines, lines.duplicated(["user", "item"]), "each item of a user once")
     return lines[["user", "item"]].assign(value=values)
-
-
-def read_trec(run: str | Path, qrels: str | Path, level: float | None) -> RankedTruth:
-    """Reads a run and its qrels, in memory for as many numbers as there are lines.
-
-    Raises:
-        OSError: If a file cannot be opened.
-        ValueError: If a file is empty, a line does not have its form or repeats an item, or `level`
-            is not positive.
-    """
-    if level is not None and check_finite_number(level, "level") <= 0:
-        raise ValueError(f"'level' needs to be positive (got {level!r})")
-    scored, judged = _read_values(run, RUN, "score"), _read_values(qrels, QRELS, "relevance")
-    user_ids, (user, judged_user) = number_texts([scored["user"], judged["user"]])
-    item_ids, (item, judged_item) = number_texts([scored["item"], judged["item"]])
-    score, relevance = (torch.from_numpy(x["value"].to_numpy(copy=True)) for x in (scored, judged))
-    edges, num_items = torch.stack([judged_user, judged_item]), len(item_ids)
-    truth, weight = coalesce_truth(edges, relevance, num_items, level)
-    lists, ranks = _rank_run(user, item, score, truth, len(user_ids), num_items)
-    judged_users = judged_user.unique()
-    return {
-        "truth": truth,
-        "num_users": len(user_ids),
-        "weight": None if weight is None or bool((weight == 1).all()) else weight,
-        "lists": lists,
-        "user_ids": tuple(map(str, user_ids)),
-        "item_ids": tuple(map(str, item_ids)),
-        "users": judged_users if judged_users.numel() < len(user_ids) else None,
-        **ranks._asdict(),
-    }
 
 
 def _rank_run(
@@ -923,7 +791,37 @@ class RankedEdges:
             >>> RankedEdges.from_topk(lists, truth).rank
             tensor([1, 3])
         """
-        return sort_edges(**rank_lists(pred_index_mat, edge_label_index, edge_label_weight))
+        items = check_integers(pred_index_mat, "pred_index_mat")
+        if items.dim() != 2:
+            raise ValueError(
+                f"'pred_index_mat' needs to have shape [num_users, K] (got {list(items.shape)})"
+            )
+        if items.numel() and int(items.min()) < -1:
+            raise ValueError(
+                f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
+            )
+        check_double_precision(items.device, "pred_index_mat")
+        edges, weight = check_weighted_edges(
+            edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
+        )
+        num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
+        check_matrix(edge_label_index, "edge_label_index", num_users, None)
+        check_pairs(edges, "edge_label_index", num_users, num_items)
+        check_device(edges, "edge_label_index", items.device, "pred_index_mat")
+        if weight is not None:
+            weight = check_weight(weight, "edge_label_weight", edges)
+            check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
+            _warn_about_negative(weight, "edge_label_weight")
+        truth, weight = coalesce_truth(edges, weight, num_items)
+        rank = ranks_in_lists(items, truth[0], truth[1], num_items)
+        lists = Lists.from_matrix(without_repeats(items))
+        return sort_edges(
+            truth=truth,
+            rank=rank,
+            num_users=num_users,
+            weight=weight,
+            lists=lists,
+        )
 
     @classmethod
     def from_pairs(
@@ -972,7 +870,36 @@ class RankedEdges:
             >>> ranked.rank, ranked.ptr
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
-        ranked = sort_edges(**rank_pairs(preds, target, indexes, ignore_index))
+        preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
+        query, num_queries = _number_queries(indexes)
+        num_candidates = torch.bincount(query, minlength=num_queries)
+        num_masked = None
+        if bool((is_masked := preds.isneginf()).any()):
+            num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+            num_candidates = num_candidates - num_masked
+            _check_not_empty(num_candidates == 0, "preds", "query")
+        is_binary = target.dtype == torch.bool or bool(
+            ((target <= 1) & (target == target.round())).all()
+        )
+        _warn_about_negative(target, "target")
+        relevant = (target > 0).nonzero().squeeze(1)
+        relevant = relevant[query[relevant].argsort(stable=True)]
+        ranks = Ranks(*(known[relevant] for known in ranks_within_rows(query, preds)))
+        ranks.leave_out(is_masked[relevant])
+        if num_queries == 1 and relevant.numel() >= _MANY_RELEVANT:
+            warn(
+                f"'from_pairs' ranks all {relevant.numel():,} relevant pairs as one query. A hit "
+                f"rate or an MRR only counts the first of them. If each of them is a query against "
+                f"shared negatives, use 'RankedEdges.from_negatives'"
+            )
+        ranked = sort_edges(
+            truth=torch.stack([query[relevant], relevant]),
+            num_users=num_queries,
+            weight=None if is_binary else target[relevant].double(),
+            num_candidates=num_candidates,
+            origin=Provenance(num_masked=num_masked),
+            **ranks._asdict(),
+        )
         return ranked.with_ties(ties, seed=seed)
 
     @classmethod
@@ -1019,7 +946,26 @@ class RankedEdges:
             >>> metrics.mrr(ranked)
             tensor([1.0000, 0.4000], dtype=torch.float64)
         """
-        return sort_edges(**rank_negatives(positive, negative)).with_ties(ties, seed=seed)
+        positive, negative = _check_negatives(positive, negative)
+        count = _count_shared if negative.dim() == 1 else _count_own
+        num_above, num_tied, num_negatives = count(positive, negative)
+        is_candidate = ~positive.isneginf()
+        num_candidates = num_negatives + is_candidate
+        _check_not_empty(num_candidates == 0, "negative", "positive")
+        ranks = Ranks(num_above + 1, num_above, num_tied)
+        ranks.leave_out(~is_candidate)
+        query = torch.arange(positive.numel(), device=positive.device)
+        ranked = sort_edges(
+            truth=torch.stack([query, torch.zeros_like(query)]),
+            num_users=positive.numel(),
+            num_candidates=num_candidates,
+            origin=Provenance(
+                num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
+                user_of_row=query,
+            ),
+            **ranks._asdict(),
+        )
+        return ranked.with_ties(ties, seed=seed)
 
     @classmethod
     def from_trec(
@@ -1062,7 +1008,27 @@ class RankedEdges:
             >>> ranked.user_ids, ranked.item_ids, ranked.rank[0]
             (('ann', 'bob'), ('x', 'y'), tensor(2))
         """
-        return sort_edges(**read_trec(run, qrels, level))
+        if level is not None and check_finite_number(level, "level") <= 0:
+            raise ValueError(f"'level' needs to be positive (got {level!r})")
+        scored, judged = _read_values(run, RUN, "score"), _read_values(qrels, QRELS, "relevance")
+        user_ids, (user, judged_user) = number_texts([scored["user"], judged["user"]])
+        item_ids, (item, judged_item) = number_texts([scored["item"], judged["item"]])
+        score = torch.from_numpy(scored["value"].to_numpy(copy=True))
+        relevance = torch.from_numpy(judged["value"].to_numpy(copy=True))
+        edges, num_items = torch.stack([judged_user, judged_item]), len(item_ids)
+        truth, weight = coalesce_truth(edges, relevance, num_items, level)
+        lists, ranks = _rank_run(user, item, score, truth, len(user_ids), num_items)
+        judged_users = judged_user.unique()
+        return sort_edges(
+            truth=truth,
+            num_users=len(user_ids),
+            weight=None if weight is None or bool((weight == 1).all()) else weight,
+            lists=lists,
+            user_ids=tuple(map(str, user_ids)),
+            item_ids=tuple(map(str, item_ids)),
+            users=judged_users if judged_users.numel() < len(user_ids) else None,
+            **ranks._asdict(),
+        )
 
     @property
     def num_users(self) -> int:
