@@ -78,10 +78,14 @@ def test_with_the_mean_a_pair_of_equal_scores_counts_one_half(user):
 
 
 def test_random_places_are_equally_likely():
-    scores, weights = [0.5] * 5, {1: 1, 3: 1}
-    ranked = ranked_of(scores, weights)
+    """In 100 rankings of 40 users each."""
+    user = torch.arange(40).repeat_interleave(2)
+    truth = torch.stack([user, torch.tensor([1, 3] * 40)])
+    ranked = rank(torch.zeros(40, 5), truth, full=True)
     drawn = Counter(
-        tuple(ranked.with_ties("random", seed=seed).rank.tolist()) for seed in range(4000)
+        tuple(pair)
+        for seed in range(100)
+        for pair in ranked.with_ties("random", seed=seed).rank.view(40, 2).tolist()
     )
     pairs = list(itertools.combinations(range(1, 6), 2))
     assert set(drawn) == set(pairs)

@@ -194,12 +194,13 @@ def test_vectors_may_be_of_a_fixed_size_and_of_integers(folder, run):
 
 
 TEXT = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="\t"), min_size=1)
-FORMATS = ["csv", "tsv", "inter", "jsonl", "parquet", "qrels", "csv.gz"]
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@given(rows=st.lists(st.tuples(TEXT | st.integers().map(str), TEXT), min_size=2, max_size=9))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    form=st.sampled_from(["csv", "tsv", "inter", "jsonl", "parquet", "qrels", "csv.gz"]),
+    rows=st.lists(st.tuples(TEXT | st.integers().map(str), TEXT), min_size=2, max_size=9),
+)
+@settings(max_examples=140, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read(tmp_path, form, rows):
     path = tmp_path / f"t.{form}"
     frame = pd.DataFrame(rows, columns=["user_id", "item_id"], dtype=object)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
 from tests.support.references.world import Row, measure
@@ -24,9 +24,10 @@ def exact_ndcg(ranks, weights, k, gain, ideal="relevant"):
     return float(sum(discounted) / sum(ideals)) if hits else 0.0
 
 
-@pytest.mark.parametrize("ideal", ["relevant", "k", "retrieved"])
-@pytest.mark.parametrize("gain", ["linear", "exponential"])
+@settings(max_examples=150)
 @given(
+    ideal=st.sampled_from(["relevant", "k", "retrieved"]),
+    gain=st.sampled_from(["linear", "exponential"]),
     truth=st.dictionaries(
         st.integers(0, 9),
         st.integers(1, 5) | st.integers(1, 3000) | st.sampled_from([1023, 1024, 10**6, 2**53]),

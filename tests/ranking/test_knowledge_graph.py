@@ -244,7 +244,7 @@ class Doubled(torch.nn.Module):
 
 class TestMemory:
     def test_vectors_of_queries_are_made_chunk_by_chunk(self):
-        model, task = make("ComplEx", dim=50), make_task(triples(1000, seed=5))
+        model, task = make("ComplEx", dim=50), make_task(triples(200, seed=5))
         with LargestTensor() as largest:
             rank(model, task, full=True, batch_size=1, algorithm="dense")
         assert largest.numel < task.num_users * 100 / 2

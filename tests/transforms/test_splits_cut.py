@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from torch_geometric.data import HeteroData
 from torch_geometric.nn import LightGCN
 
@@ -43,8 +43,13 @@ from tests.support.cases.graphs import (
 pytestmark = WITHOUT_LEFT_OUT
 
 
-@pytest.mark.parametrize("name", SPLITS)
-@given(form=st.sampled_from(FORMS), graph=random_graphs(), data=st.data())
+@settings(max_examples=160)
+@given(
+    name=st.sampled_from([*SPLITS]),
+    form=st.sampled_from(FORMS),
+    graph=random_graphs(),
+    data=st.data(),
+)
 def test_laws_of_all_splits(name, form, graph, data):
     parts = apply_split(SPLITS[name], graph, form)
     if parts is None:
@@ -215,8 +220,9 @@ def held_out(num_items, val, test):
     return min(wanted[0], available - num_test), num_test
 
 
-@pytest.mark.parametrize("split", [PerUserSplit, LeaveLastOut])
+@settings(max_examples=60)
 @given(
+    split=st.sampled_from([PerUserSplit, LeaveLastOut]),
     form=st.sampled_from(FORMS),
     graph=random_graphs(),
     val=st.one_of(st.just(0.0), FRACTIONS, st.integers(0, 3)),
