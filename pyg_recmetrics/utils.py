@@ -207,10 +207,10 @@ def all_items() -> str:
 
 def warn(message: str) -> None:
     """Warns, pointing at the line that called the package."""
-    frame, num_inside = inspect.currentframe(), 0
+    frame, stacklevel = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
-        frame, num_inside = frame.f_back, num_inside + 1
-    warnings.warn(message, stacklevel=num_inside)
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, stacklevel=stacklevel)
 
 
 def list_some(words: Sequence[str], most: int = 5) -> str:
