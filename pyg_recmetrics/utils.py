@@ -210,7 +210,7 @@ def warn(message: str) -> None:
     frame, num_inside = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
         frame, num_inside = frame.f_back, num_inside + 1
-    warnings.warn(message, stacklevel=num_inside)
+    warnings.warn(message, stacklevel=num_inside + 1)
 
 
 def list_some(words: Sequence[str], most: int = 5) -> str:
