@@ -31,7 +31,7 @@ VERSIONS = [
 
 #: What touches every layer.
 TESTS = [
-    *("tests/metrics", "tests/ranked_edges", "tests/task"),
+    *("tests/metrics", "tests/test_ranked_edges.py", "tests/task"),
     *("tests/kernels/test_contract.py", "tests/ranking/test_ranking.py"),
     "tests/results/test_archive.py",
     *("tests/test_distributed.py", "tests/test_evaluation.py"),

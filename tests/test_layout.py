@@ -36,3 +36,9 @@ def test_the_picture_of_the_house_has_all_rooms_and_lines():
     drawn = (ROOT / "docs" / "_static" / "house.svg").read_text()
     # Rooms grow. Their names, and what leads where, are to be drawn anew.
     assert re.sub(r"[\d.]+", "", drawn) == re.sub(r"[\d.]+", "", house.picture())
+
+
+def test_the_tests_that_scripts_name_exist():
+    scripts = [path for path in (ROOT / ".ci").iterdir() if path.is_file()]
+    named = {name for path in scripts for name in re.findall(r"tests/[\w/*.]+", path.read_text())}
+    assert sorted(name for name in named if not any(ROOT.glob(name))) == []
