@@ -74,6 +74,7 @@ MISTAKES = {
         lambda: RankingTask.from_frames(test=FRAME, user_col="user_id"),
         "from_frames(test=frame, train=",
     ),
+    "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
     "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
     "PairScorer of one argument": (lambda: PairScorer(lambda e: e), "PairScorer(lambda user, item"),
     "a function of topk": (lambda: evaluate(lambda u: SCORES[u].topk(2), TASK), "topk(20).indices"),

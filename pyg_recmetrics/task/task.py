@@ -568,11 +568,15 @@ class RankingTask(Frozen):
                 # An evaluation on message-passing edges is on purpose.
                 is_there &= ~contains(task.seen, task.truth, task.num_items)
             if num_leaks := int(is_there.sum()):
+                remedy = "Take the truth out of these, or do not propagate over them"
+                if key == edges.reverse_type:
+                    remedy = (
+                        "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
+                        "'transforms' find it"
+                    )
                 warn(
                     f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: they are among "
-                    f"the edges {key}, which a model may propagate over. Take the truth out of "
-                    f"these, as the splits of 'transforms' do with reverse edges, and "
-                    f"'RandomLinkSplit' with its 'rev_edge_types'"
+                    f"the edges {key}, which a model may propagate over. {remedy}"
                 )
         return task
 
