@@ -7,14 +7,14 @@ users are evaluated, or a sample of them, which is separated from training or jo
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
-from torch_geometric.utils import index_to_mask, lexsort, select
+from torch_geometric.utils import index_to_mask, lexsort, scatter, select
 
 from pyg_recmetrics.checks import (
     SparseMatrix,
@@ -22,6 +22,7 @@ from pyg_recmetrics.checks import (
     as_matrix,
     as_number,
     check_boolean,
+    check_choice,
     check_fraction,
     check_natural_number,
     check_positive_integer,
@@ -634,6 +635,9 @@ class LeaveLastOut(PerUserSplit):
     time_attr: str | None = "time"
 
 
+NewNodes: TypeAlias = Literal["keep", "drop"]
+
+
 @dataclass(eq=False, kw_only=True)
 class TemporalSplit(UserItemSplit):
     r"""Splits all edges at two moments: training is before validation, which is before the test.
@@ -651,7 +655,8 @@ class TemporalSplit(UserItemSplit):
 
     Some users and items appear only after a cut, without a message-passing edge in the part that
     has their truth. No model can know such a user, and few models know such an item. Their edges
-    are truth like all others; :func:`check_split` counts them.
+    can be kept in the truth or dropped from it. Edges that are dropped from the truth of
+    validation are message-passing edges of the test, as all past edges are.
 
     Args:
         num_val (int or float): The amount of the user-item pairs to validate with: a fraction in
@@ -659,6 +664,10 @@ class TemporalSplit(UserItemSplit):
         num_test (int or float): The amount to test with: a fraction in :math:`(0, 1)` or a
             positive integer. Two fractions need to sum to less than one. (default: `0.2`)
         time_attr (str): The attribute of the edges that holds their time. (default: `"time"`)
+        new_users (str): Whether to `"keep"` or `"drop"` the truth of users that appear after the
+            cut. (default: `"keep"`)
+        new_items (str): Whether to `"keep"` or `"drop"` the truth of items that appear after the
+            cut. (default: `"keep"`)
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         num_users (int, optional): See :class:`PerUserSplit`. (default: `None`)
 
@@ -685,18 +694,38 @@ class TemporalSplit(UserItemSplit):
     num_val: Amount = 0.1
     num_test: Amount = 0.2
     time_attr: str | None = "time"
+    new_users: NewNodes = "keep"
+    new_items: NewNodes = "keep"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.new_users, "new_users", get_args(NewNodes))
+        check_choice(self.new_items, "new_items", get_args(NewNodes))
 
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Finds the moments of the cuts, and the stages of each edge."""
         time = interactions.time(data, str(self.time_attr))
         if time is None:
             raise ValueError(f"'data' needs to hold the times of edges as {self.time_attr!r}")
+        pair = interactions.pairs.of_edge
         first = interactions.reduce_by_pair(time, "min")
         cuts = self._find_cuts(first)
         stage = _stage_at(time, cuts)
-        is_first = stage == _stage_at(first, cuts)[interactions.pairs.of_edge]
-        truth_of = stage.masked_fill(~is_first, NO_STAGE)
-        return data, Assignment(first_message_passing(stage), truth_of)
+        message_passing_from = first_message_passing(stage)
+        is_truth = is_first = stage == _stage_at(first, cuts)[pair]
+        for action, node, num_nodes in (
+            (self.new_users, interactions.pairs.user[pair], interactions.num_users),
+            (self.new_items, interactions.pairs.item[pair], interactions.num_items),
+        ):
+            if action == "drop":
+                # A node is known from the stage on that first passes messages over its edges.
+                known_from = scatter(
+                    message_passing_from.long(), node, dim_size=num_nodes, reduce="min"
+                )
+                is_truth = is_truth & (known_from[node] <= stage)
+        if num_dropped := int((is_first & ~is_truth).sum()):
+            warn(f"{self} leaves {num_dropped:,} edges of new users or items out of the truth")
+        return data, Assignment(message_passing_from, stage.masked_fill(~is_truth, NO_STAGE))
 
     def _find_cuts(self, first: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the last moment of training and the last moment of validation.

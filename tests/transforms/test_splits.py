@@ -110,6 +110,19 @@ def test_the_future_never_trains_the_past(form, graph, val, test):
     }
 
 
+@given(form=st.sampled_from(FORMS), graph=random_graphs())
+def test_truth_of_who_is_new_can_be_dropped(form, graph):
+    kept = apply_split(TemporalSplit(num_val=0.3, num_test=0.3), graph, form)
+    if kept is None:
+        return
+    for options, position in (({"new_users": "drop"}, 0), ({"new_items": "drop"}, 1)):
+        parts = TemporalSplit(num_val=0.3, num_test=0.3, **options)(graph.data(form))
+        for part, whole in zip(parts, kept, strict=True):
+            assert edges_with_ids(part) == edges_with_ids(whole)
+            old = {pair[position] for pair in message_passing(whole)}
+            assert truth(part) == [pair for pair in truth(whole) if pair[position] in old]
+
+
 def test_a_repetition_is_neither_truth_nor_known_before_its_time():
     graph = Graph(1, 3, [(0, 0), (0, 1), (0, 0), (0, 2)], [1, 2, 3, 4])
     train, val, test = TemporalSplit(num_val=0.0, num_test=1 / 3)(graph.data("hetero"))

@@ -200,6 +200,9 @@ def test_what_is_left_out_is_counted():
     data = Graph(3, 3, edges, [1, 2, 3, 4, 5]).data("hetero")
     with pytest.warns(UserWarning, match=r"KCore\(k=2\) leaves out 1 of 3 users and 1 of 3 items"):
         KCore(2)(data)
+    with pytest.warns(UserWarning, match="leaves 1 edges of new users or items out of the truth"):
+        *_, test = TemporalSplit(num_val=0, num_test=1, new_users="drop")(data)
+    assert test["rates"].edge_label_index.numel() == 0
     *_, test = PerUserSplit(num_test=1)(data)
     with pytest.warns(UserWarning, match="fewer items than it is to sample for 2 of 2 users"):
         SampledCandidates(2)(test)
@@ -271,6 +274,8 @@ NUM_VAL = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1
             r"'users' needs to be 'SeparatedUsers\(",
         ),
         (PerUserSplit, {"seed": -1}, "'seed' needs to be a non-negative integer"),
+        (TemporalSplit, {"new_users": "ignore"}, r"'new_users' .*\['keep', 'drop'\]"),
+        (TemporalSplit, {"new_items": None}, r"'new_items' .*\(got None\)"),
         (SeparatedUsers, {"fraction": 2}, r"'fraction' needs to be a number .* \(got 2\)"),
         (JoinedUsers, {"max_users": 0}, "'max_users' needs to be a positive"),
         (SeparatedUsers, {"min_pos_test": -1}, "'min_pos_test' needs to be a non-negative"),

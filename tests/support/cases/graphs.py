@@ -38,6 +38,7 @@ SPLITS = {
     "random last": LeaveLastOut(time_attr=None, seed=3),
     "temporal": TemporalSplit(num_val=0.2, num_test=0.3),
     "temporal, numbers": TemporalSplit(num_val=1, num_test=2),
+    "temporal, drop new": TemporalSplit(num_test=0.4, new_users="drop", new_items="drop"),
 }
 
 #: Splits that evaluate only some users.
