@@ -57,12 +57,24 @@ if not TYPE_CHECKING:  # which reads the imports above, and would take any name 
         # Imported when asked for: torch takes seconds, which the help of the command need not wait.
         if name in _MODULES:
             value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        elif name in _PARTS:
-            value = import_module(f"{__name__}.{name}")
         else:
-            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+            value = _import_part(name)
         globals()[name] = value
         return value
+
+    def _import_part(name):
+        """Returns a module of the package."""
+        path = f"{__name__}.{name}"
+        try:
+            if not name.startswith("_"):
+                return import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+        raise AttributeError(
+            f"module '{__name__}' has no attribute '{name}'; write a metric as a name, as in "
+            f"evaluate(model, data, 'recall@20')"
+        )
 
     def __dir__():
         return sorted(__all__)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import deepcopy
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -351,6 +352,20 @@ def _is_missing(label: Any) -> bool:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_A_CUT_OFF = "a metric with its cut-off, as in 'recall@20'"
+
+#: What to write in place of arguments that a function does not take, by the names people try.
+_INSTEAD = {
+    **dict.fromkeys(("k", "ks", "topk", "top_k", "cutoff", "at"), _A_CUT_OFF),
+    "device": "model.to(device) and data.to(device) before",
+    "model": "the recommender first, without a name",
+    "seen": "RankingTask(..., seen=edges), or 'edge_index' beside ground-truth edges",
+    "threshold": "RankingTask.from_data(data, threshold=4)",
+    "train": "RankingTask(test, seen=train, num_users=..., num_items=...)",
+    "verbose": "progress=True",
+    **dict.fromkeys(("test_size", "test_ratio"), "num_test=0.2"),
+}
+
 
 def misfit(function: Callable[..., object], *args: object, **kwargs: object) -> str | None:
     """Returns why a function cannot be called with some arguments; `None` if it can.
@@ -383,14 +398,24 @@ def written(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except TypeError as error:
                 if (wrong := misfit(function, *args, **kwargs)) is None:
                     raise
-                name = function.__qualname__.removesuffix(".__init__")
-                raise TypeError(
-                    f"{name}() got other arguments than it takes ({wrong}); write {example}"
-                ) from error
+                raise TypeError(_what_to_write(function, example, wrong, kwargs)) from error
 
         return call
 
     return decorate
+
+
+def _what_to_write(
+    function: Callable[..., object], example: str, wrong: str, kwargs: Mapping[str, object]
+) -> str:
+    name = function.__qualname__.removesuffix(".__init__")
+    parameters = inspect.signature(function).parameters
+    unknown = next((key for key in kwargs if key not in parameters), None)
+    if unknown is None:
+        return f"{name}() got other arguments than it takes ({wrong}); write {example}"
+    similar = [f"'{match}'" for match in get_close_matches(unknown, parameters, n=1)]
+    instead = _INSTEAD.get(unknown, *similar or [example])
+    return f"{name}() takes no '{unknown}'; write {instead}"
 
 
 def check_integers(value: object, name: str) -> Tensor:
@@ -483,8 +508,14 @@ def check_bipartite(edges: object, name: str, num_users: int, num_items: int) ->
 def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> None:
     """Raises if edges of 64-bit integers do not run from users to items."""
     check_num_pairs(name, num_users, num_items)
-    check_ids(edges[0], name, "user", num_users)
-    check_ids(edges[1], name, "item", num_items, num_users)
+    try:
+        check_ids(edges[0], name, "user", num_users)
+        check_ids(edges[1], name, "item", num_items, num_users)
+    except ValueError as error:
+        largest = edges.amax(dim=1).flip(0) < edges.new_tensor([num_users, num_items])
+        if bool(largest.all() & (edges >= 0).all()):
+            raise ValueError(f"{error}; edges.flip(0) has users first") from None
+        raise
 
 
 def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:

@@ -36,19 +36,11 @@ from pyg_recmetrics.utils import Frozen, set_attributes
 #: The metrics that are evaluated by default.
 DEFAULT_METRICS = ("r_precision", "precision@20", "recall@20", "ndcg@20")
 
-#: Where everything is given that says who is ranked, and over what.
-_IN_A_TASK = (
-    "where data may be RankingTask(test, seen=train, threshold=4, num_users=..., num_items=...)"
-)
-
 #: What a row of a result is.
 Per: TypeAlias = Literal["user", "edge", "person"]
 
 
-@written(
-    "evaluate(model, data, ['recall@20', 'ndcg@20'], num_users=..., progress=True) with all on one "
-    f"device, {_IN_A_TASK}"
-)
+@written("evaluate(model, data, ['recall@20', 'ndcg@20'])")
 def evaluate(
     recommender: RecommenderLike,
     data: RankingTask | Data | HeteroData | EdgesLike,
@@ -216,7 +208,7 @@ class Evaluator(Frozen):
 
     _INSTEAD = "make another one with other options"
 
-    @written(f"Evaluator(data, ['recall@20', 'ndcg@20']), {_IN_A_TASK}")
+    @written("Evaluator(data, ['recall@20', 'ndcg@20'])")
     def __init__(
         self,
         data: RankingTask | Data | HeteroData | EdgesLike,

@@ -7,10 +7,12 @@ from scipy.sparse import csr_matrix
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 
+import pyg_recmetrics
 from pyg_recmetrics import (
     Evaluator,
     PairScorer,
     RankingTask,
+    compare,
     evaluate,
     metrics,
     modules,
@@ -37,16 +39,21 @@ MISTAKES = {
     **{
         f"evaluate({name}=)": (lambda name=name: evaluate(SCORES, TASK, **{name: 3}), instead)
         for name, instead in {
-            **dict.fromkeys(("k", "topk", "metric", "whatever"), "model, data, ['recall@20'"),
-            **dict.fromkeys(("seen", "train"), "seen=train"),
-            "threshold": "threshold=4",
-            "device": "on one device",
+            **dict.fromkeys(("k", "topk"), "'recall@20'"),
+            "seen": "RankingTask(..., seen=edges)",
+            "threshold": "from_data(data, threshold=4)",
+            "device": "data.to(device)",
+            "metric": "'metrics'",
+            "train": "seen=train",
             "verbose": "progress=True",
-            "num_user": "num_users=",
+            "num_user": "'num_users'",
+            "model": "the recommender first",
+            "whatever": "evaluate(model, data, [",
         }.items()
     },
     "Evaluator(k=)": (lambda: Evaluator(TASK, k=3), "'recall@20'"),
-    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "rank(model, data, k=20)"),
+    "rank(topk=)": (lambda: rank(SCORES, TASK, topk=3), "'recall@20'"),
+    "compare(metric=)": (lambda: compare({}, metric="mrr"), "'metrics'"),
     "Recall()": (lambda: modules.Recall(), "Recall() takes k"),
     "Coverage(2)": (lambda: modules.Coverage(2), "Coverage() takes k, catalogue"),
     "NDCG(topk=)": (lambda: modules.NDCG(topk=3), "takes no 'topk', only k"),
@@ -72,7 +79,7 @@ MISTAKES = {
     ),
     "from_frames(user_col=)": (
         lambda: RankingTask.from_frames(test=FRAME, user_col="user_id"),
-        "from_frames(test=frame, train=",
+        "'user'",
     ),
     "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
     "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
@@ -90,15 +97,20 @@ MISTAKES = {
     ),
     "topk": (lambda: evaluate(SCORES.topk(2), TASK), "scores.topk(20).indices"),
     "truth by user": (lambda: evaluate(SCORES, {0: [1]}), "pd.Series(items_of_users).explode()"),
+    "rows of edges the other way round": (
+        lambda: evaluate(SCORES, TRUTH.flip(0), num_users=3),
+        "edges.flip(0)",
+    ),
     "accuracy": (lambda: evaluate(SCORES, TASK, "accuracy"), "not of ratings or classes"),
     "metrics of scores": (
         lambda: metrics.ndcg(SCORES, TRUTH, k=2),
         "metrics.recall(rank(recommender, task), k=20)",
     ),
-    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2)"),
+    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2"),
     "LeaveLastOut(1)": (lambda: transforms.LeaveLastOut(1), "LeaveLastOut(num_test="),
     "a result as a number": (lambda: float(evaluate(SCORES, TASK, "mrr")), "result['recall@20']"),
     "RPrecision(20)": (lambda: modules.RPrecision(20), "RPrecision()"),
+    "recall_at_k": (lambda: pyg_recmetrics.recall_at_k, "evaluate(model, data, 'recall@20')"),
     "result.recall": (lambda: evaluate(SCORES, TASK, "recall@2").recall, "result['recall@2']"),
 }
 

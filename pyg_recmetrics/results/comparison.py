@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pyg_recmetrics.checks import check_level
+from pyg_recmetrics.checks import check_level, written
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.result import Measured, has_rows
@@ -481,6 +481,7 @@ class Comparison(Rows[PairedDifference]):
         ]
 
 
+@written("compare(results, 'ndcg@20')")
 def compare(
     results: Mapping[str, Runnable],
     metrics: str | Metric | Iterable[str | Metric] | None = None,
