@@ -319,7 +319,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match="a margin needs to know before the ranking who"):
             Evaluator(TASK, METRICS, margin=0.01, convention=some(constant_scores=False))
 
-    @pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
+    @pytest.mark.filterwarnings("ignore:.*a score of '-inf'")
     def test_scores_that_are_masked(self):
         scores = SCORES.clone()
         scores[:, 5:] = -math.inf  # five candidates at most are left

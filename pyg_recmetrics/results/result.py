@@ -31,6 +31,7 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.beyond_accuracy import exposure
+from pyg_recmetrics.metrics.curves import at_every_k
 from pyg_recmetrics.metrics.registry import (
     EmptyTargetAction,
     check_empty_target_action,
@@ -665,6 +666,39 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def runs(self) -> tuple["EvaluationResult", ...]:
         """The result itself, which is one run."""
         return (self,)
+
+    def curve(self, metric: str, max_k: int) -> Tensor:
+        r"""Measures a metric at every cut-off from one to `max_k`, as the convention defines it.
+
+        Unlike :func:`metrics.curve`, which takes a ranking, this measures what the result does
+        under the same names: column `k - 1` is `per_user` of `metric@k`.
+
+        Args:
+            metric (str): The metric, spelled without a cut-off.
+            max_k (int): The largest cut-off.
+
+        Returns:
+            A double-precision tensor of shape `[num_users, max_k]`, or `[max_k]` for a metric with
+            one value for all users together; `NaN` where the metric is undefined.
+
+        Raises:
+            TypeError: If `metric` is not a string.
+            ValueError: If there is no metric of that name, if it has no cut-off or is spelled with
+                one, or if `max_k` is not a positive integer or is larger than the depth of the
+                ranking.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 0], [2, 0]]), num_users=1, num_items=3)
+            >>> result = evaluate(torch.tensor([0.1, 0.3, 0.2]), task, "map@2", convention="ranx")
+            >>> result.curve("map", max_k=2)
+            tensor([[0.0000, 0.2500]], dtype=torch.float64)
+        """
+        values = [
+            self._measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)
+        ]
+        return torch.stack(values, dim=-1)
 
     def _tie_range(self, metric: str | Metric) -> TieRange:
         contributed = self._contributions_of_rows(metric)

@@ -189,7 +189,7 @@ def task_with_own_candidates(num_candidates):
 
 @pytest.mark.parametrize("options", [{"k": 2}, {"k": 2, "keep_items": True}, {"full": True}])
 @pytest.mark.parametrize("scores", [*SMALL_SCORES, "embeddings"])
-@pytest.mark.filterwarnings("ignore:.*have a score of '-inf'")
+@pytest.mark.filterwarnings("ignore:.*a score of '-inf'")
 def test_few_candidates_of_each_user_are_scored_alone(used, scores, options):
     rank(SMALL_SCORES.get(scores, EMBEDDINGS_OF_TWO), task_with_own_candidates(6), **options)
     assert used == ["RankByFinding"]

@@ -120,6 +120,28 @@ def test_other_metrics_of_the_same_ranking():
         result.values_of("precision@9")
 
 
+class TestCurve:
+    """Column `k - 1` is what the same convention has for each user at `k`."""
+
+    @pytest.mark.parametrize("convention", conventions.CONVENTIONS)
+    @pytest.mark.parametrize("metric", ["map", "ndcg", "recall", "precision", "mrr", "coverage"])
+    @pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
+    def test_it_keeps_the_convention(self, convention, metric):
+        task = random_task(30, 12, truth_share=0.3, seen_share=0.4)
+        scores = random_scores(task, seed=3)
+        every = [f"{metric}@{k}" for k in range(1, 13)]
+        try:
+            conventions.get(convention).resolve_all(metrics.parse_all(every))
+        except ValueError:
+            pytest.skip("it does not have the metric")
+        result = evaluate(scores, task, every, convention=convention)
+        curve = result.curve(metric, max_k=12)
+        for k, name in enumerate(every, start=1):
+            value = result.per_user.get(name)
+            wanted = torch.tensor(result[name]).double() if value is None else value
+            torch.testing.assert_close(curve[..., k - 1], wanted, equal_nan=True)
+
+
 class TestLookingUp:
     """Means, values per user and definitions are looked up by the same names."""
 

@@ -27,7 +27,8 @@ from tests.support.tools.seeds import check_seeds
 #: Warnings that random cases may well give.
 EXPECTED_WARNINGS = (
     ".*(taken out of the truth|scores that fall|depending on the order of ties"
-    "|have a rating of zero or less|ratings count as relevant|have a score of '-inf')"
+    "|have a rating of zero or less|ratings count as relevant|a score of '-inf'"
+    "|no more often than by chance)"
 )
 
 
