@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -53,7 +52,15 @@ from pyg_recmetrics.kernels.exact.ranks import (
 from pyg_recmetrics.task import Catalogue, TruthByUser
 from pyg_recmetrics.task.data_frames import number_texts
 from pyg_recmetrics.task.edges import coalesce_truth, order_of_edges, read_person
-from pyg_recmetrics.utils import arguments_of, list_some, made_of, reading, set_attributes, warn
+from pyg_recmetrics.utils import (
+    arguments_of,
+    hashed,
+    list_some,
+    made_of,
+    reading,
+    set_attributes,
+    warn,
+)
 
 
 class ListStatistics(NamedTuple):
@@ -599,9 +606,7 @@ def _places(place: Tensor, num_others: Tensor) -> tuple[Tensor, ...]:
 def keys_of(user_ids: Sequence[Hashable]) -> Tensor:
     """Returns a number for each user, which its id alone decides."""
     keys = [
-        id_
-        if type(id_) is int and -(2**63) <= id_ < 2**63
-        else int.from_bytes(blake2b(repr(id_).encode(), digest_size=8).digest(), "big", signed=True)
+        id_ if type(id_) is int and -(2**63) <= id_ < 2**63 else hashed(repr(id_))
         for id_ in user_ids
     ]
     return torch.tensor(keys, dtype=torch.long, device="cpu")
@@ -612,8 +617,7 @@ def _draw(seed: int, what: str, *keys: Tensor) -> Tensor:
 
     Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
     """
-    content = blake2b(f"{seed} {what}".encode(), digest_size=8).digest()
-    mixed = torch.full_like(keys[0], int.from_bytes(content, "big", signed=True))
+    mixed = torch.full_like(keys[0], hashed(f"{seed} {what}"))
     for key in keys:
         mixed = mixed.bitwise_xor(key) + _STEP
         for bits, factor in _MIXERS:

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -211,6 +212,11 @@ def warn(message: str) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _LIBRARIES:
         frame, stacklevel = frame.f_back, stacklevel + 1
     warnings.warn(message, stacklevel=stacklevel)
+
+
+def hashed(text: str) -> int:
+    """Returns a signed integer of 64 bits that a text alone decides, the same in every process."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def list_some(words: Sequence[str], most: int = 5) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -268,11 +268,10 @@ def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
     """
     text, num_rows, first = io.TextIOWrapper(file, "utf-8-sig", newline=""), 0, 1
     lines: list[str] = []  # of the row that is read
-    form: Any = {"delimiter": sign, "skipinitialspace": True}
-    rows = csv.reader(_noted(text, lines), strict=True, **form)
+    rows = _rows(_noted(text, lines), sign, strict=True)
     try:
         for row in rows:
-            if len(lines) > 1 and _are_rows(csv.reader(lines, quoting=csv.QUOTE_NONE, **form), row):
+            if len(lines) > 1 and _are_rows(_rows(lines, sign, quoting=csv.QUOTE_NONE), row):
                 raise csv.Error(f"one in line {rows.line_num}, and each of these would be a row")
             num_rows, first = num_rows + 1, rows.line_num + 1
             lines.clear()
@@ -283,7 +282,12 @@ def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
         ) from error
     text.detach()
     file.seek(0)
-    return rows.line_num - num_rows
+    return int(rows.line_num) - num_rows
+
+
+def _rows(lines: Iterable[str], sign: str, **form: Any) -> Any:
+    """Returns a reader of the rows in lines, by the module `csv`."""
+    return csv.reader(lines, delimiter=sign, skipinitialspace=True, **form)
 
 
 def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
@@ -301,13 +305,11 @@ def _are_rows(lines: Iterable[list[str]], row: list[str]) -> bool:
     )
 
 
-def _check_lengths(file: IO[bytes], sign: str, is_quoted: bool, length: int) -> None:
+def _check_lengths(file: IO[bytes], sign: str, quoting: int, length: int) -> None:
     """Raises if a row has fewer fields than the first."""
     file.seek(0)
     text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    form: Any = {"delimiter": sign, "skipinitialspace": True}
-    form["quoting"] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    rows = csv.reader(text, **form)
+    rows = _rows(text, sign, quoting=quoting)
     for row in rows:
         if any(row) and len(row) < length:
             raise ValueError(
@@ -320,18 +322,19 @@ def _read_text(
     file: IO[bytes], sign: str, columns: Sequence[str] | None, is_quoted: bool
 ) -> pa.Table:
     """Reads a table whose fields have a sign between them."""
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     frame = pd.read_csv(
         file,
         sep=sign,
         header=None,
         dtype=str,
         na_filter=False,
-        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
+        quoting=quoting,
         skipinitialspace=True,
         encoding="utf-8-sig",
     )
     if frame.iloc[:, -1].eq("").any():  # also where a row ends before
-        _check_lengths(file, sign, is_quoted, frame.shape[1])
+        _check_lengths(file, sign, quoting, frame.shape[1])
     first = [*frame.iloc[0]]
     names = first if columns is None else [*columns]
     if len(names) != len(first):

@@ -643,8 +643,9 @@ def _check_properties(properties: Mapping[str, Any]) -> None:
             if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
                 raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
         elif name == "range":
-            low, high = value
-            if not low <= high:
+            if not isinstance(value, tuple) or not all(isinstance(x, int | float) for x in value):
+                raise TypeError(f"'range' needs to be a pair of numbers (got {value!r})")
+            if len(value) != 2 or not value[0] <= value[1]:
                 raise ValueError(f"'range' needs to be in ascending order (got {value!r})")
         else:
             check_boolean(value, name)

@@ -116,13 +116,17 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
 
     def __init__(self, **kwargs: Any) -> None:
         if unknown := kwargs.keys() - TorchmetricsArguments.__annotations__.keys():
-            takes = ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
-            raise TypeError(f"{type(self).__name__}() takes no '{min(unknown)}', only {takes}")
+            name, takes = type(self).__name__, self._takes()
+            raise TypeError(f"{name}() takes no '{min(unknown)}', only {takes}")
         if kwargs:
             check_torchmetrics(min(kwargs))
         # Not that of PyG's own metrics, which requires a cut-off.
         link_pred.BaseMetric.__init__(self, **kwargs)
         self._result_device = torch.device("cpu")
+
+    def _takes(self) -> str:
+        """Returns the names of the arguments, but those of torchmetrics."""
+        return ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
 
     @property
     @abstractmethod
@@ -284,8 +288,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         try:
             arguments = inspect.signature(type(self)).bind(*args, **kwargs).arguments
         except TypeError as error:
-            takes = ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
-            raise TypeError(f"{name}() takes {takes} ({error})") from None
+            raise TypeError(f"{name}() takes {self._takes()} ({error})") from None
         if args and isinstance(args[0], int) and not self.definition.has_cut_off:
             raise TypeError(f"{name}() takes no cut-off (got {args[0]}); write {name}()")
         super().__init__(**arguments.pop("kwargs", {}))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -60,7 +59,7 @@ from pyg_recmetrics.task.data_frames import (
     look_up_ids,
     read_column,
 )
-from pyg_recmetrics.utils import list_some, warn, written_as
+from pyg_recmetrics.utils import hashed, list_some, warn, written_as
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
@@ -151,7 +150,7 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
 
 def _number_of_stranger(id_: Hashable) -> int:
     """Returns a number below `-1`, the same in every process, as parts of a task are merged."""
-    return -2 - int.from_bytes(blake2b(repr(id_).encode(), digest_size=7).digest(), "big")
+    return -2 - hashed(repr(id_)) % 2**56
 
 
 def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:

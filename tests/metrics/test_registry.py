@@ -185,6 +185,7 @@ ERRORS = [
     (described(aliases="hit"), TypeError, "'aliases' needs to be a tuple of strings"),
     (described(aliases=("first-hit",)), ValueError, "'aliases' needs to hold names in lower"),
     (described(needs="items"), TypeError, "'needs' needs to be a tuple of strings"),
+    (described(range=first_hit), TypeError, "'range' needs to be a pair of numbers"),
     (described(range=(1.0, 0.0)), ValueError, "'range' needs to be in ascending order"),
     (described(higher_is_better=None), TypeError, "'higher_is_better' needs to be a boolean"),
     (
