@@ -1517,7 +1517,7 @@ def sort_edges(
     """
     grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
-    fields |= _of_edges(fields, order_of_edges(truth[0], rank))
+    fields |= _of_edges(fields, order_of_edges(grouped.user, rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)
     set_attributes(ranked, _grouped=grouped)
     return ranked

@@ -183,17 +183,16 @@ class Recommender(ABC):
     #: Whether it is propagated over what users have seen, and prefers it also where it is wrong.
     is_propagated = False
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
-        """Returns the scores of some users and items, each with each; `None` if it has no table.
+    def scores_across(self, *edges: Tensor) -> Iterator[Numbers] | None:
+        """Returns the scores of users and items of pairs of edges; `None` if it has no table.
 
         They are as they come, and may overflow.
 
         Args:
-            user (torch.Tensor): Users, one group after the other, of shape `[2 * num_pairs]`.
-            item (torch.Tensor): Items, likewise.
+            *edges (torch.Tensor): An edge of each pair, and then the others: `[2, 2 * num_pairs]`.
 
         Returns:
-            The scores of the users of each group and the items of each: `[2, 2, num_pairs]`.
+            The scores of both users of each pair and both items, `[2, 2, num_pairs]` for each.
         """
         return None
 
@@ -215,14 +214,16 @@ class Recommender(ABC):
 #: users apart, and up to how many standard errors are chance.
 _NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 1024, 100, 3
 
+#: Of how many pairs of ground-truth edges the scores are compared at most.
+_NUM_PAIRS_OF_TRUTH = 256
+
 
 def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     """Warns if scores know as little of what users have seen as those of other users would.
 
-    Two users who have seen an item each may disagree on which of the two is better. They then
-    prefer their own more often than not, whatever is popular. If rows of users or items are in
-    another order, this is as likely as the opposite. It is unlikely where scores of seen items are
-    lowered. Scores that are the same for all users tell nothing.
+    If rows of users or items are in another order, a user prefers what another one has seen as
+    often as the opposite. This is unlikely where scores of seen items are lowered. Nothing is said
+    if users prefer their own ground truth: scores may know it, and order all else at random.
 
     Args:
         recommender (Recommender): What has scores. Nothing is said of what has no table of them,
@@ -232,24 +233,47 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     """
     if task.seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
         return
-    seen, told = task.seen, task._once("order", set[str])
+    told = task._once("order", set[str])
     if recommender.in_words in told:
         return
-    num_pairs = min(_NUM_PAIRS, seen.size(1) // 2)
-    step = seen.size(1) // (2 * num_pairs)
-    edges = seen[:, : 2 * num_pairs * step : step]
-    if (scores := recommender.scores_across(*edges)) is None:
+    samples = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
+    if (scores := recommender.scores_across(*samples)) is None:
         return
-    with np.errstate(all="ignore"):
-        prefers_first = np.sign(scores[:, 0] - scores[:, 1])
-    apart = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
-    if len(apart) >= _ENOUGH_PAIRS and abs(apart.sum()) <= _NUM_ERRORS * len(apart) ** 0.5:
+    num_apart, preference = _preference(next(scores))
+    if num_apart < _ENOUGH_PAIRS or abs(preference) > _NUM_ERRORS * num_apart**0.5:
+        return
+    num_apart, preference = _preference(next(scores))
+    if preference <= _NUM_ERRORS * num_apart**0.5:
         told.add(recommender.in_words)
         warn(
             "'recommender' prefers what a user has seen over what others have seen no more often "
             "than by chance. Is it trained, and do its rows stand for users and items in the order "
             "of the task, that of 'user_ids' and 'item_ids' if these are known?"
         )
+
+
+def _sample(edges: Tensor, most: int) -> Tensor:
+    """Returns an edge each of some pairs of users, and then the other edge of each pair."""
+    num_pairs = min(most, edges.size(1) // 2)
+    step = max(1, edges.size(1) // (2 * most))
+    return edges[:, : 2 * num_pairs * step : step]
+
+
+def _preference(scores: Numbers) -> tuple[int, float]:
+    """Returns how many pairs tell users apart, and how many more prefer their own than the other.
+
+    Two users with an edge each may disagree on which of the two items is better. They then prefer
+    their own more often than not, whatever is popular. Scores that are the same for all users tell
+    nothing.
+
+    Args:
+        scores (numpy.ndarray): The scores of both users for both items, of shape
+            `[2, 2, num_pairs]`.
+    """
+    with np.errstate(all="ignore"):
+        prefers_first = np.sign(scores[:, 0] - scores[:, 1])
+    apart = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
+    return len(apart), float(apart.sum())
 
 
 class ScoreRecommender(Recommender):
@@ -333,15 +357,20 @@ class EmbeddingRecommender(ScoreRecommender):
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
+        user, item = torch.cat(edges, dim=1)
         table, bias = self.items.embedding, self.items.bias
         items = copied(table.index_select(0, item.to(table.device)), self.device)
         # Both come to the host in one copy.
-        rows = _as_numbers(torch.cat([self.vectors(user), items]))
-        scores: Numbers = np.einsum("und,ind->uin", *rows.reshape(2, 2, -1, table.size(1)))
+        rows = _as_numbers(torch.cat([self.vectors(user), items])).reshape(2, -1, table.size(1))
+        ends = np.cumsum([part.size(1) for part in edges])[:-1]
+        pairs = (part.reshape(2, 2, -1, table.size(1)) for part in np.split(rows, ends, axis=1))
+        scores: Iterator[Numbers] = (np.einsum("und,ind->uin", *part) for part in pairs)
         if bias is None:
             return scores
-        return scores + _as_numbers(bias.index_select(0, item.to(bias.device))).reshape(2, -1)
+        biases = np.split(_as_numbers(bias.index_select(0, item.to(bias.device))), ends)
+        both = zip(scores, biases, strict=True)
+        return (products + of_items.reshape(2, -1) for products, of_items in both)
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
@@ -498,9 +527,12 @@ class MatrixRecommender(GivenScoresRecommender):
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         return self.matrix[user, item]
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
-        user, item = user.view(2, 1, -1), item.view(1, 2, -1)
-        return _as_numbers(self.matrix[user, item])
+    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
+        pairs = [part.view(2, 2, -1) for part in edges]
+        user, item = torch.cat(pairs, dim=2)
+        scores = _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
+        ends = np.cumsum([part.size(2) for part in pairs])[:-1]
+        return iter(np.split(scores, ends, axis=2))
 
 
 class FunctionRecommender(GivenScoresRecommender):
