@@ -25,7 +25,6 @@ from pyg_recmetrics.kernels.fast.stored_scores import (
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
-    ListRecommender,
     MatrixRecommender,
     PairRecommender,
     PairScorer,
@@ -144,7 +143,7 @@ class RankingAlgorithm(ABC):
         """Ranks the users of a chunk."""
 
 
-class _ExactAlgorithm(RankingAlgorithm):
+class RankExactly(RankingAlgorithm):
     """Ranks by what a recommender says of all items."""
 
     def __init__(self, request: Request) -> None:
@@ -158,27 +157,10 @@ class _ExactAlgorithm(RankingAlgorithm):
         bytes_per_row = items_at_once * bytes_per_item + depth * BYTES_PER_POSITION
         return max(1, at_once(SCRATCH_BYTES, self.device) // bytes_per_row)
 
-
-class RankByFinding(_ExactAlgorithm):
-    """Ranks and lists as recommenders of lists and of pairs do by themselves."""
-
-    recommender: ListRecommender | PairRecommender
-
     def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self.recommender.find(chunk, chunk.max_depth)
-        return Findings(ranks, lists=lists)
-
-
-class RankByScores(_ExactAlgorithm):
-    """Counts what scores above a relevant item, however deep, and sorts the best if lists are kept.
-
-    It takes a recommender with scores.
-    """
-
-    recommender: ScoreRecommender
-
-    def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self.recommender.rank(chunk, self.list_width)
+        # Scores count what is above a relevant item, however deep, and are sorted for lists alone.
+        k = self.list_width if self.recommender.has_scores else chunk.max_depth
+        ranks, lists = self.recommender.rank(chunk, k)
         return Findings(ranks, lists=lists)
 
 
@@ -431,12 +413,10 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
-    if isinstance(request.recommender, ScoreRecommender):
-        return [RankByScores(request)]
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
         request = replace(request, depth=request.list_width or 1)
-    return [RankByFinding(request)]
+    return [RankExactly(request)]
 
 
 def _by_pairs(request: Request) -> Request:

@@ -24,7 +24,6 @@ from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
-    NOT_RETRIEVED,
     Ranks,
     first_kept,
     ranks_in_lists,
@@ -183,6 +182,14 @@ class Recommender(ABC):
     #: Whether it is propagated over what users have seen, and prefers it also where it is wrong.
     is_propagated = False
 
+    @abstractmethod
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
+        """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users.
+
+        Scores tell ranks however deep. Lists hold `-1` where no item is left, and may be shorter
+        than `k`.
+        """
+
     def scores_across(self, *edges: Tensor) -> Iterator[Numbers] | None:
         """Returns the scores of users and items of pairs of edges; `None` if it has no table.
 
@@ -280,13 +287,6 @@ class ScoreRecommender(Recommender):
     """Ranks by a score for every user and item; equal scores by the lower item id."""
 
     has_scores = True
-
-    @abstractmethod
-    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
-        """Returns the ranks of the truth edges of a chunk, however deep, and the `k` best items.
-
-        These have shape `[num_rows, k]`, with `-1` where no item is left; there are none for zero.
-        """
 
 
 # Recommenders that score by the inner product of embeddings.
@@ -606,11 +606,15 @@ class ListRecommender(Recommender):
         self.listed = torch.full(shape, -1, device=task.device)
 
     @abstractmethod
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
-        """Returns the ranks of the truth edges of a chunk, and the best `k` items of its users.
+    def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
+        """Returns the lists of the users of a chunk, and which of their places count."""
 
-        `-1` stands where there is none. Lists may be shorter than `k`.
-        """
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+        items, is_listed = self.read(chunk)
+        is_left = is_listed & ~chunk.must_not_retrieve(items.clamp(min=-1))
+        best = self.keep(items, is_left, chunk, k)
+        rank = ranks_in_lists(best, *chunk.truth.pairs, self.num_items)
+        return Ranks.unknown(chunk.truth.item)._replace(rank=rank), best
 
     def keep(self, items: Tensor, is_left: Tensor, chunk: Chunk, k: int) -> Tensor:
         """Returns the first `k` places that are left of lists, and notes what these lack.
@@ -659,14 +663,10 @@ class FixedListRecommender(ListRecommender):
         super().__init__(task, lists.width)
         self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
 
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
-        items, truth = self.lists.rows(chunk.users).long(), chunk.truth
+    def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
+        items = self.lists.rows(chunk.users).long()
         place = torch.arange(items.size(1), device=items.device)
-        is_listed = place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
-        is_left = is_listed & ~chunk.must_not_retrieve(items.clamp(min=-1))
-        best = self.keep(items, is_left, chunk, k)
-        rank = ranks_in_lists(best, *truth.pairs, self.num_items)
-        return Ranks.unknown(truth.item)._replace(rank=rank), best
+        return items, place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
 
 
 @contextmanager
@@ -762,8 +762,7 @@ class PairRecommender(Recommender):
             num_asked = int(torch.bincount(task.candidates[0], minlength=1).max())
         self.items_at_once = num_asked
 
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
-        """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         row, item = self._pairs(chunk)
         with name_users_in_errors(chunk.users):
             score = self._scores(chunk.users[row], item)
@@ -834,8 +833,7 @@ class ModelRecommender(ListRecommender):
     def __init__(self, recommend: Recommend, task: RankingTask, takes_items: bool) -> None:
         num_excluded = task.num_items - task.num_candidates[task.users]
         super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
-        # The scores of a model take up to 8 bytes, and the number of an edge 4.
-        self.bytes_per_pair += 12
+        self.bytes_per_pair += 8  # which the scores of a model take at most
         self.recommend, self.num_users = recommend, task.num_users
         self.first_item = task.num_users if takes_items else 0
         # Behind what all lists note: whether each item was returned, and a place for none.
@@ -846,26 +844,14 @@ class ModelRecommender(ListRecommender):
         self.dst_index = items + self.first_item
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
 
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+    def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         num_not_asked = self.num_items - self.dst_index.numel()
         items = self._ask(chunk.users, chunk.num_needed - num_not_asked)
         # A user has the places that are needed for it alone, whatever other users are asked about.
         num_own = chunk.depth + self.num_items - self.num_candidates[chunk.users] - num_not_asked
         place = torch.arange(1, items.size(1) + 1, device=items.device)
         is_own = place <= num_own.unsqueeze(1)
-        items.masked_fill_(~is_own, -1)
-        is_excluded = chunk.adjacency().gather(1, items.clamp(min=0)) & (items >= 0)
-        best = self.keep(items, is_own & ~is_excluded, chunk, k)
-
-        row, item = chunk.truth.pairs
-        shape, num_edges = (chunk.users.numel(), self.num_items + 1), item.numel()
-        edge_of = torch.full(shape, num_edges, dtype=torch.int, device=item.device)
-        edge_of[row, item] = torch.arange(num_edges, dtype=torch.int, device=item.device)
-        edge = edge_of.gather(1, best % (self.num_items + 1)).long()  # -1 is in the last column
-        place = place[: best.size(1)].expand_as(best)
-        rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=item.device)
-        rank = rank.scatter_(0, edge.flatten(), place.flatten())[:num_edges]
-        return Ranks.unknown(item)._replace(rank=rank), best
+        return items.masked_fill_(~is_own, -1), is_own
 
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
