@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -127,12 +127,27 @@ class Findings(NamedTuple):
 class RankingAlgorithm(ABC):
     """One way to rank the users of a chunk.
 
+    Args:
+        request (Request): What is to be found out.
+        dtype (torch.dtype, optional): What scores are rounded to, if they are.
+            (default: `torch.float32`)
+
     Attributes:
         depth (int): The depth to which every user is ranked, or the user's own number of relevant
             items if that is larger. The size of chunks depends on it.
     """
 
-    depth: int
+    recommender: Any
+
+    def __init__(self, request: Request, dtype: torch.dtype = torch.float32) -> None:
+        self.recommender, self.task, self.dtype = request.recommender, request.task, dtype
+        self.depth, self.list_width = request.depth, request.list_width
+        self.num_items = request.task.num_items
+
+    @cached_property
+    def rounded_items(self) -> RoundedItems:
+        """The embeddings of all items, rounded."""
+        return RoundedItems(self.recommender.items, self.task.candidates, self.dtype)
 
     @abstractmethod
     def num_rows(self, depth: int) -> int:
@@ -146,16 +161,13 @@ class RankingAlgorithm(ABC):
 class RankExactly(RankingAlgorithm):
     """Ranks by what a recommender says of all items."""
 
-    def __init__(self, request: Request) -> None:
-        self.recommender, self.list_width = request.recommender, request.list_width
-        self.num_items, self.device = request.task.num_items, request.task.device
-        self.depth = request.depth
+    recommender: Recommender
 
     def num_rows(self, depth: int) -> int:
         items_at_once = min(self.recommender.items_at_once or self.num_items, self.num_items)
         bytes_per_item = self.recommender.bytes_per_pair + _BYTES_OF_ADJACENCY
         bytes_per_row = items_at_once * bytes_per_item + depth * BYTES_PER_POSITION
-        return max(1, at_once(SCRATCH_BYTES, self.device) // bytes_per_row)
+        return max(1, at_once(SCRATCH_BYTES, self.task.device) // bytes_per_row)
 
     def rank(self, chunk: Chunk) -> Findings:
         # Scores count what is above a relevant item, however deep, and are sorted for lists alone.
@@ -169,13 +181,6 @@ class RankByLargest(RankingAlgorithm):
 
     It leaves users unsettled who have close scores, or equal ones.
     """
-
-    def __init__(
-        self, recommender: ScoreRecommender, request: Request, dtype: torch.dtype = torch.float32
-    ) -> None:
-        self.recommender, self.dtype = recommender, dtype
-        self.depth, self.list_width = request.depth, request.list_width
-        self.num_items = request.task.num_items
 
     def num_rows(self, depth: int) -> int:
         of_largest = _BYTES_OF_LARGEST // (depth * BYTES_PER_POSITION)
@@ -246,13 +251,10 @@ class CountStored(RankingAlgorithm):
     It takes few steps, each of which a card does fast.
     """
 
-    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
-        self.recommender, self.task, self.depth = recommender, request.task, request.depth
-        self.list_width = request.list_width
-        self.dtype = torch.float32 if _is_in_single(self.task, _NUM_STORED) else torch.double
+    recommender: EmbeddingRecommender
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = self.task.num_items * self.dtype.itemsize
+        bytes_per_row = self.num_items * self.dtype.itemsize
         bytes_per_row += self.list_width * BYTES_PER_POSITION
         return max(1, at_once(SCRATCH_BYTES, self.task.device) // bytes_per_row)
 
@@ -278,21 +280,17 @@ class CountStored(RankingAlgorithm):
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
-    def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
-        self.num_items = request.task.num_items
-        self.depth, self.makes_lists = request.depth, request.list_width > 0
-        self.bytes_per_score = recommender.bytes_per_score
-        self.recommender = recommender
+    recommender: ScoreRecommender
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = max(1, self.num_items * self.bytes_per_score)
+        bytes_per_row = max(1, self.num_items * self.recommender.bytes_per_score)
         max_rows = SCRATCH_BYTES // bytes_per_row
         return max(1, min(rows_to_search(depth), max_rows))
 
     def find(self, chunk: Chunk, scores: FastScores) -> Findings:
         """Searches the scores of the users of a chunk."""
-        edges = chunk.truth.pairs, chunk.seen.pairs
-        found = Search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
+        edges, makes_lists = (chunk.truth.pairs, chunk.seen.pairs), self.list_width > 0
+        found = Search(scores, chunk.depth, *edges, makes_lists, chunk.scratch).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
@@ -301,21 +299,9 @@ class SearchProducts(RankBySearch):
 
     recommender: EmbeddingRecommender
 
-    def __init__(
-        self,
-        recommender: EmbeddingRecommender,
-        request: Request,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__(recommender, request)
-        self.candidates, self.dtype = request.task.candidates, dtype
-
     def rank(self, chunk: Chunk) -> Findings:
-        return self.find(chunk, FastProducts(self.recommender.users(chunk.users), self._items))
-
-    @cached_property
-    def _items(self) -> RoundedItems:
-        return RoundedItems(self.recommender.items, self.candidates, self.dtype)
+        user = self.recommender.users(chunk.users)
+        return self.find(chunk, FastProducts(user, self.rounded_items))
 
 
 class SearchGivenScores(RankBySearch):
@@ -333,11 +319,7 @@ class SearchGivenScores(RankBySearch):
 class CountByBound(RankingAlgorithm):
     """Counts what ranks above relevant items, however deep, in products of embeddings."""
 
-    # The cost of a user depends on its number of truth edges, not on their ranks.
-    depth = 1
-
-    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
-        self.recommender, self.candidates = recommender, request.task.candidates
+    recommender: EmbeddingRecommender
 
     def num_rows(self, depth: int) -> int:
         return rows_to_count(depth)
@@ -346,11 +328,7 @@ class CountByBound(RankingAlgorithm):
         user, relevant = self.recommender.users(chunk.users), chunk.truth.pairs
         score = self.recommender.items.exact_scores(user, *relevant)
         edges = chunk.depth, relevant, score, chunk.seen.pairs
-        return Findings(*bounded_ranks(user, self._items, *edges, chunk.scratch))
-
-    @cached_property
-    def _items(self) -> RoundedItems:
-        return RoundedItems(self.recommender.items, self.candidates, torch.float32)
+        return Findings(*bounded_ranks(user, self.rounded_items, *edges, chunk.scratch))
 
 
 def find_passes(
@@ -445,15 +423,15 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
         others = _quick("search", request) if is_shallow else []
-        return [LargestGivenScores(recommender, request), *others]
+        return [LargestGivenScores(request), *others]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
     if recommender.items_at_once != task.num_items:  # the table passes through in parts
         return []
-    in_double = LargestProducts(recommender, request, torch.double)
+    in_double = LargestProducts(request, torch.double)
     if not _is_in_single(task, _NUM_IN_DOUBLE):
         return [in_double]
-    return [LargestProducts(recommender, request, torch.float32), in_double]
+    return [LargestProducts(request), in_double]
 
 
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
@@ -463,17 +441,20 @@ def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> lis
         if not isinstance(recommender, EmbeddingRecommender):
             return []
         is_shared = not _has_candidates_of_each_user(request.task)
-        return [CountStored(recommender, request)] if is_shared else []
+        in_single = _is_in_single(request.task, _NUM_STORED)
+        dtype = torch.float32 if in_single else torch.double
+        return [CountStored(request, dtype)] if is_shared else []
     if isinstance(recommender, GivenScoresRecommender):
-        return [SearchGivenScores(recommender, request)]
+        return [SearchGivenScores(request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
     if wanted == "count":
-        return [CountByBound(recommender, request)]
+        # The cost of a user depends on its number of truth edges, not on their ranks.
+        return [CountByBound(replace(request, depth=1))]
     dtypes = [torch.bfloat16] * in_bfloat16
     if has_exact_single_precision(request.task.device):
         dtypes.append(torch.float32)
-    return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
+    return [SearchProducts(request, dtype) for dtype in dtypes]
 
 
 def _is_shallow(request: Request) -> bool:
