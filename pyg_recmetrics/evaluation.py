@@ -29,6 +29,7 @@ from pyg_recmetrics.ranking.ranking import HowToRank, OpenRanking, check_options
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.counts import Sampling, check_means_of_persons
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.task.task import check_catalogue
 from pyg_recmetrics.utils import Frozen, set_attributes
 
 #: The metrics that are evaluated by default.
@@ -453,8 +454,7 @@ def _check_lists_of_edges(ranking: OpenRanking) -> None:
 
 def _read_catalogue(task: RankingTask, catalogue: Catalogue) -> Catalogue:
     """Returns what is said about the items of a task, with what users of the task have seen."""
-    if not isinstance(catalogue, Catalogue):
-        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
+    check_catalogue(catalogue)
     if catalogue.num_items != task.num_items:
         raise ValueError(
             f"'catalogue' needs to hold the items of the task, {task.num_items} "

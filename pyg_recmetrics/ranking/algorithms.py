@@ -13,7 +13,13 @@ from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, 
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import bounded_ranks, rows_to_count
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
+from pyg_recmetrics.kernels.fast.searching import (
+    FastProducts,
+    FastScores,
+    GivenScores,
+    Search,
+    rows_to_search,
+)
 from pyg_recmetrics.kernels.fast.stored_scores import (
     best_by_scores,
     largest,
@@ -310,7 +316,7 @@ class SearchGivenScores(RankBySearch):
     recommender: GivenScoresRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
-        scores = self.recommender.fast_scores(chunk)
+        scores = GivenScores(*self.recommender.given(chunk.users), self.task.candidates)
         findings = self.find(chunk, scores)
         self.recommender.learn_from(scores, chunk)
         return findings

@@ -476,10 +476,6 @@ class GivenScoresRecommender(ScoreRecommender):
         ranks = count_ranks([(0, scores)], pairs, scores[pairs], chunk.scratch)
         return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
-    def fast_scores(self, chunk: Chunk) -> GivenScores:
-        """Returns the scores of the users of a chunk, to be searched."""
-        return GivenScores(*self.given(chunk.users), self.task.candidates)
-
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
         seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
@@ -590,18 +586,17 @@ class ListRecommender(Recommender):
         width (int): How long the lists are at most, besides the depth to which users are ranked.
 
     Attributes:
-        noted (torch.Tensor): First, whether an item came more than once.
+        has_repeats (torch.Tensor): Whether an item came more than once.
         listed (torch.Tensor): What the list of each user holds, the columns of
             :class:`ListStatistics`.
     """
 
-    noted: Tensor
     listed: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
         self.num_items, self.num_candidates = task.num_items, task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
-        self.noted = torch.zeros(1, dtype=torch.int8, device=task.device)
+        self.has_repeats = torch.zeros((), dtype=torch.bool, device=task.device)
         shape = (task.num_users, len(ListStatistics._fields))
         self.listed = torch.full(shape, -1, device=task.device)
 
@@ -628,7 +623,7 @@ class ListRecommender(Recommender):
         """
         kept = first_kept(items, is_left, min(k, items.size(1)))
         best = without_repeats(kept)
-        self.noted[0].clamp_(min=(best != kept).any())
+        self.has_repeats |= (best != kept).any()
         place = torch.arange(1, best.size(1) + 1, device=best.device)
         place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
         is_own = place <= depth
@@ -647,7 +642,7 @@ class ListRecommender(Recommender):
         return best
 
     def warn(self) -> None:
-        if bool(self.noted[0]):
+        if bool(self.has_repeats):
             warn(
                 "'recommender' recommends an item more than once to a user. Only the first place "
                 "counts, and the others count as places without an item"
@@ -836,8 +831,8 @@ class ModelRecommender(ListRecommender):
         self.bytes_per_pair += 8  # which the scores of a model take at most
         self.recommend, self.num_users = recommend, task.num_users
         self.first_item = task.num_users if takes_items else 0
-        # Behind what all lists note: whether each item was returned, and a place for none.
-        self.noted = torch.zeros(task.num_items + 2, dtype=torch.int8, device=task.device)
+        #: Whether each item was returned, and a place for none.
+        self.is_returned = torch.zeros(task.num_items + 1, dtype=torch.bool, device=task.device)
         items = torch.arange(task.num_items, device=task.device)
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
@@ -870,7 +865,7 @@ class ModelRecommender(ListRecommender):
         is_wrong = (answer != -1) & ((items < 0) | (items >= self.num_items))
         self.num_wrong += is_wrong.sum()
         items.masked_fill_(is_wrong, -1)
-        self.noted[1:][items] = 1  # of no item at the end
+        self.is_returned[items] = True  # of no item at the end
         return items
 
     def check(self) -> None:
@@ -884,7 +879,7 @@ class ModelRecommender(ListRecommender):
 
     def warn(self) -> None:
         super().warn()
-        returned = self.noted[1:-1].nonzero()
+        returned = self.is_returned[:-1].nonzero()
         if self.first_item == 0 and begins_behind_users(returned, self.num_users, self.num_items):
             warn(
                 f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
