@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from pyg_recmetrics.checks import check_level, written
+from pyg_recmetrics.checks import check_choice, check_level, written
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.result import Measured, has_rows
@@ -355,8 +355,7 @@ class Comparison(Rows[PairedDifference]):
         compared = [*dict.fromkeys(row.metric for row in self)]
         asked = compared if metrics is None else [*map(str, parse_all(metrics))]
         for metric in asked:
-            if metric not in compared:
-                raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
+            check_choice(metric, "metrics", compared)
         rows = [row for row in self if row.metric in asked]
         if name is not None:
             name = read_name(name, "name", list(self.protocol.num_runs))

@@ -437,7 +437,8 @@ def exposure_of(measured: Measured, k: int) -> Tensor:
     counts = []
     for run in measured.runs:
         # A sample has users without ground truth in the same proportion.
-        share = 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
+        drawn = run.sampling
+        share = drawn.num_users / drawn.num_ranked if drawn else 1.0
         counts.append(exposure(run.ranked, k).cpu() * share)
     return torch.stack(counts).mean(dim=0)
 

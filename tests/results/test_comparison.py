@@ -329,7 +329,7 @@ class TestSelect:
 
     def test_what_was_not_compared_is_named(self, results):
         comparison = compare(results)
-        with pytest.raises(ValueError, match=r"'metrics' needs to be of \['rec.* \(got 'mrr'\)"):
+        with pytest.raises(ValueError, match=r"'metrics' needs to be one of .* \(got 'mrr'\)"):
             comparison.select(["ndcg@3", "mrr"])
         with pytest.raises(ValueError, match=r"'name' needs to be one of \['good', .*'best'\)"):
             comparison.select(name="best")

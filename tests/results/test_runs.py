@@ -27,7 +27,6 @@ from pyg_recmetrics.ranked_edges import select_users
 from pyg_recmetrics.reporting.page import SECTIONS
 from pyg_recmetrics.results.result import common_popularity, exposure_of
 from pyg_recmetrics.results.runs import recommenders_by_name, share_of_differing
-from pyg_recmetrics.results.statistics import mean_of_users
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import (
     components,
@@ -264,17 +263,6 @@ class TestOwners:
         error, freedom = error_over_persons(values[is_counted], person.numpy()[is_counted])
         wanted = 2 * stats.t.sf(abs(values[is_counted].mean()) / error, freedom)
         assert row.p_value == pytest.approx(wanted, abs=1e-9)
-
-
-class TestFewRuns:
-    def test_without_a_doubt_nothing_has_to_be_large(self):
-        found = mean_of_users(np.full((50, 1), 0.1 + 0.2), None).uncertainty
-        assert found.variance == found.p_value(0.3) == 0
-
-    def test_rows_of_a_person_that_cancel_are_no_difference(self):
-        values = np.array([[1.0], [-1.0], [2.0], [-2.0]])
-        mean = mean_of_users(values, np.array([0, 0, 1, 1]))
-        assert mean.uncertainty.p_value(mean.value) == 1
 
 
 class TestNearCopies:
