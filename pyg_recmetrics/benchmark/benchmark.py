@@ -293,7 +293,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         yield from notes_of_all(
             {data_set: self._notes_on(data_set) for data_set in self.comparisons}
         )
-        yield from notes_of_all({x: remarks_on(of_one) for x, of_one in self.items()})
+        metrics = [*map(str, self.metrics)]
+        yield from notes_of_all({x: remarks_on(of_one, metrics) for x, of_one in self.items()})
 
     def _notes_on(self, data_set: str) -> Iterator[str]:
         rows = [row for (of, *_), row in self._beside_best.items() if of == data_set]

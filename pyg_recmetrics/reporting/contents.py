@@ -95,7 +95,9 @@ class Contents:
             return self.metric
         if not self.metrics:
             raise ValueError("the results have no metric of single users in common")
-        return next((metric for metric in self.metrics if metric.k), self.metrics[0])
+        compared = {row.metric for row in self.comparison or ()}
+        asked = [metric for metric in self.metrics if str(metric) in compared] or self.metrics
+        return next((metric for metric in asked if metric.k), asked[0])
 
     @property
     def k(self) -> int:

@@ -172,7 +172,7 @@ def _warnings(contents: Contents) -> Iterator[str]:
         yield f"of differences, {comparison.protocol.caution}"
     if num_cold := max(map(_count_cold, contents.every)):
         num_edges = contents.first.ranked.rank.numel()
-        yield f"{num_cold:,} of {num_edges:,} test edges have items without training edges"
+        yield f"{num_cold:,} of {num_edges:,} test edges have items that no edge before them has"
     if comparison is not None and (names := comparison.protocol.uncovered):
         yield f"one run of {', '.join(names)}: another seed may give other numbers"
     yield from notes_on_budgets(contents.recommenders)

@@ -22,6 +22,7 @@ from pyg_recmetrics.results.runs import (
     are_same_runs,
     budgets_of,
     check_comparable,
+    common_metrics,
     every_run,
     metrics_in_common,
     read_name,
@@ -318,11 +319,14 @@ class Comparison(Rows[PairedDifference]):
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
         judged = [row for row in self if row.verdict is not None]
+        first = [each.runs[0] for each in self._recommenders.values()]
+        are_sampled = any(result._has_own_candidates for result in first)
+        chooser = self.protocol.nouns.user if are_sampled else None
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
             is_trained = not self.covers_training(rows[0])
-            found += notes.lines("claim", rows, a, b, self.bound, is_trained)
+            found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser)
         return tuple(found)
 
     def select(
@@ -604,7 +608,9 @@ def compare_on_each(
     tests = zip(rows, p_values, p_of_equivalence, strict=True)
     judged = [_with_verdict(row, p, p_equivalent, alpha) for row, p, p_equivalent in tests]
     tested = [row.metric for row in judged if row.verdict is not None]
+    runs = [run for of_one in results.values() for run in every_run(of_one).values()]
     shared = {"level": level, "equivalence": equivalence, "num_data_sets": len(pairs)}
+    shared["num_metrics"] = len(common_metrics(runs))
     shared |= {"num_tests": len(tested), "num_tested_metrics": len({*tested})}
     rest, found = iter(judged), {}
     for data_set, of_one in pairs.items():
@@ -633,7 +639,7 @@ def read_names(
 
 def _protocol(
     recommenders: Mapping[str, Measured],
-    pairs: Iterable[RecommenderPair],
+    pairs: Sequence[RecommenderPair],
     deterministic: Sequence[str],
     shared: Mapping[str, Any],
 ) -> Protocol:
@@ -647,6 +653,7 @@ def _protocol(
                 near_copies.append(name)
                 remarks += notes.lines("near_copies", name, share)
     nouns = next(iter(recommenders.values())).runs[0].nouns
+    metrics = [str(pair.metric) for pair in pairs]
     means = [(str(pair.metric), pair.mean) for pair in pairs if pair.difference.mean.has_interval]
     if means and means[0][1].has_few_persons:
         few = notes.line("few_persons", means[0][1], nouns.drawn)
@@ -656,7 +663,7 @@ def _protocol(
         deterministic=without_seed,
         nouns=nouns,
         near_copies=tuple(near_copies),
-        remarks=(*remarks, *remarks_on(recommenders)),
+        remarks=(*remarks, *remarks_on(recommenders, metrics)),
         caution=notes.caution(means, nouns.means, nouns.drawn, are_differences=True),
         **shared,
     )

@@ -578,7 +578,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
-        self._note_on_ties = self._find_ties() if self.num_tied else None
+        self._moved_by_ties = self._find_ties() if self.num_tied else {}
+        if note := self._note_on_ties(self.per_user):
+            warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -609,12 +611,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _ties(self) -> TieRanges:
         return TieRanges(self.ranked, self._contribute)
 
-    def _find_ties(self) -> str | None:
-        """Warns of metrics whose mean depends more on the order of ties than on the users.
-
-        Returns what it says of them; `None` if there are none.
-        """
-        movable = []
+    def _find_ties(self) -> dict[str, str]:
+        """Returns the metrics whose mean depends more on the order of ties than on the users."""
+        found = {}
         for name in self.per_user if self._ties.may_flatter else ():
             if not can_tell(self.ranked, self.definitions[name]):
                 continue
@@ -622,11 +621,13 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             width = 0.0 if self._ties.is_all_tied else 2 * self.estimate_of(name).margin(0.95)
             # A single user has no interval.
             if low < high and not high - low <= width:
-                movable.append(f"{name} is {span}")
-        note = notes.line("movable", movable, notes.line("ties", self)) if movable else None
-        if note is not None:
-            warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
-        return note
+                found[name] = f"{name} is {span}"
+        return found
+
+    def _note_on_ties(self, names: Iterable[str]) -> str | None:
+        """Returns what the order of ties does to some metrics; `None` if it does not matter."""
+        moved = [span for name, span in self._moved_by_ties.items() if name in names]
+        return notes.line("movable", moved, notes.line("ties", self)) if moved else None
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -1224,11 +1225,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         of_intervals = self._caution(*self.per_user) if self._sampled is None else None
         return [*filter(None, [of_intervals, self._lack_of_lists]), *self._protocol]
 
-    @property
-    def _remarks(self) -> list[str]:
-        """What tables of several results say of this one, too."""
-        said = [notes.line("calls", self), self._lack_of_lists, *self._protocol, self._note_on_ties]
-        return [*filter(None, said)]
+    def _remarks_on(self, names: Sequence[str]) -> list[str]:
+        """Returns what tables of several results say of some metrics of this one, too."""
+        said = [notes.line("calls", self), self._lack_of_lists, *self._protocol]
+        return [*filter(None, [*said, self._note_on_ties(names)])]
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
@@ -1278,10 +1278,16 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             known["num_leaked"] = _num_leaked(task)
             known["num_cold"] = _num_cold(task)
             known["chance"] = notes.note_on_chance(task, ranked)
-            if num_with_truth and task.candidates is not None and task.candidates.dim() == 2:
+            if num_with_truth and self._has_own_candidates:
                 ends = count_irrelevant(ranked)[has_truth].aminmax()
                 known["others"] = [int(end) for end in ends]
         return tuple(notes.lines("protocol", self, **known))
+
+    @property
+    def _has_own_candidates(self) -> bool:
+        """Whether each user has other candidates, such as sampled ones."""
+        candidates = None if self.task is None else self.task.candidates
+        return candidates is not None and candidates.dim() == 2
 
     def _too_good(self) -> list[str]:
         """Returns which means of shares of the top are nearly one."""

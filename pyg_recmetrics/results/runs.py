@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import pandas as pd
@@ -399,13 +399,18 @@ def notes_on_budgets(recommenders: Mapping[str, Measured]) -> list[str]:
     return notes.lines("budgets", known, unknown if budgets_of(recommenders) else [])
 
 
-def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
-    """Returns what results know of themselves, for every table of several."""
+def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> list[str]:
+    """Returns what results know of themselves and of some metrics, for every table of several."""
     runs = every_run(recommenders)
-    copies = []
+    copies = [
+        line
+        for (a, first), (b, second) in combinations(recommenders.items(), 2)
+        if are_same_runs(first.runs, second.runs)
+        for line in notes.lines("same", a, b)
+    ]
     of_each = {}
     for name, each in recommenders.items():
-        of_each[name] = chain.from_iterable(run._remarks for run in each.runs)
+        of_each[name] = chain.from_iterable(run._remarks_on(metrics) for run in each.runs)
         if isinstance(each, Runs):
             copies += notes.lines("copies", len(each), len(each.runs), name)
     drawn = {name: run._sampled for name, run in runs.items() if run._sampled}

@@ -184,6 +184,7 @@ class Protocol:
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
+        num_metrics (int): How many metrics all results have, of which these were chosen.
         remarks (tuple of str): What else the results know: of candidates, leaks, ties, budgets.
         num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 
@@ -209,6 +210,7 @@ class Protocol:
     caution: str | None = None
     num_tests: int = 0
     num_tested_metrics: int = 0
+    num_metrics: int = 0
     num_data_sets: int = 1
 
     @property

@@ -36,7 +36,7 @@ def test_what_is_wrong_is_named(popular, split, small_benchmark):
     for given, error, message in (
         (({"a": popular, "b": other}, None, None), ValueError, "to be of the same task"),
         ((popular, (1, 2), None), TypeError, "'split' needs to be training, validation and"),
-        ((popular, (1, 2, 3), None), TypeError, "'data' needs to be a 'Data' or 'HeteroData'"),
+        ((popular, (1, 2, 3), None), TypeError, "'train' needs to be a 'Data' or 'HeteroData'"),
         ((popular, None, {}), TypeError, "'comparison' needs to be a 'Comparison' .got dict"),
         ((small_benchmark, split, None), ValueError, "'split' needs to be of one data set"),
         (of_several, ValueError, "'comparison' needs to be of one data set .got several"),

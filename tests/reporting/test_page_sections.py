@@ -118,7 +118,7 @@ def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     seen = task.seen[:, task.seen[1] > 9]
     cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
     num_cold = int((task.truth[1] <= 9).sum())
-    said = f"{num_cold} of 222 test edges have items without training edges."
+    said = f"{num_cold} of 222 test edges have items that no edge before them has."
     assert said in remarks(evaluate(torch.rand(60), cold, "ndcg@10"), "warnings")
     tuned = {"a": runs[0].with_trials(9), "b": popular.with_trials(1)}
     said = "Unequal budgets favour a: 9 trials of tuning, and as few as 1 for others."
@@ -144,7 +144,7 @@ def test_a_warning_stands_at_the_top_if_it_touches_more_than_a_hundredth(task):
         seen = task.seen[:, task.seen[1] != item]
         cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
         result = evaluate(torch.rand(60), cold, "ndcg@10")
-        said = f"{number} of 222 test edges have items without training edges."
+        said = f"{number} of 222 test edges have items that no edge before them has."
         (part,) = (x for x in remarks_of(result) if said in x.texts)
         assert bool(part.fold) == is_folded
 

@@ -13,6 +13,7 @@ from pyg_recmetrics import (
     EvaluationResult,
     Margin,
     RankedEdges,
+    RankingTask,
     compare,
     evaluate,
     metrics,
@@ -426,6 +427,29 @@ def test_single_models_are_named():
         "A is better than B in x@1 (+0.0100, +5.0%).",
         "As trained here, A is better than C in x@1 (+0.0100, +5.0%).",
     )
+
+
+def test_claims_and_tables_say_what_was_chosen_and_what_was_sampled(task):
+    candidates = torch.cat([task.truth, torch.stack([torch.arange(task.num_users)] * 2)], dim=1)
+    sampled = RankingTask(
+        task.truth,
+        num_users=task.num_users,
+        num_items=task.num_items,
+        candidates=candidates.remainder(torch.tensor([[task.num_users], [task.num_items]])),
+    )
+    for of_task in (task, sampled):
+        results = {
+            name: evaluate(scores_of(of_task, skill, seed=0), of_task, ["ndcg@3", "mrr"])
+            for name, skill in (("a", 0.3), ("b", 0.2))
+        }
+        chosen = compare(results | {"c": results["b"]}, "mrr")
+        assert "3 tests of 1 of 2 metrics" in str(chosen)
+        assert "b and c are the same ranking" in str(chosen)
+        assert "a and" not in str(chosen)
+        is_said = [
+            claim.startswith("Among the candidates of each user") for claim in chosen.claims()
+        ]
+        assert is_said == [of_task is sampled] * 3
 
 
 METRIC = "ndcg@3"
