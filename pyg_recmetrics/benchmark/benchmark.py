@@ -196,7 +196,9 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
 
     def table(self) -> Table:
         """Returns the printed table."""
-        head, columns, groups = ["recommender"], [], [""]
+        head = ["recommender"]
+        columns = []
+        groups = [""]
         for data_set, of_one in self.items():
             for metric in self.metrics:
                 cells = {}

@@ -127,7 +127,8 @@ def means(
     panels = {}
     for data_set, named in data_sets.items():
         for metric in asked:
-            rows, counts = {}, []
+            rows = {}
+            counts = []
             for place, (name, result) in enumerate(named.items()):
                 mean = result.mean(metric, level)
                 runs = result.runs if len(result.runs) > 1 else ()
@@ -194,11 +195,13 @@ def differences(
             look = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
             title = _title(data_set, row.metric)
             side = "right" if is_higher_better(row.metric) else "left"
-            name, first = f"minus {row.b}", row.a
+            name = f"minus {row.b}"
+            first = row.a
             if len(firsts) == 1:
                 title = f"{title} of {row.a}"
             else:
-                name, first = f"{row.a}\n{name}", "the first"
+                name = f"{row.a}\n{name}"
+                first = "the first"
             title = _short(title)
             sides[title] = _short(f"{side} of zero: {first} is better")
             panels.setdefault(title, {})[name] = _Row(

@@ -83,7 +83,8 @@ def metric_at_k(
             f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
         )
     cut_offs = cut_offs_of(by_name.values(), max_k)
-    axes, num_users = axes_for(ax), list[int]()
+    axes = axes_for(ax)
+    num_users = list[int]()
     for look, result in with_looks(by_name):
         means = [result.mean(f"{metric}@{k}", level) for k in cut_offs]
         values, low, high, counts, *_ = zip(*means, strict=True)
@@ -269,7 +270,8 @@ def metric_by_degree(
         >>> [label.get_text() for label in axes.get_xticklabels()]
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
-    by_name, metric = recommenders_by_name(results, or_one=True), parse(metric)
+    by_name = recommenders_by_name(results, or_one=True)
+    metric = parse(metric)
     if any(str(metric) not in result.per_user for result in all_runs(by_name.values())):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
@@ -281,7 +283,8 @@ def metric_by_degree(
     first = next(iter(cohorts.values()))
     if any(list(other) != list(first) for other in cohorts.values()):
         raise ValueError("'results' needs to be of users with the same training degrees")
-    axes, sizes = axes_for(ax), []
+    axes = axes_for(ax)
+    sizes = []
     for index, (look, groups) in enumerate(with_looks(cohorts)):
         means = [of[str(metric)] for of in groups.values()]
         values, low, high, counts, *_ = zip(*means, strict=True)
@@ -340,7 +343,8 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
         >>> axes.get_ylabel()
         'users per item'
     """
-    by_name, k = recommenders_by_name(results, or_one=True), check_positive_integer(k, "k")
+    by_name = recommenders_by_name(results, or_one=True)
+    k = check_positive_integer(k, "k")
     runs = all_runs(by_name.values())
     popularity = common_popularity(runs, "long_tail")
     ends = _ends_of_groups(popularity.numel())

@@ -124,7 +124,8 @@ def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> It
         for contents in data_sets.values():
             yield from _tables(contents, is_folded=False)
         return
-    caption, table = "The mean of every metric. The best is bold.", benchmark.table()
+    caption = "The mean of every metric. The best is bold."
+    table = benchmark.table()
     if len(data_sets) == 1:
         (results,) = benchmark.values()
         column = ["runs", *(str(len(x.runs)) for x in results.values())]
@@ -144,7 +145,8 @@ def _tables(contents: Contents, *, is_folded: bool) -> Iterator[PagePart]:
 
 
 def _forest(data_set: str, contents: Contents) -> Iterator[PagePart]:
-    found, on = contents.best, f"On {data_set}: " if data_set else ""
+    found = contents.best
+    on = f"On {data_set}: " if data_set else ""
     if found is not None and any(row.low <= row.high for row in found):
         caption = (
             f"{on}{found[0].a} minus each of the others in {found[0].metric}, user by user, so "
@@ -213,7 +215,8 @@ def _means(contents: Contents) -> Iterator[PagePart]:
 def _by_popularity(data_set: str, contents: Contents) -> Iterator[PagePart]:
     """How many of the test edges of unpopular, other and popular items are found."""
     common_popularity(contents.every, "report")
-    metric, results = f"recall@{contents.k}", contents.recommenders
+    metric = f"recall@{contents.k}"
+    results = contents.recommenders
     frames = [pd.concat(run.per_item(metric) for run in each.runs) for each in results.values()]
     edges = pd.concat(frames).groupby("popularity")["degree"].sum()
     # Items that as many users have seen are in one third, whatever their order.

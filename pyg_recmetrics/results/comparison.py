@@ -612,7 +612,8 @@ def compare_on_each(
     shared = {"level": level, "equivalence": equivalence, "num_data_sets": len(pairs)}
     shared["num_metrics"] = len(common_metrics(runs))
     shared |= {"num_tests": len(tested), "num_tested_metrics": len({*tested})}
-    rest, found = iter(judged), {}
+    rest = iter(judged)
+    found = {}
     for data_set, of_one in pairs.items():
         protocol = _protocol(results[data_set], of_one, deterministic, shared)
         found[data_set] = Comparison(islice(rest, len(of_one)), protocol, results[data_set])
@@ -645,7 +646,8 @@ def _protocol(
 ) -> Protocol:
     """Returns how pairs were tested, and what recommenders know of themselves."""
     without_seed = tuple(name for name in deterministic if name in recommenders)
-    near_copies, remarks = [], []
+    near_copies = []
+    remarks = []
     for name, each in recommenders.items():
         if len(each.runs) > 1 and name not in without_seed:
             share = share_of_differing(each.runs)

@@ -1128,7 +1128,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
         Of a sample, these are also those that it stands for, so that their groups are the same.
         """
-        is_evaluated, degree = evaluated_mask(self.ranked), self.ranked.degree
+        is_evaluated = evaluated_mask(self.ranked)
+        degree = self.ranked.degree
         if self.sampling is not None and self.task is not None:
             is_evaluated = index_to_mask(self.task.users, self.task.num_users)
             degree = self.task.degree

@@ -68,7 +68,8 @@ def how_measured(result: EvaluationResult) -> dict[str, object]:
 
 def _differences_of_task(first: EvaluationResult, second: EvaluationResult) -> list[str]:
     """Returns in what the tasks of two results differ, or how these are measured."""
-    a, b = _details(first), _details(second)
+    a = _details(first)
+    b = _details(second)
     return [
         *differing_keys(_identity(first), _identity(second)),
         *(key for key in a.keys() & b.keys() if not is_same(a[key], b[key])),
