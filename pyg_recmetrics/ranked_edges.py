@@ -88,6 +88,7 @@ def describe_lack(
     needs_degree: bool,
     user_ids: Sequence[Hashable] | None = None,
     users: str = "users",
+    user_of_row: Tensor | None = None,
 ) -> str | None:
     """Says how many users with truth have too few items in their lists, and which; or `None`.
 
@@ -99,6 +100,8 @@ def describe_lack(
         needs_degree (bool): Whether as many items as are relevant are looked at, too.
         user_ids (sequence, optional): The original ids of users. (default: `None`, row numbers)
         users (str, optional): What the users are called. (default: `"users"`)
+        user_of_row (torch.Tensor, optional): The user of each row, if each row is an edge.
+            (default: `None`, the number of the row)
     """
     is_counted = (degree > 0) & (table[:, 0] >= 0)
     listed = ListStatistics(*table[is_counted].unbind(1))
@@ -112,10 +115,14 @@ def describe_lack(
     is_short = listed.num_items + listed.num_unknown < wanted
     if not bool(is_short.any()):
         return None
-    rows = is_counted.nonzero().squeeze(1)[is_short].tolist()
-    named = list_some([repr(row if user_ids is None else user_ids[row]) for row in rows])
+    counted = is_counted.nonzero().squeeze(1)
+    if user_of_row is not None:
+        counted = user_of_row[counted]
+    short = counted[is_short].unique().tolist()
+    named = list_some([repr(user if user_ids is None else user_ids[user]) for user in short])
+    num_counted = counted.unique().numel()
     return (
-        f"{what} for {len(rows):,} of {is_short.numel():,} {users} ({named}), as their lists are "
+        f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
         f"too short, or hold seen items or places without an item"
     )
 

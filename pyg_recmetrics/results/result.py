@@ -1255,6 +1255,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             any(metric.k is None for metric in metrics),
             ranked.user_ids,
             self.nouns.users,
+            ranked.origin.user_of_row,
         )
 
     @cached_property
