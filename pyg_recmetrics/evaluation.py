@@ -233,8 +233,7 @@ class Evaluator(Frozen):
         # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
         if empty_target_action is not None:
             check_empty_target_action(empty_target_action)
-        ranked_ties = "index" if ties is None else ties
-        check_options(ranked_ties, seed, keep_items, batch_size, progress)
+        check_options("index" if ties is None else ties, seed, keep_items, batch_size, progress)
         if patience is not None:
             check_positive_integer(patience, "patience")
         self.metrics = parse_all(metrics)
