@@ -68,6 +68,10 @@ def of_integers():
         yield rank, {"recommender": SCORES, "data": TASK, "k": k}, ValueError, large
         yield Catalogue, (k,), ValueError, large
         yield evaluate, {**EVALUATION, "batch_size": k}, ValueError, large
+    for size in (0, -1, 2.0):
+        for name in ("k", "batch_size"):
+            message = f"'{name}' needs to be a positive integer"
+            yield rank, {"recommender": SCORES, "data": TASK, name: size}, ValueError, message
     yield metrics.parse, ("recall@" + "9" * 5000,), ValueError, "name@k"
     yield metrics.parse, (f"ndcg(ideal_k={'9' * 5000})@5",), ValueError, "'ideal_k' needs to be"
     for name in metrics.names():
@@ -120,6 +124,8 @@ def of_tensors():
         strings = [["a", "b"], ["c", "d"]]
         yield RankingTask, {**of_task, name: strings}, ValueError, f"'{name}' needs to hold numbers"
     yield RankingTask, {**of_task, "weight": weight.to_sparse()}, ValueError, dense
+    rated = {**of_task, "truth": torch.eye(3, 4).to_sparse(), "weight": weight}
+    yield RankingTask, rated, ValueError, "'weight' needs to be None if 'truth' is a matrix"
     yield RankingTask, {**of_task, "num_users": 2**40, "num_items": 2**40}, ValueError, pairs
     yield Catalogue, {"num_items": 4, "seen": nested}, ValueError, f"'seen' {dense}"
     yield Catalogue, {"num_items": 2**40, "seen": TRUTH + 2**40}, ValueError, pairs
@@ -229,6 +235,22 @@ def test_large_ids_take_no_memory():
     assert metrics.recall(ranked, 1).tolist() == [1, 0, 0]
     result = EvaluationResult(ranked, "recall@1")
     assert compare({"a": result, "b": result})[0].difference == 0
+
+
+def test_the_largest_numbers_that_are_allowed_are_taken():
+    assert metrics.Metric("f1", 2**53 - 1).k == 2**53 - 1
+    ranked = RankedEdges.from_topk(LISTS[:1], torch.tensor([[0], [2**63 - 2]]))
+    assert ranked.degree.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("items", "is_shifted"),
+    [([2, 5], True), ([2, 6], True), ([1, 5], False), ([2, 7], False), ([-1, 5], False)],
+)
+def test_ids_that_are_shifted_by_the_number_of_users_are_told(items, is_shifted):
+    with pytest.raises(ValueError, match=r"item ids in \[0, 5\) \(got -?[0-9]\)") as raised:
+        RankingTask([[0, 1], items], num_users=2, num_items=5)
+    assert ("subtract 'num_users' (2)" in str(raised.value)) == is_shifted
 
 
 def test_an_argument_that_is_left_open_is_no_argument():

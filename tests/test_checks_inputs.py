@@ -310,15 +310,6 @@ class TestRecommenders:
     def ranks(self, recommender):
         return rank(recommender, self.task, full=True).rank.tolist()
 
-    def test_arrays_of_scores(self):
-        wanted = self.ranks(SCORES)
-        assert self.ranks(SCORES.numpy()) == wanted
-        assert self.ranks(SCORES.double().numpy()) == wanted
-        assert self.ranks(np.asfortranarray(SCORES.numpy())) == wanted
-        assert self.ranks(pd.DataFrame(SCORES.numpy())) == wanted
-        assert self.ranks(lambda users: SCORES[users].numpy()) == wanted
-        assert self.ranks(SCORES[0].numpy()) == self.ranks(SCORES[0])
-
     def test_labels_in_another_order_are_refused(self):
         """Numbers are read by position, so labels that say something else would be ignored."""
         ids = {"user_ids": ["x", "y", "z"], "item_ids": [9, 7, 8, 6]}
@@ -369,11 +360,6 @@ class TestRecommenders:
         assert not RankedEdges.from_topk(SCORES.argsort(), TRUTH, weight).weight.requires_grad
         ranked = RankedEdges.from_pairs(weight, weight, torch.tensor([0, 0, 1, 1]))
         assert not ranked.weight.requires_grad
-
-    def test_sparse_scores_are_refused(self):
-        for scores in (scipy.sparse.csr_matrix(SCORES.numpy()), SCORES.to_sparse()):
-            with pytest.raises((TypeError, ValueError), match=r"'recommender' needs to be .*dense"):
-                self.ranks(scores)
 
 
 class TestSizes:

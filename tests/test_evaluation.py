@@ -178,6 +178,8 @@ class TestEvaluator:
         message = f"'Evaluator.{name}' cannot be set: make another one with other options"
         with pytest.raises(AttributeError, match=message):
             setattr(evaluator, name, None)
+        with pytest.raises(AttributeError, match=f"'Evaluator.{name}' cannot be deleted"):
+            delattr(evaluator, name)
         assert evaluator(GOOD_SCORES) == evaluate(GOOD_SCORES, TASK, ["recall@2"])
 
 

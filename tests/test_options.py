@@ -4,13 +4,11 @@ import ast
 import inspect
 import re
 
-import numpy as np
 import pytest
 import torch
 
 from pyg_recmetrics import (
     Catalogue,
-    EvaluationResult,
     Evaluator,
     Population,
     RankingTask,
@@ -102,18 +100,6 @@ class TestPopulation:
         assert result.user_counts.num_left_out == 2
         is_evaluated = ~result.per_user["recall@2"].isnan()
         assert is_evaluated.tolist() == [True, True, False, False]
-
-    def test_a_saved_result_keeps_it(self, tmp_path):
-        population = Population(min_pos_test=np.int64(2), constant_scores=False)
-        convention = conventions.get("standard").with_population(population)
-        names = ["recall@2", "rbp(p=0.9)"]
-        result = evaluate(self.scores, self.task, names, convention=convention)
-        result.save(tmp_path / "result")
-        loaded = EvaluationResult.load(tmp_path / "result")
-        assert loaded.convention.population == population
-        assert loaded.user_counts.num_left_out == 2
-        assert dict(loaded) == dict(result)
-        assert loaded.recipe() == result.recipe()
 
     def test_anything_else_is_an_error(self):
         with pytest.raises(TypeError, match="'population' needs to be a 'Population'"):

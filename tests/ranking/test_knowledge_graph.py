@@ -105,23 +105,6 @@ class TestRanks:
         assert type(as_recommender(model, task)).__name__ == MODELS[name][2]
 
     @every_model
-    @pytest.mark.filterwarnings("ignore:'known' is not given")
-    def test_raw_ranks_of_tails_are_those_of_the_models_own_loop(self, name):
-        model = make(name).double()
-        task = make_task(TEST.unique(dim=1), None)
-        task = task.select_users((task.query[:, 1] < NUM_RELATIONS).nonzero().flatten())
-        ranked = rank(model, task, full=True)
-        user, tail = ranked.edge_label_index
-        triples = *task.query[user].t(), tail
-        # One by one, as it returns nothing but means. Its ranks count from zero.
-        theirs = [
-            model.test(*triple, batch_size=NUM_ENTITIES, log=False)[0] + 1
-            for triple in zip(*(column.split(1) for column in triples), strict=True)
-        ]
-        assert ranked.rank.tolist() == theirs
-        assert len(theirs) == TEST.unique(dim=1).size(1)
-
-    @every_model
     @pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16, torch.double])
     def test_weights_of_any_precision(self, name, dtype):
         if name == "TransE, L3" and dtype != torch.double:

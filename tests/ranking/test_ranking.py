@@ -8,11 +8,9 @@ from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.fast import searching
-from pyg_recmetrics.ranked_edges import count_irrelevant
 from tests.support.cases.recommender_forms import forms
 from tests.support.cases.small_model import NO_EDGES
 from tests.support.cases.strategies import cases, ranks
-from tests.support.references import naive
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
@@ -53,53 +51,9 @@ def test_a_progress_bar_counts_users(capsys):
 class TestWrongArguments:
     task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 
-    @pytest.mark.parametrize("name", ["k", "batch_size"])
-    @pytest.mark.parametrize("value", [0, -1, 2.0])
-    def test_sizes_are_positive_integers(self, name, value):
-        with pytest.raises(ValueError, match=f"'{name}' needs to be a positive integer"):
-            rank(torch.rand(3), self.task, **{name: value})
-
     def test_a_task_is_a_task(self):
         with pytest.raises(TypeError, match=r"'data' needs to be one part .* \(got dict\)"):
             rank(torch.rand(3), {"user": torch.rand(3)})
-
-
-@given(case=cases(), data=st.data())
-def test_truth_that_is_no_candidate_is_never_retrieved_and_stays_truth(case, data):
-    every = [(user, item) for user in range(case.num_users) for item in range(case.num_items)]
-    chosen = data.draw(st.lists(st.sampled_from(every), unique=True, min_size=1))
-    candidates = torch.tensor(chosen).T
-    try:
-        task = case.task(candidates=candidates)
-    except ValueError:
-        return
-    wanted, of_user = {}, {user: set() for user in range(case.num_users)}
-    for user, item in chosen:
-        of_user[user].add(item)
-    for user, item in task.truth.T.tolist():
-        ranking = naive.ranking(case.scores[user], case.seen_by(user), of_user[user])
-        wanted[user, item] = 1 + ranking.index(item) if item in ranking else math.inf
-    for recommender in data.draw(some_forms(case)):
-        ranked = rank(recommender, task, full=True, edge_index=NO_EDGES)
-        assert ranks(ranked) == wanted
-        assert torch.equal(ranked.degree, task.degree)
-        is_found = torch.tensor([math.isfinite(wanted[pair]) for pair in edges_of(ranked)])
-        if ranked.is_candidate is None:
-            assert bool(is_found.all())
-        else:
-            assert torch.equal(ranked.is_candidate, is_found)
-        left = {user: len(of_user[user] - case.seen_by(user)) for user in of_user}
-        relevant = {
-            user: sum(math.isfinite(wanted[pair]) for pair in wanted if pair[0] == user)
-            for user in of_user
-        }
-        assert count_irrelevant(ranked).tolist() == [
-            left[user] - relevant[user] for user in of_user
-        ]
-
-
-def edges_of(ranked):
-    return [tuple(pair) for pair in ranked.edge_label_index.T.tolist()]
 
 
 def test_a_first_stage_that_found_nothing_for_anybody_has_missed_all():

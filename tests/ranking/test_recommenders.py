@@ -353,18 +353,6 @@ def test_a_function_may_overwrite_the_users_that_it_is_given():
         assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
 
-@pytest.mark.parametrize("algorithm", ["dense", "search"])
-@pytest.mark.parametrize("options", [{}, {"keep_items": True}, {"batch_size": 1}])
-def test_given_scores_are_never_written_to(algorithm, options, tmp_path):
-    task = task_of()
-    table = np.random.default_rng(0).random((40, 300))
-    table.tofile(tmp_path / "scores")
-    # To write to a file that is mapped for reading would end the process.
-    mapped = np.memmap(tmp_path / "scores", dtype=table.dtype, mode="r", shape=table.shape)
-    ranked = rank(mapped, task, k=7, algorithm=algorithm, **options)
-    assert_same_ranks(ranked, rank(table, task, k=7, algorithm="dense"))
-
-
 def test_a_given_matrix_is_not_copied(monkeypatch):
     monkeypatch.setattr(searching, "NUM_VALUES", 2048)
     scores = torch.rand(50, 2000, generator=torch.Generator().manual_seed(0))
