@@ -193,6 +193,7 @@ def of_metrics():
     yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
     for arguments in (None, "gain", [("gain",)], SCORES):
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
+    yield rank, (SCORES, {"user": SCORES}), TypeError, "'data' needs to be one part"
     yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
     yield metrics.register, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"

@@ -203,13 +203,6 @@ class TestMatrices:
         with pytest.raises(ValueError, match=r"'edge_label_index' .* of shape \[3, any\]"):
             RankedEdges.from_topk(SCORES.argsort(descending=True), matrix)
 
-    def test_an_edge_index_is_a_matrix_of_ones(self):
-        truth, seen = (EdgeIndex(edges, sparse_size=(3, 4)) for edges in (TRUTH, SEEN))
-        task = RankingTask.from_matrix(train=seen, test=truth)
-        assert pairs(task.truth) == pairs(TRUTH)
-        assert pairs(task.seen) == pairs(SEEN)
-        assert task.weight is None
-
 
 def test_other_odd_edges_are_named():
     frame = pd.DataFrame({"user": [0, 1], "item": [1, 0]})

@@ -56,12 +56,6 @@ class TestEvaluate:
         assert result["recall@3"] == 0.5
         assert result.per_user["recall@3"].isnan().tolist() == [True, False, True, True]
 
-    def test_an_evaluator_is_called_again_and_again(self):
-        evaluator = Evaluator(self.task, ["recall@1"])
-        assert evaluator(self.scores)["recall@1"] == evaluator(self.scores)["recall@1"] == 0.25
-        assert evaluator(-self.scores)["recall@1"] != 0.25
-        assert repr(evaluator).endswith("seen=[2, 3]), metrics=[recall@1])")
-
     def test_data_is_read_and_models_propagate_over_its_edges(self):
         data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
         *_, test = RandomLinkSplit(edge_types=("user", "rates", "item"))(data)

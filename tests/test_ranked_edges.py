@@ -20,7 +20,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.conventions import Population
-from pyg_recmetrics.ranked_edges import Provenance, fields_of, from_fields
+from pyg_recmetrics.ranked_edges import Lists, Provenance, fields_of, from_fields
 from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
@@ -321,3 +321,11 @@ def test_edges_of_users_who_are_left_out_keep_their_rows(tmp_path):
     assert result.to_pandas(per_user=True)["item"].tolist() == [1, 3]
     result.save(tmp_path / "result.npz")
     assert str(EvaluationResult.load(tmp_path / "result.npz")) == str(result)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (3, 0), (0, 4), (0, 0)])
+def test_a_matrix_is_held_without_a_copy(shape):
+    matrix = torch.arange(shape[0] * shape[1]).view(shape)
+    again = Lists.from_matrix(matrix).to_matrix()
+    assert again.tolist() == matrix.tolist()
+    assert again.data_ptr() == matrix.data_ptr()

@@ -111,10 +111,6 @@ class TestWrongRecommenders:
         with pytest.raises(ValueError, match=message):
             rank(LightGCN(5, 4, 1), data, num_users=2)
 
-    def test_lists_that_are_too_short_are_warned_about(self):
-        with pytest.warns(UserWarning, match="fewer than 20 items, .* 2 of 2 users .* too short"):
-            rank(torch.tensor([[0], [2]]), self.task, k=20)
-
 
 FRAMES = [pd.DataFrame, pl.DataFrame]
 TASK = RankingTask(

@@ -1,43 +1,9 @@
-"""rank(): every form of recommender, with seen items and candidates, in chunks of any size."""
+"""rank(): what it shows, and what is left to the next algorithm. All doors compare its numbers."""
 
-import math
-
-import pytest
 import torch
-from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.fast import searching
-from tests.support.cases.recommender_forms import forms
-from tests.support.cases.small_model import NO_EDGES
-from tests.support.cases.strategies import cases, ranks
-
-pytestmark = pytest.mark.usefixtures("expect_lost_truth")
-
-
-def some_forms(case):
-    return st.lists(st.sampled_from([*forms(case)]), min_size=5, max_size=5)
-
-
-@given(
-    case=cases(),
-    options=st.sampled_from([{"k": 1}, {"k": 4}, {"full": True}]),
-    batch_size=st.sampled_from([None, 1, 3]),
-    data=st.data(),
-)
-def test_all_forms_of_a_recommender_rank_alike(case, options, batch_size, data):
-    expected = {}
-    for user, truth in enumerate(case.truths):
-        for item in truth:
-            ranking = case.rankings[user]
-            place = ranking.index(item) + 1 if item in ranking else math.inf
-            depth = max(options.get("k", case.num_items), len(truth))
-            expected[user, item] = place if place <= depth else math.inf
-    for recommender in data.draw(some_forms(case)):
-        ranked = rank(
-            recommender, case.task(), batch_size=batch_size, edge_index=NO_EDGES, **options
-        )
-        assert ranks(ranked) == expected
 
 
 def test_a_progress_bar_counts_users(capsys):
@@ -46,14 +12,6 @@ def test_a_progress_bar_counts_users(capsys):
     assert "2/2" in capsys.readouterr().err
     rank(torch.rand(2), task)
     assert capsys.readouterr().err == ""
-
-
-class TestWrongArguments:
-    task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-
-    def test_a_task_is_a_task(self):
-        with pytest.raises(TypeError, match=r"'data' needs to be one part .* \(got dict\)"):
-            rank(torch.rand(3), {"user": torch.rand(3)})
 
 
 def test_a_first_stage_that_found_nothing_for_anybody_has_missed_all():

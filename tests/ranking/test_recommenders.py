@@ -19,6 +19,7 @@ from pyg_recmetrics.ranking.recommenders import (
     ScoreMask,
 )
 from tests.support.cases.embeddings import assert_same_ranks
+from tests.support.cases.random_tasks import random_task
 from tests.support.cases.strategies import cases
 from tests.support.tools.largest_tensor import LargestTensor
 
@@ -42,13 +43,7 @@ def ways(full=False, keep_items=False):
 
 
 def task_of(num_users=40, num_items=300):
-    draw = torch.rand(num_users, num_items, generator=torch.Generator().manual_seed(0))
-    return RankingTask(
-        (draw > 0.95).nonzero().t().contiguous(),
-        seen=(draw < 0.1).nonzero().t().contiguous(),
-        num_users=num_users,
-        num_items=num_items,
-    )
+    return random_task(num_users, num_items, truth_share=0.05, seen_share=0.1)
 
 
 def embeddings(num_users=40, num_items=300):
@@ -56,18 +51,6 @@ def embeddings(num_users=40, num_items=300):
     user = torch.randn(num_users, 16, generator=generator)
     item = torch.randn(num_items, 16, generator=generator)
     return user, item
-
-
-@pytest.mark.parametrize("metrics", [["ndcg@10"], ["ndcg@10", "coverage@5"], ["roc_auc"]])
-def test_a_file_that_is_mapped_into_memory(tmp_path, metrics):
-    user, item = embeddings()
-    wanted = evaluate((user, item), task_of(), metrics)
-    item.numpy().tofile(tmp_path / "items")
-    from_torch = torch.from_file(str(tmp_path / "items"), size=item.numel()).view_as(item)
-    mapped = np.memmap(tmp_path / "items", dtype=np.float32, mode="r+", shape=tuple(item.shape))
-    for table in (from_torch, torch.from_numpy(mapped)):
-        with in_tiles(7):
-            assert evaluate((user, table), task_of(), metrics) == wanted
 
 
 def test_embeddings_on_the_host_for_a_task_on_a_device(device):
@@ -383,11 +366,6 @@ def test_wrong_scores_are_named(scores, message):
 
 class TestIntegers:
     task = RankingTask([[0, 0, 1], [2, 3, 0]], num_users=2, num_items=4)
-
-    def test_scores_are_no_lists(self):
-        counts = torch.tensor([[3, 2, 1, 0], [0, 1, 0, 3]])
-        with pytest.raises(ValueError, match=r"write evaluate\(recommender.float\(\).*\[:, :20\]"):
-            rank(counts, self.task)
 
     def test_one_user_of_many_tells_that_they_are_scores(self):
         scores = torch.rand(700_000, 7).argsort()

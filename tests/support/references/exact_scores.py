@@ -4,26 +4,21 @@ from fractions import Fraction
 
 import torch
 
-
-def rounded_to_single(number):
-    """The number of single precision that is nearest to a fraction, or the even one of two."""
-    above, below = abs(number.numerator).bit_length(), number.denominator.bit_length()
-    exponent = max(-149, above - below - 24)  # that of the last of 24 bits, or one too low
-    if abs(number) >= Fraction(2) ** (exponent + 24):
-        exponent += 1
-    # Python rounds a half to the even neighbour.
-    return float(round(number / Fraction(2) ** exponent) * Fraction(2) ** exponent)
+from tests.support.references.oracle import rounded_to_single
 
 
 def inner_product(left, right):
     return sum(Fraction(a) * Fraction(b) for a, b in zip(left, right, strict=True))
 
 
+def _rounded(number):
+    """A fraction below which there is a power of two, rounded to single precision."""
+    return rounded_to_single(number.numerator, 1 - number.denominator.bit_length())
+
+
 def score_matrix(user, item):
     """The scores of embeddings as they are, without scaling: `[num_users, num_items]`."""
-    scores = [
-        [rounded_to_single(inner_product(u, i)) for i in item.tolist()] for u in user.tolist()
-    ]
+    scores = [[_rounded(inner_product(u, i)) for i in item.tolist()] for u in user.tolist()]
     return torch.tensor(scores, dtype=torch.double).float()
 
 

@@ -151,7 +151,8 @@ class Doors:
         return evaluate(self.scores.double().numpy(), self.task(), self.names, **options)
 
     def score_function(self, **options):
-        return evaluate(lambda users: self.scores[users], self.task(), self.names, **options)
+        scores = self.draw.choice([self.scores, self.scores.double(), self.scores.numpy()])
+        return evaluate(lambda users: scores[users], self.task(), self.names, **options)
 
     def score_everybody(self, **options):
         """A function that ignores its users is right, or of a wrong shape."""
