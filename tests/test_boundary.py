@@ -15,6 +15,7 @@ from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
     Evaluator,
+    PairScorer,
     RankedEdges,
     RankingTask,
     compare,
@@ -135,6 +136,12 @@ def of_tensors():
     yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
     yield from_topk, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
     yield from_topk, (LISTS, large_ids(2**63 - 1)), ValueError, pairs
+    yield from_topk, (LISTS, TRUTH, weight[:2]), ValueError, "'edge_label_weight' needs to"
+    yield from_topk, (LISTS / 1, TRUTH), ValueError, "'pred_index_mat' needs to hold integers"
+    yield from_topk, (LISTS[0], TRUTH), ValueError, "'pred_index_mat' needs to have shape [num"
+    yield from_topk, (LISTS - 2, TRUTH), ValueError, "item ids, or -1 for none (got -2)"
+    yield from_topk, (LISTS[:2], TRUTH), ValueError, "user ids in [0, 2) (got 2)"
+    yield from_topk, (LISTS, TRUTH - torch.tensor([[0], [1]])), ValueError, "item ids"
     yield (
         from_topk,
         (LISTS, ()),
@@ -148,6 +155,8 @@ def of_tensors():
     yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
     yield from_pairs, (preds, preds * 1j, TRUTH[0]), ValueError, f"'target' {real}"
+    yield PairScorer, (3,), TypeError, "'function' needs to be a function"
+    yield PairScorer, (print, 0), ValueError, "'batch_size' needs to be a positive integer"
     yield rank, (SCORES.to(torch.float8_e4m3fn), TASK), ValueError, f"'recommender' {floating}"
     update = modules.NDCG(k=2).update
     yield update, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
@@ -200,6 +209,12 @@ def of_metrics():
     message = "'catalogue' needs to be a 'Catalogue'"
     for metric in (modules.Coverage, modules.Novelty):
         yield metric, {"k": 2, "catalogue": SCORES}, TypeError, message
+    message = "'catalogue' needs to hold the items of the task, 4 (got num_items=5)"
+    yield evaluate, {**EVALUATION, "catalogue": Catalogue(5)}, ValueError, message
+    with_population = conventions.get("standard").with_population
+    yield with_population, ({"min_pos_test": 2},), TypeError, "'population' needs to be a 'Popu"
+    message = "'num_users' says how to read a graph"
+    yield evaluate, {**EVALUATION, "num_users": 4}, ValueError, message
     bare = Catalogue(4)
     yield modules.Novelty, {"k": 2, "catalogue": bare}, ValueError, "needs what users have seen"
 

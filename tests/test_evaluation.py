@@ -104,14 +104,6 @@ class TestEvaluate:
         _, recall, _ = metrics.precision_recall_curve(ranked, 1, empty_target_action=action)
         assert recall[0] == mean
 
-    def test_options_that_do_not_apply_are_named(self):
-        with pytest.raises(ValueError, match=r"'num_users' says how to read a graph.*\(got 4\)"):
-            evaluate(self.scores, self.task, num_users=4)
-        with pytest.raises(TypeError, match=r"'data' needs to be .*\(got str\)"):
-            evaluate(self.scores, "data")
-        with pytest.raises(ValueError, match=r"such as \['recall'"):
-            evaluate(self.scores, self.task, ["recal@20"])
-
     def test_progress_is_shown(self, capsys):
         evaluate(self.scores, self.task, progress=True)
         assert "2/2" in capsys.readouterr().err

@@ -28,30 +28,6 @@ class TestFromTopk:
         assert ranked.num_users == 2
         assert metrics.recall(ranked, k=3).isnan().all()
 
-    @pytest.mark.parametrize(
-        ("lists", "edges", "message"),
-        [
-            (torch.tensor([[1.0]]), None, "'pred_index_mat' needs to hold integers"),
-            (torch.tensor([1]), None, r"'pred_index_mat' needs to have shape \[num_users, K\]"),
-            (torch.tensor([[-2]]), None, r"item ids, or -1 for none \(got -2\)"),
-            (None, torch.tensor([[1], [0]]), r"'edge_label_index' .*user ids in \[0, 1\) \(got 1"),
-            (None, torch.tensor([[0], [-1]]), r"'edge_label_index' .*item ids .*\(got -1\)"),
-            (None, torch.tensor([[0.0], [1.0]]), "'edge_label_index' needs to hold integers"),
-            (None, torch.tensor([0]), r"'edge_label_index' needs to have shape \[2, num_edges\]"),
-        ],
-    )
-    def test_wrong_arguments_are_named(self, lists, edges, message):
-        lists = torch.tensor([[3, 4]]) if lists is None else lists
-        edges = torch.tensor([[0], [3]]) if edges is None else edges
-        with pytest.raises(ValueError, match=message):
-            RankedEdges.from_topk(lists, edges)
-
-    def test_a_weight_of_another_length_is_named(self):
-        with pytest.raises(ValueError, match=r"'edge_label_weight' .*\[1\].*\(got \[2\]\)"):
-            RankedEdges.from_topk(
-                torch.tensor([[3]]), torch.tensor([[0], [3]]), torch.tensor([1.0, 2.0])
-            )
-
 
 class TestFromPairs:
     @pytest.mark.parametrize("order", ["sorted", "by item", "any"])

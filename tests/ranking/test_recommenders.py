@@ -180,12 +180,6 @@ class TestErrors:
         told = "".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
         assert "(while 2 users were ranked" in told
 
-    def test_wrong_arguments_are_named(self):
-        with pytest.raises(TypeError, match=r"'function' needs to be a function .*\(got int\)"):
-            PairScorer(3)
-        with pytest.raises(ValueError, match="'batch_size' needs to be a positive integer"):
-            PairScorer(print, batch_size=0)
-
 
 MASKED = -torch.inf
 SCORES = torch.tensor([[0.9, MASKED, 0.5, 0.1], [MASKED, 0.2, MASKED, 0.3]])
