@@ -152,7 +152,7 @@ class Doors:
 
     def score_function(self, **options):
         scores = self.draw.choice([self.scores, self.scores.double(), self.scores.numpy()])
-        return evaluate(lambda users: scores[users], self.task(), self.names, **options)
+        return evaluate(lambda users: scores[users.tolist()], self.task(), self.names, **options)
 
     def score_everybody(self, **options):
         """A function that ignores its users is right, or of a wrong shape."""
