@@ -140,13 +140,14 @@ def test_an_embedding_is_read_as_a_lookup_gives_it(norm_type):
 
 
 def test_weights_of_messages_may_be_integers():
-    torch.manual_seed(0)
+    torch.manual_seed(3)
     model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=2)
     task = RankingTask(TRUTH, num_users=3, num_items=4)
     weight = [1, 5, 2, 1, 1, 5, 2, 1]
     matrix = scipy.sparse.coo_matrix((weight, tuple(BOTH.numpy())), (7, 7))
     embedding = model.get_embedding(BOTH, torch.tensor(weight) / 1.0).detach()
     wanted = evaluate((embedding[:3], embedding[3:]), task, METRICS).to_dict()
+    assert evaluate(model, task, METRICS, edge_index=BOTH).to_dict() != wanted
     assert evaluate(model, task, METRICS, edge_index=matrix).to_dict() == wanted
     assert evaluate(model, task, METRICS, edge_index=matrix / 1.0).to_dict() == wanted
 

@@ -142,7 +142,7 @@ class TestTwoMeanings:
         assert not told(recommender, self.large, k=2)
 
 
-MODEL = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(4, 3, bias=False))
+MODEL = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(4, 30, bias=False))
 USERS = torch.rand(2, 4)
 
 
@@ -188,7 +188,8 @@ def modes_of_functions():
 @pytest.mark.parametrize("number", range(13))
 def test_a_function_of_a_model_in_training_mode_ranks_without_dropout(number):
     function = [*modes_of_functions()][number]
-    task = RankingTask([[0, 1], [2, 0]], num_users=2, num_items=3)
+    every = torch.cartesian_prod(torch.arange(2), torch.arange(30)).t()
+    task = RankingTask(every, num_users=2, num_items=30)
     MODEL.train()
     found = rank(function, task, full=True).rank
     assert MODEL.training
