@@ -104,10 +104,6 @@ class TestEvaluate:
         _, recall, _ = metrics.precision_recall_curve(ranked, 1, empty_target_action=action)
         assert recall[0] == mean
 
-    def test_progress_is_shown(self, capsys):
-        evaluate(self.scores, self.task, progress=True)
-        assert "2/2" in capsys.readouterr().err
-
     def test_lists_need_to_be_as_long_as_the_metrics_look(self, recwarn):
         # One user has six relevant items, which only R-precision looks for in six places.
         truth = torch.tensor([[0, 0, 0, 0, 0, 0, 1], [0, 1, 2, 3, 4, 5, 0]])
