@@ -185,17 +185,17 @@ def gate(options: argparse.Namespace) -> int:
     cautions = list(_cautions(comparison.protocol))
     for caution in cautions:
         show_warning(caution)
-    row = comparison[0]
+    row, decisive = comparison[0], dict[str, Any]()
     if why := _why_undecided(row, comparison.protocol.nouns.rows):
         status, sentence = UNDECIDED, why
     elif options.margin is None:
         status = _STATUS.get(row.verdict or "", UNDECIDED)
         sentence = comparison.claims()[0]
     else:
-        status, sentence = _by_margin(comparison, size, level)
+        status, sentence, decisive = _by_margin(comparison, size, level)
     if options.form == "json":
-        said = {"status": status, "sentence": sentence, "cautions": cautions}
-        as_json = {**said, **_differences_to_json(comparison)[0]}
+        said = {"status": status, "sentence": sentence, "cautions": cautions, "level": level}
+        as_json = {**said, **_differences_to_json(comparison)[0], **decisive}
         print_result(comparison, as_json, options)
     else:
         print(sentence)
@@ -243,8 +243,14 @@ def _read_size(options: argparse.Namespace) -> Equivalence:
     return size
 
 
-def _by_margin(comparison: Comparison, margin: Equivalence, level: float) -> tuple[int, str]:
-    """Returns whether the new model is surely not worse than the old one by more than a margin."""
+def _by_margin(
+    comparison: Comparison, margin: Equivalence, level: float
+) -> tuple[int, str, dict[str, Any]]:
+    """Returns whether the new model is surely not worse than the old one by more than a margin.
+
+    Returns:
+        The exit status, a sentence, and what has decided, in place of a test for a difference.
+    """
     row = comparison[0]
     p_within, p_of_worse = p_of_margin(comparison, row, margin)
     is_within, is_worse = (p <= alpha_of(level) for p in (p_within, p_of_worse))
@@ -256,8 +262,10 @@ def _by_margin(comparison: Comparison, margin: Equivalence, level: float) -> tup
     low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
-    p = format_p(p_of_worse if status == WORSE else p_within)
-    return status, f"{row.a} {says} {row.b} in {row.metric}{by} ({shown}{lower}; p = {p})."
+    p = p_of_worse if status == WORSE else p_within
+    decisive = {"margin": str(margin), "verdict": says, "p_value": p, "p_adjusted": p}
+    of_test = f"({shown}{lower}; p = {format_p(p)})"
+    return status, f"{row.a} {says} {row.b} in {row.metric}{by} {of_test}.", decisive
 
 
 def _compare(results: Mapping[str, Sequence[EvaluationResult]], options: Any) -> Comparison:

@@ -70,18 +70,21 @@ def curve(ranked: RankedEdges, metric: str, max_k: int) -> Tensor:
         tensor([[0.0000, 0.5000, 1.0000]], dtype=torch.float64)
     """
     check_ranked(ranked)
-    return torch.stack([at_k(ranked) for at_k in at_every_k(metric, max_k)], dim=-1)
+    return torch.stack([at_k(ranked) for at_k in at_every_k(metric, max_k)], dim=-1).flip(-1)
 
 
 def at_every_k(metric: str, max_k: int) -> list[Metric]:
-    """Returns a metric with every cut-off from one to `max_k`, see :func:`curve`."""
+    """Returns a metric with every cut-off from `max_k` down to one, see :func:`curve`.
+
+    The largest is the first, so that the error of a ranking that is less deep names it.
+    """
     max_k = check_positive_integer(max_k, "max_k")
     if not isinstance(metric, str):
         raise TypeError(f"'metric' needs to be a string (got {type(metric).__name__})")
     if "@" in metric:
         raise ValueError(f"'metric' needs to be spelled without a cut-off (got {metric!r})")
     at_max_k = parse(f"{metric}@{max_k}")
-    return [Metric(at_max_k.name, k, at_max_k.arguments) for k in range(1, max_k + 1)]
+    return [Metric(at_max_k.name, k, at_max_k.arguments) for k in range(max_k, 0, -1)]
 
 
 def precision_recall_curve(

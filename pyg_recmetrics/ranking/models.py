@@ -23,8 +23,8 @@ from pyg_recmetrics.checks import as_tensor, to_coordinates
 #: one, and a scorer its function.
 _USED = ("recommend", "function", "__wrapped__")
 
-#: Through so many functions, one of which uses the next, modules are looked for.
-_MOST_FUNCTIONS = 2
+#: Through so many functions and objects, one of which uses the next, modules are looked for.
+_MOST_USED = 2
 
 
 #: How many calls, in any threads, evaluate each module now, and the mode that the first found.
@@ -66,13 +66,13 @@ def evaluation_mode(recommender: object) -> Iterator[None]:
 def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
     """Yields the modules that something is, has as attributes, or uses if it is a function.
 
-    A function may use another function. What those of a library use is not looked for, so that
-    there is an end after some functions.
+    A function may use another function, and an object may have another one. What those of a library
+    use is not looked for, so that there is an end after some of them.
     """
     if isinstance(recommender, torch.nn.Module) and not any(map(vars(recommender).get, _USED)):
         yield recommender
         return
-    waiting, known = [(recommender, _MOST_FUNCTIONS)], dict[int, object]()
+    waiting, known = [(recommender, _MOST_USED)], dict[int, object]()
     while waiting:
         value, num_left = waiting.pop(0)
         if id(value) in known or isinstance(value, Tensor | tuple | type | ModuleType):
@@ -88,7 +88,8 @@ def _modules_behind(recommender: object) -> Iterator[torch.nn.Module]:
             used += [getattr(value, "__self__", None), *(_variables_of(value) if num_left else ())]
             num_left -= 1
         else:
-            used += [each for each in of_value.values() if isinstance(each, torch.nn.Module)]
+            used += [x for x in of_value.values() if num_left > 0 or isinstance(x, torch.nn.Module)]
+            num_left -= 1
         waiting += [(each, num_left) for each in used]
 
 

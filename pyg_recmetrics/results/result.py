@@ -698,7 +698,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         values = [
             self._measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)
         ]
-        return torch.stack(values, dim=-1)
+        return torch.stack(values, dim=-1).flip(-1)
 
     def _tie_range(self, metric: str | Metric) -> TieRange:
         contributed = self._contributions_of_rows(metric)

@@ -45,6 +45,9 @@ _BITS_OF_RANK = 32
 #: How many results are kept of what metrics found out.
 _MAX_KNOWN = 16
 
+#: If so many edges should go to some items by chance, but none does, their numbering is in doubt.
+_MANY_BY_CHANCE = 20
+
 #: How to treat truth that is not among the candidates.
 Missing: TypeAlias = Literal["count", "drop"]
 
@@ -424,6 +427,17 @@ def read_seen(
     edges = check_bipartite(seen, "seen", num_users, num_items)
     check_device(edges, "seen", device, "truth")
     return coalesce_edges(edges, num_items)
+
+
+def warn_about_shifted_items(item: Tensor, num_users: int, num_items: int) -> None:
+    """Warns if items look as if they were numbered from `num_users` on."""
+    is_telling = item.numel() * num_users > _MANY_BY_CHANCE * num_items
+    if is_telling and num_users < num_items and int(item.min()) >= num_users:
+        warn(
+            f"none of {item.numel()} edges has an item below {num_users}, the number of users. If "
+            f"items are numbered from 'num_users' on, as in a homogeneous graph, write "
+            f"edges - torch.tensor([[0], [{num_users}]]), and 'num_items' without the users"
+        )
 
 
 def read_candidates(

@@ -185,17 +185,6 @@ def check_directions(data: Data, edges: UserItemEdges) -> None:
         )
 
 
-def find_leaks(edges: UserItemEdges, truth: Tensor) -> dict[EdgeType, Tensor]:
-    """Which truth edges are also edges of another type, in any direction: masks `[num_edges]`.
-
-    In a homogeneous graph, there are no other types: `seen` already covers both directions.
-    """
-    return {
-        key: contains(coalesce_edges(other, edges.num_items), truth, edges.num_items)
-        for key, other in edges.others.items()
-    }
-
-
 def _is_reverse(edge_type: EdgeType, of: EdgeType) -> bool:
     """Whether edges of an opposite type are those of another in reverse, by their names."""
     return not is_named_reverse(edge_type) or edge_type[1] == f"rev_{of[1]}"

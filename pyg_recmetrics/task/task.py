@@ -61,12 +61,12 @@ from pyg_recmetrics.task.edges import (
     to_bipartite,
     truth_of,
     warn_about_low_ratings,
+    warn_about_shifted_items,
     warn_about_zero_ratings,
 )
 from pyg_recmetrics.task.graph import (
     check_directions,
     check_ratings,
-    find_leaks,
     find_truth,
     read_data,
     to_homogeneous,
@@ -439,6 +439,7 @@ class RankingTask(Frozen):
         self.query = read_query(query, num_users, device)
         self.num_relations = read_num_relations(num_relations, self.query)
         self.seen = read_seen(seen, num_users, num_items, device)
+        warn_about_shifted_items(torch.cat([edges[1], self.seen[1]]), num_users, num_items)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.candidates = read_candidates(candidates, num_users, num_items, device)
         self.missing = read_missing(missing, self.candidates)
@@ -457,6 +458,18 @@ class RankingTask(Frozen):
         self.truth, self.weight = keep_retrievable(
             truth, weight, self.excluded, self.candidates, self.num_items, self.missing
         )
+
+    def _warn_of_leaks(self, edges: Tensor, description: str, remedy: str) -> None:
+        """Warns of truth among edges, unless it is among seen edges that are not left out."""
+        is_there = contains(coalesce_edges(edges, self.num_items), self.truth, self.num_items)
+        if not self.exclude_seen:
+            # An evaluation on message-passing edges is on purpose.
+            is_there &= ~contains(self.seen, self.truth, self.num_items)
+        if num_leaks := int(is_there.sum()):
+            warn(
+                f"{num_leaks} of {self.truth.size(1)} ground-truth edges leak: they are among "
+                f"{description}. {remedy}"
+            )
 
     def _complete(self) -> None:
         """Sets what follows from the arguments, once they are prepared."""
@@ -563,21 +576,14 @@ class RankingTask(Frozen):
             users=edges.users if users is None else users,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
-        for key, is_there in find_leaks(edges, task.truth).items():
-            if not exclude_seen:
-                # An evaluation on message-passing edges is on purpose.
-                is_there &= ~contains(task.seen, task.truth, task.num_items)
-            if num_leaks := int(is_there.sum()):
-                remedy = "Take the truth out of these, or do not propagate over them"
-                if key == edges.reverse_type:
-                    remedy = (
-                        "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
-                        "'transforms' find it"
-                    )
-                warn(
-                    f"{num_leaks} of {task.truth.size(1)} ground-truth edges leak: they are among "
-                    f"the edges {key}, which a model may propagate over. {remedy}"
+        for key, other in edges.others.items():
+            remedy = "Take the truth out of these, or do not propagate over them"
+            if key == edges.reverse_type:
+                remedy = (
+                    "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
+                    "'transforms' find it"
                 )
+            task._warn_of_leaks(other, f"the edges {key}, which a model may propagate over", remedy)
         return task
 
     @classmethod
@@ -1249,5 +1255,9 @@ def _of_graph_or_task(
     if edge_index is None:
         return task
     num_nodes = task.num_users + task.num_items
-    _, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
+    nodes, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
+    between = nodes.sort(dim=0).values - nodes.new_tensor([[0], [task.num_users]])
+    between = between[:, between[1] >= 0]  # without those between two users
+    remedy = "Pass message-passing edges without the truth"
+    task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
     return task._with(edge_index=edges, edge_weight=weight)

@@ -15,7 +15,7 @@ from torch_geometric.utils import scatter
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
-from pyg_recmetrics.task.graph import UserItemEdges, find_leaks, find_truth, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
 from pyg_recmetrics.utils import arguments_of
 
 #: What is counted in each part of a split, and how a table calls it.
@@ -197,6 +197,13 @@ def check_split(
         cold items                                 0    1     0
         none of the leaks that were looked for
     """
+    for name, part in (("train", train), ("val", val), ("test", test)):
+        if not isinstance(part, Data | HeteroData):
+            raise TypeError(
+                f"'{name}' needs to be a 'Data' or 'HeteroData' object (got "
+                f"{type(part).__name__}); put edges into graph['user', 'rates', 'item'].edge_index "
+                f"and .edge_label_index of graph = HeteroData()"
+            )
     stages = [read_data(data, edge_type, num_users) for data in (train, val, test)]
     for name, edges in (("val", stages[1]), ("test", stages[2])):
         check_device(edges.truth, name, stages[0].truth.device, "train")
@@ -236,8 +243,9 @@ def _report(
     numbers["num_edges"], numbers["num_truth"] = seen.size(1), truth.size(1)
     if earlier:
         numbers["num_leaks"] = _num_true(contains(seen, truth, edges.num_items))
-        is_reverse = sum(find_leaks(edges, truth).values(), truth[0] < 0)
-        numbers["num_reverse_leaks"] = _num_true(is_reverse)
+        # In a homogeneous graph, there are no other types: `seen` already has both directions.
+        others = _coalesce(edges, torch.cat([truth[:, :0], *edges.others.values()], dim=1))
+        numbers["num_reverse_leaks"] = _num_true(contains(others, truth, edges.num_items))
         before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
         numbers["num_earlier"] = _num_true(contains(before, truth, edges.num_items))
         known = _coalesce(edges, torch.cat([seen, truth], dim=1))

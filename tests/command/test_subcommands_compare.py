@@ -189,6 +189,8 @@ def test_the_margin_is_that_of_a_test_of_one_side(results, run):
     for margin, status in ((-low * 1.001, 0), (-low * 0.999, 2)):
         line = f"gate good0.npz --baseline good1.npz --metric ndcg@10 --margin {margin}"
         assert run(line)[0] == status
+        found = json.loads(run(f"{line} --json")[1])
+        assert (found["p_value"] <= 1 - found["level"]) == (status == 0)
 
 
 def test_the_gate_takes_runs_levels_and_those_without_a_seed(results, run):

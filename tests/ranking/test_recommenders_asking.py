@@ -12,6 +12,9 @@ from tests.support.cases.recommender_forms import PlainModel, RecordingModel
 from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
 from tests.support.cases.strategies import cases
 
+#: Models propagate over edges that may be the truth.
+pytestmark = pytest.mark.filterwarnings("ignore:.*ground-truth edges leak")
+
 TRUTH = torch.tensor([[0, 0, 1], [0, 3, 4]])
 TASK = RankingTask(TRUTH, num_users=2, num_items=5)
 

@@ -10,6 +10,9 @@ from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.ranking.schedule import Schedule
 from tests.support.cases.recommender_forms import RecordingModel
 
+#: Models propagate over edges that may be the truth.
+pytestmark = pytest.mark.filterwarnings("ignore:.*ground-truth edges leak")
+
 
 def test_deep_users_come_first_and_do_not_make_all_chunks_deep(monkeypatch):
     depths = []

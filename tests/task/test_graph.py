@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 
-from pyg_recmetrics import RankingTask, datasets
+from pyg_recmetrics import RankingTask, datasets, evaluate
 from pyg_recmetrics.transforms import PerUserSplit
 from tests.support.cases.graphs import USER_ITEM
 from tests.support.cases.strategies import pairs
@@ -235,3 +235,21 @@ def test_a_leak_is_named_by_the_relation_that_has_it(relation, num_leaks):
         assert message.startswith(f"{num_leaks} of 4 ground-truth edges leak")
         assert str(key) in message
         assert ("rev_edge_types" in message) == (relation in ("rev_buys", "bought_by"))
+
+
+@pytest.mark.parametrize("num_leaks", [0, 1, 4])
+@pytest.mark.parametrize("form", ["task", "part"])
+def test_truth_that_a_model_propagates_over_is_named(form, num_leaks):
+    truth, seen = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), torch.tensor([[0, 1], [0, 0]])
+    data = HeteroData()
+    data["user"].num_nodes, data["item"].num_nodes = 4, 5
+    data["user", "buys", "item"].edge_index = seen
+    data["user", "buys", "item"].edge_label_index = truth
+    edges = torch.cat([seen, truth[:, :num_leaks]], dim=1) + torch.tensor([[0], [4]])
+    edge_index = torch.cat([edges, edges.flip([0]), torch.tensor([[0, 1, 5], [1, 0, 6]])], dim=1)
+    part = data if form == "part" else RankingTask.from_data(data)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evaluate(torch.eye(4, 5), part, "recall@1", edge_index=edge_index)
+    said = [str(warning.message) for warning in caught if "leak" in str(warning.message)]
+    assert [message[:6] for message in said] == [f"{num_leaks} of 4"] * (num_leaks > 0)

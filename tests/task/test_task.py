@@ -202,3 +202,21 @@ def test_a_first_stage_that_missed_all_truth_has_a_recall_of_zero(candidates):
             found = evaluate(recommender, made, chosen)
         assert set(found.values()) == {0.0}
         assert "2 of 2 ground-truth edges are no candidates" in str(found)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 20])
+@pytest.mark.parametrize("seen", [None, [[0], [19]], [[0], [20]]])
+def test_items_that_are_numbered_behind_the_users_are_doubted(shift, seen):
+    user, item = torch.randint(20, (2, 100), generator=torch.Generator().manual_seed(0))
+    is_doubted = shift == 20 and (seen is None or seen[1][0] >= 20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        RankingTask(
+            torch.stack([user, item + shift]),
+            num_users=20,
+            num_items=60,
+            seen=seen and torch.tensor(seen),
+        )
+    said = [warning for warning in caught if "number of users" in str(warning.message)]
+    assert len(said) == is_doubted
+    assert all(warning.filename == __file__ for warning in said)

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.transforms import RandomLinkSplit
 
-from pyg_recmetrics import datasets, evaluate, transforms
+from pyg_recmetrics import RankingTask, datasets, evaluate, transforms
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
 from tests.support.cases.graphs import (
     FORMS,
@@ -102,6 +102,13 @@ class TestCheckSplit:
         train, val, _ = LeaveLastOut()(interactions())
         with pytest.raises(ValueError, match="the same users and items"):
             check_split(train, val, LeaveLastOut()(KCore(5)(interactions()))[2])
+
+    @pytest.mark.parametrize("name", ["train", "val", "test"])
+    def test_what_is_no_graph_is_refused(self, name):
+        parts = dict(zip(("train", "val", "test"), LeaveLastOut()(interactions()), strict=True))
+        parts[name] = RankingTask.from_data(parts[name], exclude_seen=False)
+        with pytest.raises(TypeError, match=f"'{name}' needs to be .* 'HeteroData' object"):
+            check_split(**parts)
 
     def test_evaluate_warns_of_the_same_leaks_and_only_once(self):
         *_, test = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
