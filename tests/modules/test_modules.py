@@ -42,7 +42,7 @@ CATALOGUE = Catalogue(
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
 )
 #: Of each law. Without torchmetrics, what is different is seen at once.
-NUM_EXAMPLES = 10 if torchmetrics is None else 100
+NUM_EXAMPLES = 1 if torchmetrics is None else 60
 
 #: What a user without truth counts as.
 COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
