@@ -13,9 +13,7 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
     EdgesLike,
-    check_boolean,
     check_choice,
-    check_natural_number,
     check_positive_integer,
     written,
 )
@@ -23,14 +21,15 @@ from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges, Ties, check_ties, evaluated_mask, select_users
+from pyg_recmetrics.ranked_edges import RankedEdges, Ties, evaluated_mask, select_users
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
-from pyg_recmetrics.ranking.ranking import HowToRank, OpenRanking
+from pyg_recmetrics.ranking.ranking import HowToRank, OpenRanking, check_options
 from pyg_recmetrics.results import EvaluationResult, History
 from pyg_recmetrics.results.counts import Sampling, check_means_of_persons
 from pyg_recmetrics.task import Catalogue, RankingTask, as_task
+from pyg_recmetrics.task.task import check_catalogue
 from pyg_recmetrics.utils import Frozen, set_attributes
 
 #: The metrics that are evaluated by default.
@@ -234,14 +233,8 @@ class Evaluator(Frozen):
         # Checked before anything is ranked, so that a wrong option does not wait for an epoch.
         if empty_target_action is not None:
             check_empty_target_action(empty_target_action)
-        if batch_size is not None:
-            check_positive_integer(batch_size, "batch_size")
-        if not isinstance(keep_items, bool):
-            check_positive_integer(keep_items, "keep_items")
-        if ties is not None:
-            check_ties(ties, seed)
-        check_natural_number(seed, "seed")
-        check_boolean(progress, "progress")
+        ranked_ties = "index" if ties is None else ties
+        check_options(ranked_ties, seed, keep_items, batch_size, progress)
         if patience is not None:
             check_positive_integer(patience, "patience")
         self.metrics = parse_all(metrics)
@@ -461,8 +454,7 @@ def _check_lists_of_edges(ranking: OpenRanking) -> None:
 
 def _read_catalogue(task: RankingTask, catalogue: Catalogue) -> Catalogue:
     """Returns what is said about the items of a task, with what users of the task have seen."""
-    if not isinstance(catalogue, Catalogue):
-        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
+    check_catalogue(catalogue)
     if catalogue.num_items != task.num_items:
         raise ValueError(
             f"'catalogue' needs to hold the items of the task, {task.num_items} "

@@ -40,7 +40,7 @@ from pyg_recmetrics.checks import (
     check_weighted_edges,
 )
 from pyg_recmetrics.kernels.devices import at_once
-from pyg_recmetrics.kernels.entries import max_id
+from pyg_recmetrics.kernels.entries import max_id, spread
 from pyg_recmetrics.kernels.exact.ranks import (
     NOT_RETRIEVED,
     Ranks,
@@ -52,6 +52,7 @@ from pyg_recmetrics.kernels.exact.ranks import (
 from pyg_recmetrics.task import Catalogue, TruthByUser
 from pyg_recmetrics.task.data_frames import number_texts
 from pyg_recmetrics.task.edges import coalesce_truth, order_of_edges, read_person
+from pyg_recmetrics.task.task import check_catalogue
 from pyg_recmetrics.utils import (
     arguments_of,
     hashed,
@@ -87,6 +88,7 @@ def describe_lack(
     needs_degree: bool,
     user_ids: Sequence[Hashable] | None = None,
     users: str = "users",
+    user_of_row: Tensor | None = None,
 ) -> str | None:
     """Says how many users with truth have too few items in their lists, and which; or `None`.
 
@@ -98,6 +100,8 @@ def describe_lack(
         needs_degree (bool): Whether as many items as are relevant are looked at, too.
         user_ids (sequence, optional): The original ids of users. (default: `None`, row numbers)
         users (str, optional): What the users are called. (default: `"users"`)
+        user_of_row (torch.Tensor, optional): The user of each row, if each row is an edge.
+            (default: `None`, the number of the row)
     """
     is_counted = (degree > 0) & (table[:, 0] >= 0)
     listed = ListStatistics(*table[is_counted].unbind(1))
@@ -111,10 +115,14 @@ def describe_lack(
     is_short = listed.num_items + listed.num_unknown < wanted
     if not bool(is_short.any()):
         return None
-    rows = is_counted.nonzero().squeeze(1)[is_short].tolist()
-    named = list_some([repr(row if user_ids is None else user_ids[row]) for row in rows])
+    counted = is_counted.nonzero().squeeze(1)
+    if user_of_row is not None:
+        counted = user_of_row[counted]
+    short = counted[is_short].unique().tolist()
+    named = list_some([repr(user if user_ids is None else user_ids[user]) for user in short])
+    num_counted = counted.unique().numel()
     return (
-        f"{what} for {len(rows):,} of {is_short.numel():,} {users} ({named}), as their lists are "
+        f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
         f"too short, or hold seen items or places without an item"
     )
 
@@ -194,11 +202,9 @@ class Lists:
         """
         if users is None:
             users = torch.arange(self.ptr.numel() - 1, device=self.ptr.device)
-        length = self.ptr.diff()[users].clamp(max=k)
-        user = users.repeat_interleave(length)
-        first = (length.cumsum(0) - length).repeat_interleave(length)
-        place = torch.arange(user.numel(), device=user.device) - first
-        item = self.item[self.ptr[user] + place]
+        row, entry = spread(self.ptr[users], self.ptr.diff()[users].clamp(max=k))
+        user, item = users[row], self.item[entry]
+        place = entry - self.ptr[user]
         is_item = item != -1 if with_others else item >= 0
         if bool(is_item.all()):
             return user, place + 1, item
@@ -517,14 +523,12 @@ def break_ties(
             says: `"best"` or `"worst"`. (default: `None`, as many as `ties` puts there)
     """
     user, item = edge_label_index
-    order = item.argsort(stable=True)
+    among_equals = [item]
     if ties == "random":
-        key = _draw(seed, "order", *keys, item)
-        order = order[key[order].argsort(stable=True)]
+        among_equals.append(_draw(seed, "order", *keys, item))
     elif weight is not None:
-        order = order[weight[order].argsort(descending=ties == "best", stable=True)]
-    for key in (num_above, user):
-        order = order[key[order].argsort(stable=True)]
+        among_equals.append(-weight if ties == "best" else weight)
+    order = lexsort([*among_equals, num_above, user])
     above, tied = num_above[order], num_tied[order]
     first, num_relevant = find_runs(user[order], above)
     place = torch.arange(first.numel(), device=first.device) - first
@@ -1144,10 +1148,7 @@ class RankedEdges:
             >>> ranked.catalogue, metrics.coverage(ranked, k=1)
             (Catalogue(num_items=4), tensor(0.5000, dtype=torch.float64))
         """
-        if not isinstance(catalogue, Catalogue):
-            raise TypeError(
-                f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})"
-            )
+        check_catalogue(catalogue)
         if catalogue is self.catalogue:
             return self
         catalogue._check_device(self.rank.device, "ranked")
@@ -1517,7 +1518,7 @@ def sort_edges(
     """
     grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
-    fields |= _of_edges(fields, order_of_edges(truth[0], rank))
+    fields |= _of_edges(fields, order_of_edges(grouped.user, rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)
     set_attributes(ranked, _grouped=grouped)
     return ranked

@@ -168,7 +168,7 @@ def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, t
         needed = int(re.search(r"write rank\(\.\.\., k=(\d+)\)", str(raised.value))[1])
         for short in (0, 1):
             deeper = rank(case.score_matrix, case.task(), k=needed - short, ties=ties).each_edge()
-            assert (deeper.depth is None or deeper.depth > each.depth) == (not short)
+            assert deeper.depth is None or (deeper.depth > each.depth) == (not short)
 
 
 @OF_EACH_EDGE

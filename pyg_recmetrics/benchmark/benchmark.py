@@ -77,7 +77,7 @@ def with_best(
         ['Best', 'Best', 'Second']
     """
     known = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
-    order = sorted({*known.values()}, reverse=is_higher_better(str(metric)))
+    order = sorted({*known.values()}, reverse=is_higher_better(metric))
     # The worse of two is not the second best.
     marked: Sequence[type[str]] = (Best, Second)[: len(known) - 1]
     kinds: dict[float | None, type[str]] = dict(zip(order, marked, strict=False))
@@ -192,8 +192,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         """What signs stand for: each proposed mean beside all others, the best of them first."""
         asked = {data_set: list(self._questions(of_one)) for data_set, of_one in self.items()}
         asked = {data_set: questions for data_set, questions in asked.items() if questions}
-        if not asked:
-            return {}
         return compare_on_each(self, asked, deterministic=self.deterministic, level=self.level)
 
     def table(self) -> Table:
@@ -239,7 +237,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         return pd.DataFrame(rows)
 
     def __repr__(self) -> str:
-        shown = filter(None, [", ".join(filter(None, self)), ", ".join(self.recommenders)])
+        data_sets = ", ".join(filter(None, self))
+        shown = filter(None, [data_sets, ", ".join(self.recommenders)])
         return f"{type(self).__name__}({'; '.join(shown)})"
 
     def _questions(self, of_one: Results) -> Iterator[Hypothesis]:
@@ -282,7 +281,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def _notes(self) -> Iterator[str]:
         names: dict[int, list[str]] = {}
         for name in self.recommenders:
-            for number in dict.fromkeys(len(x[name].runs) for x in self.values() if name in x):
+            numbers = [len(of_one[name].runs) for of_one in self.values() if name in of_one]
+            for number in dict.fromkeys(numbers):
                 names.setdefault(number, []).append(name)
         runs = {data_set: every_run(of_one).values() for data_set, of_one in self.items()}
         yield from lines("below_means", runs, names)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
+from torch_geometric.utils import lexsort, scatter
 
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics.registry import Average, register
@@ -697,8 +697,7 @@ def _largest_first(ranked: RankedEdges, gains: Tensor) -> Tensor:
     """Puts each user's gains in descending order."""
     if ranked.weight is None:
         return gains  # All gains are one, or zero for items that were not retrieved and come last.
-    order = gains.argsort(descending=True, stable=True)
-    return gains[order[ranked.edge_label_index[0, order].argsort(stable=True)]]
+    return gains[lexsort([-gains, ranked.edge_label_index[0]])]
 
 
 def _check_needs_cut_off(k: int | None, name: str, value: str) -> None:

@@ -38,6 +38,7 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import RankedEdges, check_scored_pairs, lists_of
 from pyg_recmetrics.task import Catalogue
+from pyg_recmetrics.task.task import check_catalogue
 from pyg_recmetrics.utils import warn
 
 
@@ -297,9 +298,8 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self.empty_target_action: EmptyTargetAction = arguments.get("empty_target_action", "skip")
         check_empty_target_action(self.empty_target_action)
         self.catalogue: Catalogue | None = arguments.get("catalogue")
-        if not isinstance(self.catalogue, Catalogue | None):
-            kind = type(self.catalogue).__name__
-            raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {kind})")
+        if self.catalogue is not None:
+            check_catalogue(self.catalogue)
         of_function = {n: arguments[n] for n in self.definition.parameters if n in arguments}
         self.metric = Metric(self.definition.name, arguments.get("k"), tuple(of_function.items()))
         self.metric.check_catalogue(self.catalogue)

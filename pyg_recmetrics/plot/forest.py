@@ -239,7 +239,8 @@ def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
                 axes.plot(side, 0, transform=axes.transAxes, **_STROKES)
         if row.value < left or row.value > right:
             x, towards = (0.97, "right") if row.value > 0 else (0.03, "left")
-            look: Any = {"transform": at_row, "ha": towards, "va": "center", "fontsize": "small"}
+            # An interval may go through all of the axes, so the number stands above it.
+            look: Any = {"transform": at_row, "ha": towards, "va": "bottom", "fontsize": "small"}
             axes.text(x, place, f"{row.value:+.3g}", **look)
 
 

@@ -165,7 +165,7 @@ def label(name: str) -> str:
 
 def label_of(metric: str | Metric) -> str:
     """Returns the name of a metric, with a note if lower is better."""
-    return f"{metric}" if is_higher_better(str(metric)) else f"{metric} (lower is better)"
+    return f"{metric}" if is_higher_better(metric) else f"{metric} (lower is better)"
 
 
 def all_runs(recommenders: Iterable[Measured]) -> list[EvaluationResult]:

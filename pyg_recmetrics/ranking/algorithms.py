@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -13,7 +13,13 @@ from pyg_recmetrics.kernels.devices import at_once, has_exact_single_precision, 
 from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.bounded_counting import bounded_ranks, rows_to_count
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
-from pyg_recmetrics.kernels.fast.searching import FastProducts, FastScores, Search, rows_to_search
+from pyg_recmetrics.kernels.fast.searching import (
+    FastProducts,
+    FastScores,
+    GivenScores,
+    Search,
+    rows_to_search,
+)
 from pyg_recmetrics.kernels.fast.stored_scores import (
     best_by_scores,
     largest,
@@ -25,7 +31,6 @@ from pyg_recmetrics.kernels.fast.stored_scores import (
 from pyg_recmetrics.ranking.recommenders import (
     EmbeddingRecommender,
     GivenScoresRecommender,
-    ListRecommender,
     MatrixRecommender,
     PairRecommender,
     PairScorer,
@@ -128,12 +133,27 @@ class Findings(NamedTuple):
 class RankingAlgorithm(ABC):
     """One way to rank the users of a chunk.
 
+    Args:
+        request (Request): What is to be found out.
+        dtype (torch.dtype, optional): What scores are rounded to, if they are.
+            (default: `torch.float32`)
+
     Attributes:
         depth (int): The depth to which every user is ranked, or the user's own number of relevant
             items if that is larger. The size of chunks depends on it.
     """
 
-    depth: int
+    recommender: Any
+
+    def __init__(self, request: Request, dtype: torch.dtype = torch.float32) -> None:
+        self.recommender, self.task, self.dtype = request.recommender, request.task, dtype
+        self.depth, self.list_width = request.depth, request.list_width
+        self.num_items = request.task.num_items
+
+    @cached_property
+    def rounded_items(self) -> RoundedItems:
+        """The embeddings of all items, rounded."""
+        return RoundedItems(self.recommender.items, self.task.candidates, self.dtype)
 
     @abstractmethod
     def num_rows(self, depth: int) -> int:
@@ -144,41 +164,21 @@ class RankingAlgorithm(ABC):
         """Ranks the users of a chunk."""
 
 
-class _ExactAlgorithm(RankingAlgorithm):
+class RankExactly(RankingAlgorithm):
     """Ranks by what a recommender says of all items."""
 
-    def __init__(self, request: Request) -> None:
-        self.recommender, self.list_width = request.recommender, request.list_width
-        self.num_items, self.device = request.task.num_items, request.task.device
-        self.depth = request.depth
+    recommender: Recommender
 
     def num_rows(self, depth: int) -> int:
         items_at_once = min(self.recommender.items_at_once or self.num_items, self.num_items)
         bytes_per_item = self.recommender.bytes_per_pair + _BYTES_OF_ADJACENCY
         bytes_per_row = items_at_once * bytes_per_item + depth * BYTES_PER_POSITION
-        return max(1, at_once(SCRATCH_BYTES, self.device) // bytes_per_row)
-
-
-class RankByFinding(_ExactAlgorithm):
-    """Ranks and lists as recommenders of lists and of pairs do by themselves."""
-
-    recommender: ListRecommender | PairRecommender
+        return max(1, at_once(SCRATCH_BYTES, self.task.device) // bytes_per_row)
 
     def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self.recommender.find(chunk, chunk.max_depth)
-        return Findings(ranks, lists=lists)
-
-
-class RankByScores(_ExactAlgorithm):
-    """Counts what scores above a relevant item, however deep, and sorts the best if lists are kept.
-
-    It takes a recommender with scores.
-    """
-
-    recommender: ScoreRecommender
-
-    def rank(self, chunk: Chunk) -> Findings:
-        ranks, lists = self.recommender.rank(chunk, self.list_width)
+        # Scores count what is above a relevant item, however deep, and are sorted for lists alone.
+        k = self.list_width if self.recommender.has_scores else chunk.max_depth
+        ranks, lists = self.recommender.rank(chunk, k)
         return Findings(ranks, lists=lists)
 
 
@@ -187,13 +187,6 @@ class RankByLargest(RankingAlgorithm):
 
     It leaves users unsettled who have close scores, or equal ones.
     """
-
-    def __init__(
-        self, recommender: ScoreRecommender, request: Request, dtype: torch.dtype = torch.float32
-    ) -> None:
-        self.recommender, self.dtype = recommender, dtype
-        self.depth, self.list_width = request.depth, request.list_width
-        self.num_items = request.task.num_items
 
     def num_rows(self, depth: int) -> int:
         of_largest = _BYTES_OF_LARGEST // (depth * BYTES_PER_POSITION)
@@ -264,13 +257,10 @@ class CountStored(RankingAlgorithm):
     It takes few steps, each of which a card does fast.
     """
 
-    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
-        self.recommender, self.task, self.depth = recommender, request.task, request.depth
-        self.list_width = request.list_width
-        self.dtype = torch.float32 if _is_in_single(self.task, _NUM_STORED) else torch.double
+    recommender: EmbeddingRecommender
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = self.task.num_items * self.dtype.itemsize
+        bytes_per_row = self.num_items * self.dtype.itemsize
         bytes_per_row += self.list_width * BYTES_PER_POSITION
         return max(1, at_once(SCRATCH_BYTES, self.task.device) // bytes_per_row)
 
@@ -296,21 +286,17 @@ class CountStored(RankingAlgorithm):
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
-    def __init__(self, recommender: ScoreRecommender, request: Request) -> None:
-        self.num_items = request.task.num_items
-        self.depth, self.makes_lists = request.depth, request.list_width > 0
-        self.bytes_per_score = recommender.bytes_per_score
-        self.recommender = recommender
+    recommender: ScoreRecommender
 
     def num_rows(self, depth: int) -> int:
-        bytes_per_row = max(1, self.num_items * self.bytes_per_score)
+        bytes_per_row = max(1, self.num_items * self.recommender.bytes_per_score)
         max_rows = SCRATCH_BYTES // bytes_per_row
         return max(1, min(rows_to_search(depth), max_rows))
 
     def find(self, chunk: Chunk, scores: FastScores) -> Findings:
         """Searches the scores of the users of a chunk."""
-        edges = chunk.truth.pairs, chunk.seen.pairs
-        found = Search(scores, chunk.depth, *edges, self.makes_lists, chunk.scratch).run()
+        edges, makes_lists = (chunk.truth.pairs, chunk.seen.pairs), self.list_width > 0
+        found = Search(scores, chunk.depth, *edges, makes_lists, chunk.scratch).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
@@ -319,21 +305,9 @@ class SearchProducts(RankBySearch):
 
     recommender: EmbeddingRecommender
 
-    def __init__(
-        self,
-        recommender: EmbeddingRecommender,
-        request: Request,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__(recommender, request)
-        self.candidates, self.dtype = request.task.candidates, dtype
-
     def rank(self, chunk: Chunk) -> Findings:
-        return self.find(chunk, FastProducts(self.recommender.users(chunk.users), self._items))
-
-    @cached_property
-    def _items(self) -> RoundedItems:
-        return RoundedItems(self.recommender.items, self.candidates, self.dtype)
+        user = self.recommender.users(chunk.users)
+        return self.find(chunk, FastProducts(user, self.rounded_items))
 
 
 class SearchGivenScores(RankBySearch):
@@ -342,7 +316,7 @@ class SearchGivenScores(RankBySearch):
     recommender: GivenScoresRecommender
 
     def rank(self, chunk: Chunk) -> Findings:
-        scores = self.recommender.fast_scores(chunk)
+        scores = GivenScores(*self.recommender.given(chunk.users), self.task.candidates)
         findings = self.find(chunk, scores)
         self.recommender.learn_from(scores, chunk)
         return findings
@@ -351,11 +325,7 @@ class SearchGivenScores(RankBySearch):
 class CountByBound(RankingAlgorithm):
     """Counts what ranks above relevant items, however deep, in products of embeddings."""
 
-    # The cost of a user depends on its number of truth edges, not on their ranks.
-    depth = 1
-
-    def __init__(self, recommender: EmbeddingRecommender, request: Request) -> None:
-        self.recommender, self.candidates = recommender, request.task.candidates
+    recommender: EmbeddingRecommender
 
     def num_rows(self, depth: int) -> int:
         return rows_to_count(depth)
@@ -364,11 +334,7 @@ class CountByBound(RankingAlgorithm):
         user, relevant = self.recommender.users(chunk.users), chunk.truth.pairs
         score = self.recommender.items.exact_scores(user, *relevant)
         edges = chunk.depth, relevant, score, chunk.seen.pairs
-        return Findings(*bounded_ranks(user, self._items, *edges, chunk.scratch))
-
-    @cached_property
-    def _items(self) -> RoundedItems:
-        return RoundedItems(self.recommender.items, self.candidates, torch.float32)
+        return Findings(*bounded_ranks(user, self.rounded_items, *edges, chunk.scratch))
 
 
 def find_passes(
@@ -431,12 +397,10 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
 
 
 def _exact(request: Request) -> list[RankingAlgorithm]:
-    if isinstance(request.recommender, ScoreRecommender):
-        return [RankByScores(request)]
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
         request = replace(request, depth=request.list_width or 1)
-    return [RankByFinding(request)]
+    return [RankExactly(request)]
 
 
 def _by_pairs(request: Request) -> Request:
@@ -465,15 +429,15 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
         others = _quick("search", request) if is_shallow else []
-        return [LargestGivenScores(recommender, request), *others]
+        return [LargestGivenScores(request), *others]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
     if recommender.items_at_once != task.num_items:  # the table passes through in parts
         return []
-    in_double = LargestProducts(recommender, request, torch.double)
+    in_double = LargestProducts(request, torch.double)
     if not _is_in_single(task, _NUM_IN_DOUBLE):
         return [in_double]
-    return [LargestProducts(recommender, request, torch.float32), in_double]
+    return [LargestProducts(request), in_double]
 
 
 def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
@@ -483,17 +447,20 @@ def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> lis
         if not isinstance(recommender, EmbeddingRecommender):
             return []
         is_shared = not _has_candidates_of_each_user(request.task)
-        return [CountStored(recommender, request)] if is_shared else []
+        in_single = _is_in_single(request.task, _NUM_STORED)
+        dtype = torch.float32 if in_single else torch.double
+        return [CountStored(request, dtype)] if is_shared else []
     if isinstance(recommender, GivenScoresRecommender):
-        return [SearchGivenScores(recommender, request)]
+        return [SearchGivenScores(request)]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
     if wanted == "count":
-        return [CountByBound(recommender, request)]
+        # The cost of a user depends on its number of truth edges, not on their ranks.
+        return [CountByBound(replace(request, depth=1))]
     dtypes = [torch.bfloat16] * in_bfloat16
     if has_exact_single_precision(request.task.device):
         dtypes.append(torch.float32)
-    return [SearchProducts(recommender, request, dtype) for dtype in dtypes]
+    return [SearchProducts(request, dtype) for dtype in dtypes]
 
 
 def _is_shallow(request: Request) -> bool:

@@ -164,12 +164,7 @@ def rank(
     """
     num_users, num_items = complete_counts(recommender, data, num_users, num_items)
     task = as_task(data, num_users, num_items, edge_index, exclude_seen)
-    seed = check_ties(ties, seed)
-    check_boolean(progress, "progress")
-    if batch_size is not None:
-        batch_size = check_positive_integer(batch_size, "batch_size")
-    if not isinstance(keep_items, bool):
-        keep_items = check_positive_integer(keep_items, "keep_items")
+    check_options(ties, seed, keep_items, batch_size, progress)
     if k is not None:
         k = check_positive_integer(k, "k")
     check_choice(algorithm, "algorithm", get_args(Algorithm))
@@ -182,6 +177,18 @@ def rank(
         ranking.warn()
         ranked = ranking.to_ranked_edges(task.catalogue)
     return ranked if ties == "index" else ranked.with_ties(ties, seed=seed)
+
+
+def check_options(
+    ties: Ties, seed: int, keep_items: bool | int, batch_size: int | None, progress: bool
+) -> None:
+    """Raises if an option is wrong that :func:`rank` and an evaluator share."""
+    check_ties(ties, seed)
+    check_boolean(progress, "progress")
+    if batch_size is not None:
+        check_positive_integer(batch_size, "batch_size")
+    if not isinstance(keep_items, bool):
+        check_positive_integer(keep_items, "keep_items")
 
 
 class HowToRank(NamedTuple):

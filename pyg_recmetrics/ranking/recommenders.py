@@ -24,7 +24,6 @@ from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
 from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
-    NOT_RETRIEVED,
     Ranks,
     first_kept,
     ranks_in_lists,
@@ -183,17 +182,24 @@ class Recommender(ABC):
     #: Whether it is propagated over what users have seen, and prefers it also where it is wrong.
     is_propagated = False
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
-        """Returns the scores of some users and items, each with each; `None` if it has no table.
+    @abstractmethod
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
+        """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users.
+
+        Scores tell ranks however deep. Lists hold `-1` where no item is left, and may be shorter
+        than `k`.
+        """
+
+    def scores_across(self, *edges: Tensor) -> Iterator[Numbers] | None:
+        """Returns the scores of users and items of pairs of edges; `None` if it has no table.
 
         They are as they come, and may overflow.
 
         Args:
-            user (torch.Tensor): Users, one group after the other, of shape `[2 * num_pairs]`.
-            item (torch.Tensor): Items, likewise.
+            *edges (torch.Tensor): An edge of each pair, and then the others: `[2, 2 * num_pairs]`.
 
         Returns:
-            The scores of the users of each group and the items of each: `[2, 2, num_pairs]`.
+            The scores of both users of each pair and both items, `[2, 2, num_pairs]` for each.
         """
         return None
 
@@ -215,14 +221,16 @@ class Recommender(ABC):
 #: users apart, and up to how many standard errors are chance.
 _NUM_PAIRS, _ENOUGH_PAIRS, _NUM_ERRORS = 1024, 100, 3
 
+#: Of how many pairs of ground-truth edges the scores are compared at most.
+_NUM_PAIRS_OF_TRUTH = 256
+
 
 def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     """Warns if scores know as little of what users have seen as those of other users would.
 
-    Two users who have seen an item each may disagree on which of the two is better. They then
-    prefer their own more often than not, whatever is popular. If rows of users or items are in
-    another order, this is as likely as the opposite. It is unlikely where scores of seen items are
-    lowered. Scores that are the same for all users tell nothing.
+    If rows of users or items are in another order, a user prefers what another one has seen as
+    often as the opposite. This is unlikely where scores of seen items are lowered. Nothing is said
+    if users prefer their own ground truth: scores may know it, and order all else at random.
 
     Args:
         recommender (Recommender): What has scores. Nothing is said of what has no table of them,
@@ -232,18 +240,17 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     """
     if task.seen.size(1) < _NUM_PAIRS or recommender.is_propagated:
         return
-    seen, told = task.seen, task._once("order", set[str])
+    told = task._once("order", set[str])
     if recommender.in_words in told:
         return
-    num_pairs = min(_NUM_PAIRS, seen.size(1) // 2)
-    step = seen.size(1) // (2 * num_pairs)
-    edges = seen[:, : 2 * num_pairs * step : step]
-    if (scores := recommender.scores_across(*edges)) is None:
+    samples = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
+    if (scores := recommender.scores_across(*samples)) is None:
         return
-    with np.errstate(all="ignore"):
-        prefers_first = np.sign(scores[:, 0] - scores[:, 1])
-    apart = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
-    if len(apart) >= _ENOUGH_PAIRS and abs(apart.sum()) <= _NUM_ERRORS * len(apart) ** 0.5:
+    num_apart, preference = _preference(next(scores))
+    if num_apart < _ENOUGH_PAIRS or abs(preference) > _NUM_ERRORS * num_apart**0.5:
+        return
+    num_apart, preference = _preference(next(scores))
+    if preference <= _NUM_ERRORS * num_apart**0.5:
         told.add(recommender.in_words)
         warn(
             "'recommender' prefers what a user has seen over what others have seen no more often "
@@ -252,17 +259,34 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
         )
 
 
+def _sample(edges: Tensor, most: int) -> Tensor:
+    """Returns an edge each of some pairs of users, and then the other edge of each pair."""
+    num_pairs = min(most, edges.size(1) // 2)
+    step = max(1, edges.size(1) // (2 * most))
+    return edges[:, : 2 * num_pairs * step : step]
+
+
+def _preference(scores: Numbers) -> tuple[int, float]:
+    """Returns how many pairs tell users apart, and how many more prefer their own than the other.
+
+    Two users with an edge each may disagree on which of the two items is better. They then prefer
+    their own more often than not, whatever is popular. Scores that are the same for all users tell
+    nothing.
+
+    Args:
+        scores (numpy.ndarray): The scores of both users for both items, of shape
+            `[2, 2, num_pairs]`.
+    """
+    with np.errstate(all="ignore"):
+        prefers_first = np.sign(scores[:, 0] - scores[:, 1])
+    apart = prefers_first[0, prefers_first[0] * prefers_first[1] == -1]
+    return len(apart), float(apart.sum())
+
+
 class ScoreRecommender(Recommender):
     """Ranks by a score for every user and item; equal scores by the lower item id."""
 
     has_scores = True
-
-    @abstractmethod
-    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
-        """Returns the ranks of the truth edges of a chunk, however deep, and the `k` best items.
-
-        These have shape `[num_rows, k]`, with `-1` where no item is left; there are none for zero.
-        """
 
 
 # Recommenders that score by the inner product of embeddings.
@@ -333,15 +357,20 @@ class EmbeddingRecommender(ScoreRecommender):
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
+        user, item = torch.cat(edges, dim=1)
         table, bias = self.items.embedding, self.items.bias
         items = copied(table.index_select(0, item.to(table.device)), self.device)
         # Both come to the host in one copy.
-        rows = _as_numbers(torch.cat([self.vectors(user), items]))
-        scores: Numbers = np.einsum("und,ind->uin", *rows.reshape(2, 2, -1, table.size(1)))
+        rows = _as_numbers(torch.cat([self.vectors(user), items])).reshape(2, -1, table.size(1))
+        ends = np.cumsum([part.size(1) for part in edges])[:-1]
+        pairs = (part.reshape(2, 2, -1, table.size(1)) for part in np.split(rows, ends, axis=1))
+        scores: Iterator[Numbers] = (np.einsum("und,ind->uin", *part) for part in pairs)
         if bias is None:
             return scores
-        return scores + _as_numbers(bias.index_select(0, item.to(bias.device))).reshape(2, -1)
+        biases = np.split(_as_numbers(bias.index_select(0, item.to(bias.device))), ends)
+        both = zip(scores, biases, strict=True)
+        return (products + of_items.reshape(2, -1) for products, of_items in both)
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
@@ -447,10 +476,6 @@ class GivenScoresRecommender(ScoreRecommender):
         ranks = count_ranks([(0, scores)], pairs, scores[pairs], chunk.scratch)
         return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
-    def fast_scores(self, chunk: Chunk) -> GivenScores:
-        """Returns the scores of the users of a chunk, to be searched."""
-        return GivenScores(*self.given(chunk.users), self.task.candidates)
-
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
         seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
@@ -498,9 +523,12 @@ class MatrixRecommender(GivenScoresRecommender):
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         return self.matrix[user, item]
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
-        user, item = user.view(2, 1, -1), item.view(1, 2, -1)
-        return _as_numbers(self.matrix[user, item])
+    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
+        pairs = [part.view(2, 2, -1) for part in edges]
+        user, item = torch.cat(pairs, dim=2)
+        scores = _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
+        ends = np.cumsum([part.size(2) for part in pairs])[:-1]
+        return iter(np.split(scores, ends, axis=2))
 
 
 class FunctionRecommender(GivenScoresRecommender):
@@ -558,27 +586,30 @@ class ListRecommender(Recommender):
         width (int): How long the lists are at most, besides the depth to which users are ranked.
 
     Attributes:
-        noted (torch.Tensor): First, whether an item came more than once.
+        has_repeats (torch.Tensor): Whether an item came more than once.
         listed (torch.Tensor): What the list of each user holds, the columns of
             :class:`ListStatistics`.
     """
 
-    noted: Tensor
     listed: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
         self.num_items, self.num_candidates = task.num_items, task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
-        self.noted = torch.zeros(1, dtype=torch.int8, device=task.device)
+        self.has_repeats = torch.zeros((), dtype=torch.bool, device=task.device)
         shape = (task.num_users, len(ListStatistics._fields))
         self.listed = torch.full(shape, -1, device=task.device)
 
     @abstractmethod
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
-        """Returns the ranks of the truth edges of a chunk, and the best `k` items of its users.
+    def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
+        """Returns the lists of the users of a chunk, and which of their places count."""
 
-        `-1` stands where there is none. Lists may be shorter than `k`.
-        """
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+        items, is_listed = self.read(chunk)
+        is_left = is_listed & ~chunk.must_not_retrieve(items.clamp(min=-1))
+        best = self.keep(items, is_left, chunk, k)
+        rank = ranks_in_lists(best, *chunk.truth.pairs, self.num_items)
+        return Ranks.unknown(chunk.truth.item)._replace(rank=rank), best
 
     def keep(self, items: Tensor, is_left: Tensor, chunk: Chunk, k: int) -> Tensor:
         """Returns the first `k` places that are left of lists, and notes what these lack.
@@ -592,7 +623,7 @@ class ListRecommender(Recommender):
         """
         kept = first_kept(items, is_left, min(k, items.size(1)))
         best = without_repeats(kept)
-        self.noted[0].clamp_(min=(best != kept).any())
+        self.has_repeats |= (best != kept).any()
         place = torch.arange(1, best.size(1) + 1, device=best.device)
         place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
         is_own = place <= depth
@@ -611,7 +642,7 @@ class ListRecommender(Recommender):
         return best
 
     def warn(self) -> None:
-        if bool(self.noted[0]):
+        if bool(self.has_repeats):
             warn(
                 "'recommender' recommends an item more than once to a user. Only the first place "
                 "counts, and the others count as places without an item"
@@ -627,14 +658,10 @@ class FixedListRecommender(ListRecommender):
         super().__init__(task, lists.width)
         self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
 
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
-        items, truth = self.lists.rows(chunk.users).long(), chunk.truth
+    def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
+        items = self.lists.rows(chunk.users).long()
         place = torch.arange(items.size(1), device=items.device)
-        is_listed = place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
-        is_left = is_listed & ~chunk.must_not_retrieve(items.clamp(min=-1))
-        best = self.keep(items, is_left, chunk, k)
-        rank = ranks_in_lists(best, *truth.pairs, self.num_items)
-        return Ranks.unknown(truth.item)._replace(rank=rank), best
+        return items, place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
 
 
 @contextmanager
@@ -730,8 +757,7 @@ class PairRecommender(Recommender):
             num_asked = int(torch.bincount(task.candidates[0], minlength=1).max())
         self.items_at_once = num_asked
 
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
-        """Returns the ranks of the truth edges of a chunk, and the `k` best items of its users."""
+    def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         row, item = self._pairs(chunk)
         with name_users_in_errors(chunk.users):
             score = self._scores(chunk.users[row], item)
@@ -802,38 +828,25 @@ class ModelRecommender(ListRecommender):
     def __init__(self, recommend: Recommend, task: RankingTask, takes_items: bool) -> None:
         num_excluded = task.num_items - task.num_candidates[task.users]
         super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
-        # The scores of a model take up to 8 bytes, and the number of an edge 4.
-        self.bytes_per_pair += 12
+        self.bytes_per_pair += 8  # which the scores of a model take at most
         self.recommend, self.num_users = recommend, task.num_users
         self.first_item = task.num_users if takes_items else 0
-        # Behind what all lists note: whether each item was returned, and a place for none.
-        self.noted = torch.zeros(task.num_items + 2, dtype=torch.int8, device=task.device)
+        #: Whether each item was returned, and a place for none.
+        self.is_returned = torch.zeros(task.num_items + 1, dtype=torch.bool, device=task.device)
         items = torch.arange(task.num_items, device=task.device)
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
         self.dst_index = items + self.first_item
         self.num_wrong = torch.zeros((), dtype=torch.long, device=task.device)
 
-    def find(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
+    def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         num_not_asked = self.num_items - self.dst_index.numel()
         items = self._ask(chunk.users, chunk.num_needed - num_not_asked)
         # A user has the places that are needed for it alone, whatever other users are asked about.
         num_own = chunk.depth + self.num_items - self.num_candidates[chunk.users] - num_not_asked
         place = torch.arange(1, items.size(1) + 1, device=items.device)
         is_own = place <= num_own.unsqueeze(1)
-        items.masked_fill_(~is_own, -1)
-        is_excluded = chunk.adjacency().gather(1, items.clamp(min=0)) & (items >= 0)
-        best = self.keep(items, is_own & ~is_excluded, chunk, k)
-
-        row, item = chunk.truth.pairs
-        shape, num_edges = (chunk.users.numel(), self.num_items + 1), item.numel()
-        edge_of = torch.full(shape, num_edges, dtype=torch.int, device=item.device)
-        edge_of[row, item] = torch.arange(num_edges, dtype=torch.int, device=item.device)
-        edge = edge_of.gather(1, best % (self.num_items + 1)).long()  # -1 is in the last column
-        place = place[: best.size(1)].expand_as(best)
-        rank = torch.full((num_edges + 1,), NOT_RETRIEVED, device=item.device)
-        rank = rank.scatter_(0, edge.flatten(), place.flatten())[:num_edges]
-        return Ranks.unknown(item)._replace(rank=rank), best
+        return items.masked_fill_(~is_own, -1), is_own
 
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
@@ -852,7 +865,7 @@ class ModelRecommender(ListRecommender):
         is_wrong = (answer != -1) & ((items < 0) | (items >= self.num_items))
         self.num_wrong += is_wrong.sum()
         items.masked_fill_(is_wrong, -1)
-        self.noted[1:][items] = 1  # of no item at the end
+        self.is_returned[items] = True  # of no item at the end
         return items
 
     def check(self) -> None:
@@ -866,7 +879,7 @@ class ModelRecommender(ListRecommender):
 
     def warn(self) -> None:
         super().warn()
-        returned = self.noted[1:-1].nonzero()
+        returned = self.is_returned[:-1].nonzero()
         if self.first_item == 0 and begins_behind_users(returned, self.num_users, self.num_items):
             warn(
                 f"'recommender.recommend()' returned no item below {self.num_users}, the number of "

@@ -7,14 +7,13 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
-from torch_geometric.index import index2ptr
 from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.kernels.fast.stored_scores import Layout
-from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.task import RankingTask, TruthByUser
 from pyg_recmetrics.utils import Memory
 
 #: Which users a chunk has, and how deep the deepest of them is ranked.
@@ -312,20 +311,13 @@ class _EdgesByUser:
         self.edges, self.users, self.num_users, self.is_whole = edges, users, num_users, is_whole
 
     @cached_property
-    def _ptr(self) -> Tensor:
-        """Where the edges of each user begin and end, `[num_users + 1]`."""
-        ptr: Tensor = index2ptr(self.edges[0], self.num_users)
-        return ptr
+    def _grouped(self) -> TruthByUser:
+        return TruthByUser.of(self.edges[0], self.num_users)
 
     @cached_property
     def _num_up_to(self) -> list[int]:
         """How many edges the first users have, the first two, and so on."""
-        return [0, *self._degree[self.users].cumsum(0).tolist()]
-
-    @cached_property
-    def _degree(self) -> Tensor:
-        """How many edges each user has, `[num_users]`."""
-        return self._ptr.diff()
+        return [0, *self._grouped.degree[self.users].cumsum(0).tolist()]
 
     def of(self, users: Tensor, rows: slice) -> ChunkEdges:
         """Returns the edges of the users of a chunk, in any order."""
@@ -333,7 +325,8 @@ class _EdgesByUser:
         if self.is_whole:
             return ChunkEdges(torch.arange(item.numel(), device=item.device), row, item)
         num_edges = self._num_up_to[rows.stop] - self._num_up_to[rows.start]
-        row, index = spread(self._ptr[users], self._degree[users], num_edges)
+        first, degree = self._grouped.ptr[users], self._grouped.degree[users]
+        row, index = spread(first, degree, num_edges)
         return ChunkEdges(index, row, item[index])
 
 

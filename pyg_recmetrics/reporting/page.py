@@ -260,10 +260,7 @@ def _by_degree(contents: Contents) -> Iterator[PagePart]:
     """How a metric depends on the number of training edges."""
     common_popularity(contents.every, "by_degree")
     metric = contents.main_metric
-    caption = (
-        f"The mean {metric} by the number of training edges, less that of users with as many "
-        f"relevant items."
-    )
+    caption = f"The mean {metric} by training edges, among users with as many relevant items."
     draw = partial(plot.metric_by_degree, contents.recommenders, metric, same_degree=True)
     yield drawing(caption, draw)
 

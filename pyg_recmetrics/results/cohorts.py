@@ -62,7 +62,8 @@ class SameDegree:
         self.group = group[self.is_counted]
         self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
         num_groups = int(group.max(initial=-1)) + 1
-        self.counts = np.zeros((int(self.of_degree.max(initial=-1)) + 1, num_groups))
+        num_degrees = int(self.of_degree.max(initial=-1)) + 1
+        self.counts = np.zeros((num_degrees, num_groups))
         np.add.at(self.counts, (self.of_degree, self.group), 1)
         self.sizes = self.counts.sum(axis=0)
         of_degrees = self.counts.sum(axis=1)[:, None]
@@ -85,9 +86,11 @@ class SameDegree:
         """Returns the mean of a group."""
         num_users = max(1, len(self.values))
         is_own = self.group == number
+        num_own = int(is_own.sum())
         deviations = np.zeros((len(self.is_counted), self.values.shape[1]))
         if not self._is_connected(number):
-            return Mean(np.full(self.values.shape[1], math.nan), deviations, 0)
+            unknown = np.full(self.values.shape[1], math.nan)
+            return Mean(unknown, deviations, 0, num_own)
         of_all = self.values.mean(axis=0)
         contrast = (np.arange(len(self.sizes)) == number) - self.sizes / num_users
         lever = self._of_users(self.inverse @ contrast)
@@ -100,10 +103,12 @@ class SameDegree:
         deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
         means = of_all + contrast @ self.effects
         mean = mean_with(means, deviations, self.is_counted, self.person)
+        mean = replace(mean, num_drawn=num_own, num_rows=num_own)
         if self.person is None:
-            return replace(mean, num_drawn=int(is_own.sum()))
+            return mean
         sizes = np.bincount(self.person[self.is_counted][is_own])
-        return replace(mean, num_drawn=int((sizes > 0).sum()), num_persons=worth_of(sizes))
+        num_drawn = int((sizes > 0).sum())
+        return replace(mean, num_drawn=num_drawn, num_persons=worth_of(sizes))
 
     def _is_connected(self, number: int) -> bool:
         """Returns whether users of a group can be compared with most of the others."""
@@ -166,14 +171,10 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         self._degree = degree
         self._nouns = nouns
         found: dict[Hashable, dict[str, MetricMean]] = {label: {} for label in labels}
-        for of_metric, of_users in values.items():
+        for name_of, of_users in values.items():
             mean_of = self._means(of_users)
             for number, label in enumerate(labels):
-                own = of_users[group == number]
-                own = own[~np.isnan(own).any(axis=1)]
-                found[label][of_metric] = mean_of(number).of_metric(
-                    metrics[of_metric], own, level, is_bounded=degree is None
-                )
+                found[label][name_of] = mean_of(number).of_metric(metrics[name_of], level)
         super().__init__({label: FrozenDict(means) for label, means in found.items()})
 
     def _means(self, values: Array) -> Callable[[int], Mean]:
@@ -281,11 +282,9 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
     shares = np.arange(1, bins) / bins
     bounds = np.unique(np.quantile(degree[is_counted], shares, method="inverted_cdf"))
     group = np.where(is_counted, np.searchsorted(bounds, degree), -1)
-    labels: list[Hashable] = []
-    for number in range(int(group.max()) + 1):
-        own = degree[group == number]
-        labels.append(str(own.min()) if own.min() == own.max() else f"{own.min()}-{own.max()}")
-    return group, labels
+    of_group = pd.Series(degree[is_counted]).groupby(group[is_counted])
+    ends = zip(of_group.min(), of_group.max(), strict=True)
+    return group, [f"{low}-{high}" if low < high else f"{low}" for low, high in ends]
 
 
 def note_on_degrees(

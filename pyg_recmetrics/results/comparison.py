@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, groupby, islice, product
 from operator import attrgetter, itemgetter
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from pyg_recmetrics.checks import check_level, written
+from pyg_recmetrics.checks import check_choice, check_level, written
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.result import Measured, has_rows
@@ -85,12 +85,11 @@ class RecommenderPair:
         Source: Hanley and Lippman-Hand, "If nothing goes wrong, is everything all right?" (1983).
         """
         values, (lowest, highest) = self.difference.values, self.metric.definition.range
-        differing = values[values != 0]
-        if not differing.size or ((differing > 0).any() and (differing < 0).any()):
+        if (values > 0).any() == (values < 0).any():
             return self.difference.mean
         widest = highest - lowest
         if widest == math.inf:
-            widest = float(np.abs(differing).max())
+            widest = float(np.abs(values).max())
         unseen = 3 * widest / max(1, self.difference.mean.num_drawn)
         is_one_sided = 0 < abs(self.difference.value) < unseen
         return replace(self.difference.mean, is_one_sided=is_one_sided)
@@ -143,31 +142,26 @@ class RecommenderPair:
         """Returns the difference without corrections, with intervals of level `1 - alpha`."""
         a, b = (float(values.mean()) for values in self.both)
         found = self.difference
-        row = PairedDifference(str(self.metric), *self.names, found.value, mean_a=a, mean_b=b)
+        known: dict[str, Any] = {"mean_a": a, "mean_b": b}
         if self.has_lift:
-            row = row._replace(lift=100 * found.value / b)
+            known["lift"] = 100 * found.value / b
         if self.has_rows:
             wins, losses = _counts(self.metric, *self.both)
             ties = len(self.both[0]) - wins - losses
-            row = row._replace(wins=wins, ties=ties, losses=losses)
-        if not found.mean.has_interval:
-            return row
-        margin = found.uncertainty.margin(alpha / 2)
-        row = row._replace(
-            low=found.value - margin,
-            high=found.value + margin,
-            p_value=found.uncertainty.p_value(found.value),
-            user_error=math.sqrt(found.mean.of_users),
-            run_error=found.run_error,
-        )
-        if not self.has_lift or a <= 0:
-            return row
-        # The interval of the lift is one of the logarithm of the ratio.
-        margin = self._scaled(1 / a, 1 / b).uncertainty.margin(alpha / 2)
-        log_ratio = math.log(a / b) if found.value else 0.0
-        with np.errstate(over="ignore"):
-            low, high = 100 * np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
-        return row._replace(lift_low=float(low), lift_high=float(high))
+            known |= {"wins": wins, "ties": ties, "losses": losses}
+        if found.mean.has_interval:
+            margin = found.uncertainty.margin(alpha / 2)
+            known |= {"low": found.value - margin, "high": found.value + margin}
+            known["p_value"] = found.uncertainty.p_value(found.value)
+            known |= {"user_error": math.sqrt(found.mean.of_users), "run_error": found.run_error}
+        if found.mean.has_interval and self.has_lift and a > 0:
+            # The interval of the lift is one of the logarithm of the ratio.
+            margin = self._scaled(1 / a, 1 / b).uncertainty.margin(alpha / 2)
+            log_ratio = math.log(a / b) if found.value else 0.0
+            with np.errstate(over="ignore"):
+                ends = 100 * np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
+            known["lift_low"], known["lift_high"] = ends.tolist()
+        return PairedDifference(str(self.metric), *self.names, found.value, **known)
 
     @property
     def has_lift(self) -> bool:
@@ -204,7 +198,8 @@ def _pairs(
         person = first.person if of_rows else None
         for _, names in of_metric:
             both = [values[name] for name in names]
-            is_paired = ~(of_rows & np.isnan(np.concatenate(both, axis=1)).any(axis=1))
+            is_undefined = np.isnan(np.concatenate(both, axis=1)).any(axis=1)
+            is_paired = ~(of_rows & is_undefined)
             yield RecommenderPair(
                 metric,
                 names,
@@ -219,11 +214,12 @@ def p_of_margin(
     comparison: "Comparison", row: PairedDifference, margin: Equivalence
 ) -> tuple[float, float]:
     """Returns the p-values of `a` being worse by no more than a margin, and of it being worse."""
-    (pair,) = _pairs([(parse(row.metric), (row.a, row.b))], comparison._recommenders)
+    question = (parse(row.metric), (row.a, row.b))
+    (pair,) = _pairs([question], comparison._recommenders)
     return pair.p_of_margin(margin)
 
 
-def is_higher_better(metric: str) -> bool:
+def is_higher_better(metric: str | Metric) -> bool:
     """Returns whether higher values of a metric are better."""
     return parse(metric).definition.higher_is_better
 
@@ -232,7 +228,7 @@ def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
     """Returns the names of recommenders, best first, without those that have no mean."""
     means = {name: result.estimate_of(metric).value for name, result in results.items()}
     known = {name: rounded(mean) for name, mean in means.items() if not math.isnan(mean)}
-    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(str(metric)))
+    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(metric))
 
 
 def rounded(mean: float) -> float:
@@ -359,16 +355,15 @@ class Comparison(Rows[PairedDifference]):
         compared = [*dict.fromkeys(row.metric for row in self)]
         asked = compared if metrics is None else [*map(str, parse_all(metrics))]
         for metric in asked:
-            if metric not in compared:
-                raise ValueError(f"'metrics' needs to be of {compared} (got '{metric}')")
+            check_choice(metric, "metrics", compared)
         rows = [row for row in self if row.metric in asked]
         if name is not None:
             name = read_name(name, "name", list(self.protocol.num_runs))
             rows = []
             for metric in asked:
                 found = self._beside(name, metric, "a")
-                is_higher = is_higher_better(metric)
-                rows += sorted(found, key=lambda row: row.mean_b, reverse=is_higher)
+                found.sort(key=lambda row: row.mean_b, reverse=is_higher_better(metric))
+                rows += found
         if not rows:
             raise ValueError(
                 f"'metrics' and 'name' need to leave a difference (got {metrics!r} and {name!r})"
@@ -468,16 +463,14 @@ class Comparison(Rows[PairedDifference]):
         return [row if getattr(row, side) == name else row._turned() for row in rows]
 
     def _cells(self, row: PairedDifference) -> list[str]:
-        counts = "-"
-        if None not in (row.wins, row.ties, row.losses):
-            counts = "/".join(f"{count:.0f}" for count in (row.wins, row.ties, row.losses))
+        counts = [row.wins, row.ties, row.losses] if row.wins is not None else []
         return [
             format_interval(row.difference, row.low, row.high, "+"),
             notes.lift_in_words(row, "-"),
             format_p(row.p_adjusted),
             self.star(row),
             row.verdict or "-",
-            counts,
+            "/".join(f"{count:.0f}" for count in counts) or "-",
         ]
 
 
@@ -611,20 +604,13 @@ def compare_on_each(
     tests = zip(rows, p_values, p_of_equivalence, strict=True)
     judged = [_with_verdict(row, p, p_equivalent, alpha) for row, p, p_equivalent in tests]
     tested = [row.metric for row in judged if row.verdict is not None]
-    numbers = {
-        "num_tests": len(tested),
-        "num_tested_metrics": len({*tested}),
-        "num_data_sets": len(pairs),
-    }
-    rest = iter(judged)
-    return {
-        data_set: Comparison(
-            islice(rest, len(of_one)),
-            _protocol(results[data_set], of_one, level, equivalence, deterministic, numbers),
-            results[data_set],
-        )
-        for data_set, of_one in pairs.items()
-    }
+    shared = {"level": level, "equivalence": equivalence, "num_data_sets": len(pairs)}
+    shared |= {"num_tests": len(tested), "num_tested_metrics": len({*tested})}
+    rest, found = iter(judged), {}
+    for data_set, of_one in pairs.items():
+        protocol = _protocol(results[data_set], of_one, deterministic, shared)
+        found[data_set] = Comparison(islice(rest, len(of_one)), protocol, results[data_set])
+    return found
 
 
 def read_names(
@@ -648,35 +634,31 @@ def read_names(
 def _protocol(
     recommenders: Mapping[str, Measured],
     pairs: Iterable[RecommenderPair],
-    level: float,
-    equivalence: Equivalence | None,
     deterministic: Sequence[str],
-    numbers: Mapping[str, int],
+    shared: Mapping[str, Any],
 ) -> Protocol:
     """Returns how pairs were tested, and what recommenders know of themselves."""
     without_seed = tuple(name for name in deterministic if name in recommenders)
-    shares = {
-        name: share_of_differing(each.runs)
-        for name, each in recommenders.items()
-        if len(each.runs) > 1 and name not in without_seed
-    }
-    near_copies = {name: share for name, share in shares.items() if share < LEAST_DIFFERING}
-    remarks = [notes.line("near_copies", *found) for found in near_copies.items()]
+    near_copies, remarks = [], []
+    for name, each in recommenders.items():
+        if len(each.runs) > 1 and name not in without_seed:
+            share = share_of_differing(each.runs)
+            if share < LEAST_DIFFERING:
+                near_copies.append(name)
+                remarks += notes.lines("near_copies", name, share)
     nouns = next(iter(recommenders.values())).runs[0].nouns
     means = [(str(pair.metric), pair.mean) for pair in pairs if pair.difference.mean.has_interval]
     if means and means[0][1].has_few_persons:
         few = notes.line("few_persons", means[0][1], nouns.drawn)
         warn(notes.line("caution", few) or "")
     return Protocol(
-        level,
-        equivalence,
         num_runs=FrozenDict({name: len(each.runs) for name, each in recommenders.items()}),
         deterministic=without_seed,
         nouns=nouns,
         near_copies=tuple(near_copies),
-        remarks=(*filter(None, remarks), *remarks_on(recommenders)),
+        remarks=(*remarks, *remarks_on(recommenders)),
         caution=notes.caution(means, nouns.means, nouns.drawn, are_differences=True),
-        **numbers,
+        **shared,
     )
 
 

@@ -103,9 +103,9 @@ def merge(
     tasks = [_task_of(part).to(device) for part in parts]
     _check_alike(parts, tasks)
     is_partial = check_boolean(partial, "partial")
+    per_edge = first.ranked.origin.user_of_row is not None
     of_users = [{name: getattr(task, name) for name in _OF_USERS} for task in tasks]
     differing = sorted({key for x in of_users for key in differing_keys(of_users[0], x)})
-    per_edge = first.ranked.origin.user_of_row is not None
     if differing:
         task, source = _append(tasks, per_edge, differing)
     else:
@@ -154,10 +154,9 @@ def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]
         differing_keys,
         "hold results that differ in their users alone",
     )
-    lists = [part.ranked.lists for part in parts if part.ranked.lists is not None]
     depths = {x for part in parts if (x := part.ranked.depth) is not None}
     # Where no user is evaluated, lists are empty.
-    widths = {each.width for each in lists} - {0}
+    widths = {of.width for part in parts if (of := part.ranked.lists) is not None} - {0}
     for what, found in (("lists of one length", widths), ("rankings of one depth", depths)):
         if len(found) > 1:
             raise ValueError(
@@ -364,7 +363,7 @@ def _lists(rankings: Sequence[RankedEdges], source: Tensor) -> Lists | None:
 
 def _depth(rankings: Sequence[RankedEdges], num_candidates: Tensor | None) -> int | None:
     """Returns how deep all ranks are known; `None` if all of them are."""
-    depth = max((ranked.depth for ranked in rankings if ranked.depth is not None), default=None)
+    depth = largest(ranked.depth for ranked in rankings)
     is_of_lists = rankings[0].origin.listed is not None  # which may be longer
     if is_of_lists or num_candidates is None or depth is None:
         return depth

@@ -146,7 +146,8 @@ def caution(
     known = [(metric, mean) for metric, mean in of if mean.num_drawn > 1]
     if not known:
         return None
-    fewest = min((mean for _, mean in known), key=lambda mean: mean.num_persons or mean.num_drawn)
+    means_of = [mean for _, mean in known]
+    fewest = min(means_of, key=lambda mean: mean.num_persons or mean.num_drawn)
     few_persons = line("few_persons", fewest, drawn) if fewest.has_few_persons else None
     if few_persons is None and fewest.num_drawn < FEW_USERS:
         return line("caution", line("few_users", fewest, means))
@@ -204,7 +205,7 @@ def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
     """
     names: dict[str, list[str]] = {}
     for name, of_one in notes.items():
-        for note in of_one:
+        for note in dict.fromkeys(of_one):
             names.setdefault(note, []).append(name)
     return [
         note if len(about) == len(notes) else f"{', '.join(about)}: {note}"

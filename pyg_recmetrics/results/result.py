@@ -199,7 +199,8 @@ class Measured(Tabular):
     @property
     def person(self) -> Array | None:
         """The person that each row belongs to; `None` if each is one of its own."""
-        person = self.runs[0]._person
+        first = self.runs[0]
+        person = first.ranked.origin.person if first.average_over == "user" else None
         return None if person is None else person.cpu().numpy()
 
     def estimate_of(self, metric: str | Metric) -> Mean:
@@ -240,13 +241,11 @@ class Measured(Tabular):
             >>> round(runs.mean("mrr").value, 4)
             0.5472
         """
-        resolved = self.runs[0]._resolve(metric)
-        values = self.array_of(metric)
-        values = values[~np.isnan(values).any(axis=1)]
-        mean = self.estimate_of(metric).of_metric(resolved, values, check_level(level))
+        first = self.runs[0]
+        mean = self.estimate_of(metric).of_metric(first._resolve(metric), check_level(level))
         if has_rows(self, metric):
             return mean
-        users = self.runs[0].user_counts
+        users = first.user_counts
         return mean._replace(num_users=users.num_with_list or users.num_evaluated)
 
     def by(self, groups: Any, *, same_degree: bool = False, level: float = 0.95) -> Cohorts:
@@ -325,14 +324,11 @@ class Measured(Tabular):
             ['0-1', '2-3']
         """
         first = self.runs[0]
-        degree = first._degree
-        is_counted = torch.stack([run._is_counted.to(degree.device) for run in self.runs])
-        group, labels = group_by_degree(
-            degree.cpu().numpy(), is_counted.all(dim=0).cpu().numpy(), bins
-        )
-        return self._by_groups(
-            torch.from_numpy(group), labels, "training degree", level, same_degree
-        )
+        degree = first._degree.cpu()
+        is_counted = torch.stack([run._is_counted.cpu() for run in self.runs]).all(dim=0)
+        group, labels = group_by_degree(degree.numpy(), is_counted.numpy(), bins)
+        of_users = torch.from_numpy(group)
+        return self._by_groups(of_users, labels, "training degree", level, same_degree)
 
     def tie_range(self, metric: str | Metric) -> TieRange:
         r"""Returns the lowest and the highest mean of a metric, over all orders of equal scores.
@@ -357,7 +353,7 @@ class Measured(Tabular):
             >>> result["mrr@3"], result.tie_range("mrr@3")
             (0.75, TieRange(low=0.5, high=0.75))
         """
-        ends = [run._tie_range(metric) for run in self.runs]
+        ends = [run._ends(metric) for run in self.runs]
         return TieRange(*np.mean(ends, axis=0).tolist())
 
     def cell(self, metric: str | Metric) -> str:
@@ -382,15 +378,14 @@ class Measured(Tabular):
         }
         metrics = {metric: first.definitions[metric] for metric in values}
         numbers = group.cpu().numpy()
+        remarks = self._on_sample()
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
-            remarks = notes.lines("same_degree", first.nouns)
+            remarks += notes.lines("same_degree", first.nouns)
         elif first.average_over == "user":
-            remarks = note_on_degrees(numbers, degree, metrics.values(), first.nouns)
-        else:
-            remarks = []
+            remarks += note_on_degrees(numbers, degree, metrics.values(), first.nouns)
         return Cohorts(
             values,
             metrics,
@@ -400,7 +395,7 @@ class Measured(Tabular):
             person=self.person,
             level=level,
             nouns=first.nouns,
-            remarks=(*self._on_sample(), *remarks),
+            remarks=tuple(remarks),
             degree=degree if same_degree else None,
         )
 
@@ -439,7 +434,12 @@ def exposure_of(measured: Measured, k: int) -> Tensor:
     Raises:
         ValueError: If a result does not hold lists down to `k`.
     """
-    counts = [exposure(run.ranked, k).cpu() * _users_per_ranked(run) for run in measured.runs]
+    counts = []
+    for run in measured.runs:
+        # A sample has users without ground truth in the same proportion.
+        drawn = run.sampling
+        share = drawn.num_users / drawn.num_ranked if drawn else 1.0
+        counts.append(exposure(run.ranked, k).cpu() * share)
     return torch.stack(counts).mean(dim=0)
 
 
@@ -462,12 +462,6 @@ def common_popularity(runs: "Iterable[EvaluationResult]", needed_by: str) -> Ten
 def largest(values: Iterable[N | None]) -> N | None:
     """Returns the largest of the values that are known; `None` if none is."""
     return max((value for value in values if value is not None), default=None)
-
-
-def _users_per_ranked(run: "EvaluationResult") -> float:
-    """Returns how many users of the task each user of a result stands for."""
-    # A sample has users without ground truth in the same proportion.
-    return 1.0 if run.sampling is None else run.sampling.num_users / run.sampling.num_ranked
 
 
 class EvaluationResult(Frozen, ByMetric[float], Measured):
@@ -565,8 +559,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         self.convention = conventions.get(convention)
         if empty_target_action is None:
             empty_target_action = self.convention.empty_target_action
-        else:
-            check_empty_target_action(empty_target_action)
+        check_empty_target_action(empty_target_action)
         self.empty_target_action = empty_target_action
         self.task = task
         self.ranked = _of_task(task, ranked)
@@ -589,14 +582,13 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         self._freeze()
 
     def _measure_all(self) -> None:
-        values = {
-            name: self._measure(metric, self.ranked) for name, metric in self.definitions.items()
-        }
+        values, counted = {}, []
+        for name, metric in self.definitions.items():
+            value = values[name] = self._measure(metric, self.ranked)
+            if value.dim():
+                value = self._averaged(self._counted(metric, value))
+            counted.append(value)
         self.per_user = ByMetric({name: value for name, value in values.items() if value.dim()})
-        counted = [
-            self._averaged(self._counted(metric, value)) if value.dim() else value
-            for metric, value in zip(self.definitions.values(), values.values(), strict=True)
-        ]
         if self.ranked.num_tied is not None:
             counted.append((self.ranked.num_tied > 0).sum())
         # All numbers come to the host in one copy.
@@ -624,14 +616,13 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """
         movable = []
         for name in self.per_user if self._ties.may_flatter else ():
-            if can_tell(self.ranked, self.definitions[name]):
-                low, high = span = self.tie_range(name)
-                # A single user has no interval.
-                if low < high and (
-                    self._ties.is_all_tied
-                    or not high - low <= 2 * self.estimate_of(name).margin(0.95)
-                ):
-                    movable.append(f"{name} is {span}")
+            if not can_tell(self.ranked, self.definitions[name]):
+                continue
+            low, high = span = self.tie_range(name)
+            width = 0.0 if self._ties.is_all_tied else 2 * self.estimate_of(name).margin(0.95)
+            # A single user has no interval.
+            if low < high and not high - low <= width:
+                movable.append(f"{name} is {span}")
         note = notes.line("movable", movable, notes.line("ties", self)) if movable else None
         if note is not None:
             warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
@@ -650,7 +641,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     @cached_property
     def max_k(self) -> int | None:
         """The largest cut-off of a metric; `None` if there is none."""
-        return max((metric.k for metric in self.metrics if metric.k), default=None)
+        return largest(metric.k for metric in self.metrics)
 
     @cached_property
     def nouns(self) -> RowNouns:
@@ -700,13 +691,14 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         ]
         return torch.stack(values, dim=-1).flip(-1)
 
-    def _tie_range(self, metric: str | Metric) -> TieRange:
+    def _ends(self, metric: str | Metric) -> list[float]:
+        """Returns the ends of :meth:`tie_range`."""
         contributed = self._contributions_of_rows(metric)
-        ends = (contributed, contributed)
+        ends = [contributed]
         if self.num_tied:
-            ends = self._ties.ends(self._resolve(metric), contributed)
+            ends += self._ties.ends(self._resolve(metric), contributed)
         means = [exact_mean(self._averaged(end)) for end in ends]
-        return TieRange(min(means), max(means))
+        return [min(means), max(means)]
 
     def bounds(self, metric: str | Metric) -> Interval:
         r"""Returns the bounds on the mean of a metric over all users of the task.
@@ -827,14 +819,14 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         ranked = self.ranked
         lists = lists_of(ranked, check_positive_integer(k, "k"))
         user, rank, item = lists.places(k, _numbers_of(users, ranked))
-        truth = ranked.edge_label_index.unbind()
-        of_truth = pd.MultiIndex.from_arrays([each.cpu().numpy() for each in truth])
-        recommended = pd.MultiIndex.from_arrays([each.cpu().numpy() for each in (user, item)])
+        edges = torch.stack([user, item])
+        recommended = pd.MultiIndex.from_arrays([*edges.cpu().numpy()])
+        truth = pd.MultiIndex.from_arrays([*ranked.edge_label_index.cpu().numpy()])
         return _frame(
             user=named_ids(user, ranked.user_ids),
             rank=rank,
             item=named_ids(item, ranked.item_ids),
-            is_relevant=recommended.isin(of_truth),
+            is_relevant=recommended.isin(truth),
         )
 
     def per_item(self, metric: str | Metric) -> pd.DataFrame:
@@ -866,7 +858,15 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             1     2       3     2  0.666667
         """
         check_has_rows(self.average_over, "per_item")
-        ranked, is_hit = self._edges_of_items(metric)
+        resolved = self._resolve(metric)
+        if resolved.name not in ("recall", "hit_rate", "r_precision"):
+            raise ValueError(
+                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
+                f"an item has to be found (got '{resolved}')"
+            )
+        is_counted = ~self._contributions(metric).isnan()
+        ranked = select_edges(self.ranked, is_counted[self.ranked.edge_label_index[0]])
+        is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
         item = ranked.edge_label_index[1]
         edges = _frame(item=item, hit=is_hit).groupby("item")
         found = edges.hit.agg(degree="size", hits="sum").reset_index()
@@ -952,7 +952,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             columns["degree"] = ranked.degree[rows]
         else:
             columns["item"] = named_ids(ranked.edge_label_index[1], ranked.item_ids)
-        return _frame(**columns, **{name: value[rows] for name, value in self.per_user.items()})
+        values = {name: value[rows] for name, value in self.per_user.items()}
+        return _frame(**columns, **values)
 
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.
@@ -1101,14 +1102,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns what every row or person contributes to a mean, see :meth:`values_of`."""
         return self._averaged(self._contributions_of_rows(metric))
 
-    @property
-    def _person(self) -> Tensor | None:
-        """The person that each value of :meth:`values_of` belongs to.
-
-        `None` says that each value is of another person, as in a mean over persons.
-        """
-        return self.ranked.origin.person if self.average_over == "user" else None
-
     def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
         of_rows = self.average_over == "user"
         num_labels = self.ranked.num_users if of_rows else num_persons(self.ranked.origin.person)
@@ -1134,13 +1127,11 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
         Of a sample, these are also those that it stands for, so that their groups are the same.
         """
+        is_evaluated, degree = evaluated_mask(self.ranked), self.ranked.degree
         if self.sampling is not None and self.task is not None:
-            is_evaluated: Tensor = index_to_mask(self.task.users, self.task.num_users)
-            has_truth = self.task.degree > 0
-            return is_evaluated & has_truth if self.empty_target_action == "skip" else is_evaluated
-        if self.empty_target_action == "skip":
-            return evaluated_mask(self.ranked) & (self.ranked.degree > 0)
-        return evaluated_mask(self.ranked)
+            is_evaluated = index_to_mask(self.task.users, self.task.num_users)
+            degree = self.task.degree
+        return is_evaluated & (degree > 0) if self.empty_target_action == "skip" else is_evaluated
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
@@ -1162,18 +1153,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 f"one for all users together)"
             )
         return self._counted(resolved, value)
-
-    def _edges_of_items(self, metric: str | Metric) -> tuple[RankedEdges, Tensor]:
-        """Returns the ranking of those who count, and which of its edges count as retrieved."""
-        resolved = self._resolve(metric)
-        if resolved.name not in ("recall", "hit_rate", "r_precision"):
-            raise ValueError(
-                f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
-                f"an item has to be found (got '{resolved}')"
-            )
-        is_counted = ~self._contributions(metric).isnan()
-        ranked = select_edges(self.ranked, is_counted[self.ranked.edge_label_index[0]])
-        return ranked, ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
 
     def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate or self.convention.population.few_candidates == "count":
@@ -1207,10 +1186,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         cells = {(metric.label, metric.k or 0): self.cell(metric) for metric in self.metrics}
+        lows = [self._shown(metric).low for metric in self.metrics]
+        said = notes.lines("below_result", self, has_interval=not np.isnan(lows).all())
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
-            notes=tuple(self._notes()),
+            notes=tuple(said),
         )
 
     def cell(self, metric: str | Metric) -> str:
@@ -1224,11 +1205,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             reach = max(self[metric] - low, high - self[metric])
             return Interval(self[metric] - reach, self[metric] + reach)
         return Interval(*self.mean(metric)[1:3])
-
-    def _notes(self) -> list[str]:
-        """Returns the lines below the table, in the order of reading."""
-        lows = [self._shown(metric).low for metric in self.metrics]
-        return notes.lines("below_result", self, has_interval=not np.isnan(lows).all())
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
@@ -1279,6 +1255,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             any(metric.k is None for metric in metrics),
             ranked.user_ids,
             self.nouns.users,
+            ranked.origin.user_of_row,
         )
 
     @cached_property
@@ -1286,36 +1263,25 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """What is unusual about how users were evaluated, so that numbers do not compare."""
         task = self.task
         ranked = self.ranked
-        num_listed = 0
-        num_unlisted = 0
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
+        num_with_truth = int(has_truth.sum())
+        known: dict[str, Any] = {}
         of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
         if of_catalogue and ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
-            num_listed = int(listed.num_items.clamp(min=0).sum())
-            num_unlisted = int(listed.num_unknown.clamp(min=0).sum())
-        others = None
-        if (
-            task is not None
-            and task.candidates is not None
-            and task.candidates.dim() == 2
-            and bool(has_truth.any())
-        ):
-            others = [int(end) for end in count_irrelevant(ranked)[has_truth].aminmax()]
-        return tuple(
-            notes.lines(
-                "protocol",
-                self,
-                too_good=self._too_good() if int(has_truth.sum()) >= _MANY_USERS else [],
-                of_catalogue=[*map(str, of_catalogue)],
-                num_listed=num_listed,
-                num_unlisted=num_unlisted,
-                others=others,
-                num_leaked=0 if task is None else _num_leaked(task),
-                num_cold=0 if task is None else _num_cold(task),
-                chance=task and notes.note_on_chance(task, ranked),
-            )
-        )
+            known["of_catalogue"] = [*map(str, of_catalogue)]
+            known["num_listed"] = int(listed.num_items.clamp(min=0).sum())
+            known["num_unlisted"] = int(listed.num_unknown.clamp(min=0).sum())
+        if num_with_truth >= _MANY_USERS:
+            known["too_good"] = self._too_good()
+        if task is not None:
+            known["num_leaked"] = _num_leaked(task)
+            known["num_cold"] = _num_cold(task)
+            known["chance"] = notes.note_on_chance(task, ranked)
+            if num_with_truth and task.candidates is not None and task.candidates.dim() == 2:
+                ends = count_irrelevant(ranked)[has_truth].aminmax()
+                known["others"] = [int(end) for end in ends]
+        return tuple(notes.lines("protocol", self, **known))
 
     def _too_good(self) -> list[str]:
         """Returns which means of shares of the top are nearly one."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import pandas as pd
@@ -40,7 +40,7 @@ def check_alike(
     """
     (first_name, first), *others = results.items()
     for name, result in others:
-        if differing := sorted(differences(first, result)):
+        if differing := sorted({*differences(first, result)}):
             raise ValueError(
                 f"'results' needs to {need} (got '{first_name}' and '{name}', which differ in "
                 f"{', '.join(differing)})"
@@ -69,10 +69,9 @@ def how_measured(result: EvaluationResult) -> dict[str, object]:
 def _differences_of_task(first: EvaluationResult, second: EvaluationResult) -> list[str]:
     """Returns in what the tasks of two results differ, or how these are measured."""
     a, b = _details(first), _details(second)
-    both = a.keys() & b.keys()
     return [
         *differing_keys(_identity(first), _identity(second)),
-        *differing_keys({key: a[key] for key in both}, {key: b[key] for key in both}),
+        *(key for key in a.keys() & b.keys() if not is_same(a[key], b[key])),
     ]
 
 
@@ -85,7 +84,7 @@ def _details(result: EvaluationResult) -> dict[str, object]:
     catalogue = result.ranked.catalogue
     needed = {need for metric in result.definitions.values() for need in metric.needs}
     facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
-    details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in sorted(facts)}
+    details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in facts}
     if ranked.num_tied is not None:
         details |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
     return details
@@ -199,7 +198,10 @@ class Runs(Measured, Rows[EvaluationResult]):
             raise ValueError(f"'results' needs to hold at least two (got {len(self)})")
         check_comparable({f"run {i}": result for i, result in enumerate(self, start=1)})
         self.metrics = metrics_in_common(self)
-        self._runs = _different(self)
+        self._runs: list[EvaluationResult] = []
+        for result in self:
+            if not any(_is_copy(result, other) for other in self._runs):
+                self._runs.append(result)
         self.num_trials = largest(result.num_trials for result in self)
         self.seconds = largest(result.seconds for result in self)
         counts = [run.num_tied for run in self.runs if run.num_tied is not None]
@@ -211,7 +213,7 @@ class Runs(Measured, Rows[EvaluationResult]):
     @property
     def runs(self) -> tuple[EvaluationResult, ...]:
         """The results without those whose ranking was there before."""
-        return self._runs
+        return tuple(self._runs)
 
     def to_pandas(self, level: float = 0.95) -> pd.DataFrame:
         """Returns a data frame with a row for every metric.
@@ -265,9 +267,9 @@ class Runs(Measured, Rows[EvaluationResult]):
         unit = self[0].nouns.drawn
         head = ["metric", "mean", "sd of runs", f"se {unit}", "se runs"]
         estimates = {str(metric): self.estimate_of(metric) for metric in self.metrics}
+        means = {name: self.mean(name) for name in estimates}
         rows = []
-        for name in estimates:
-            mean = self.mean(name)
+        for name, mean in means.items():
             errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
             rows.append([name, self.cell(name), *map(format_error, errors)])
         caution = notes.caution(estimates.items(), self[0].nouns.means, unit)
@@ -277,7 +279,7 @@ class Runs(Measured, Rows[EvaluationResult]):
             num_runs=len(self.runs),
             caution=caution,
             calls=[*dict.fromkeys(notes.line("calls", run) for run in self.runs)],
-            is_zero=not all(self.mean(name).run_error for name in estimates),
+            is_zero=not all(mean.run_error for mean in means.values()),
             of_all=[name for name, each in estimates.items() if not each.num_drawn],
         )
         return Table(head, rows, (*said, *self._on_sample()))
@@ -298,15 +300,6 @@ def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
     return found
 
 
-def _different(results: Iterable[EvaluationResult]) -> tuple[EvaluationResult, ...]:
-    """Returns the results without those whose ranking is that of an earlier one."""
-    found: list[EvaluationResult] = []
-    for result in results:
-        if not any(_is_copy(result, other) for other in found):
-            found.append(result)
-    return tuple(found)
-
-
 def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     """Returns whether two results of one task rank every edge alike, and hold the same lists."""
     if result is other:
@@ -320,8 +313,8 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
         return True
     users = (evaluated_mask(one) & evaluated_mask(another)).nonzero().squeeze(1)
     width = min(one.lists.width, another.lists.width)
-    places = (torch.stack(each.places(width, users)) for each in (one.lists, another.lists))
-    return is_same(*places)
+    places = torch.stack(one.lists.places(width, users))
+    return is_same(places, torch.stack(another.lists.places(width, users)))
 
 
 def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
@@ -345,9 +338,10 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
     shares = []
     for one, other in pairwise(runs):
         ranks = _ranks_of_both(one, other, one.max_k)
-        hits = ranks[ranks[["a", "b"]].min(axis=1) <= ranks.attrs["depth"]]
+        hits = ranks[ranks[["a", "b"]].min(axis=1) < NOT_RETRIEVED]
         num_users = hits.user.nunique()
-        shares.append(hits.user[hits.a != hits.b].nunique() / num_users if num_users else 1.0)
+        num_differing = hits.user[hits.a != hits.b].nunique()
+        shares.append(num_differing / num_users if num_users else 1.0)
     return min(shares)
 
 
@@ -356,18 +350,16 @@ def _ranks_of_both(
 ) -> pd.DataFrame:
     """Returns the ranks `a` and `b` of every edge of the users that two results have.
 
-    Ranks are alike below the depth that both have, and below `max_k`: `attrs` hold it.
+    What is below the depth that both have, or below `max_k`, is not retrieved.
     """
-    frames = []
-    for ranked in (one.ranked, other.ranked):
-        user, item = ranked.edge_label_index.cpu().numpy()
-        frames.append(pd.DataFrame({"user": user, "item": item, "rank": ranked.rank.cpu()}))
-    first, second = frames
-    both = first.merge(second, on=["user", "item"]).set_axis(["user", "item", "a", "b"], axis=1)
     known = [x for x in (one.ranked.depth, other.ranked.depth, max_k) if x is not None]
     depth = min(known, default=NOT_RETRIEVED - 1)
-    both.attrs["depth"] = depth
-    return both.assign(a=both.a.clip(upper=depth + 1), b=both.b.clip(upper=depth + 1))
+    frames = []
+    for name, ranked in (("a", one.ranked), ("b", other.ranked)):
+        user, item = ranked.edge_label_index.cpu().numpy()
+        rank = ranked.rank.masked_fill(ranked.rank > depth, NOT_RETRIEVED).cpu()
+        frames.append(pd.DataFrame({"user": user, "item": item, name: rank}))
+    return frames[0].merge(frames[1])
 
 
 def every_run(recommenders: Mapping[str, Measured]) -> dict[str, EvaluationResult]:
@@ -413,7 +405,7 @@ def remarks_on(recommenders: Mapping[str, Measured]) -> list[str]:
     copies = []
     of_each = {}
     for name, each in recommenders.items():
-        of_each[name] = [*dict.fromkeys(remark for run in each.runs for remark in run._remarks)]
+        of_each[name] = chain.from_iterable(run._remarks for run in each.runs)
         if isinstance(each, Runs):
             copies += notes.lines("copies", len(each), len(each.runs), name)
     drawn = {name: run._sampled for name, run in runs.items() if run._sampled}
@@ -505,12 +497,8 @@ def recommenders_by_name(
     """
     what = "'EvaluationResult' or 'Runs', as evaluate(...) and Runs([a, b]) return them"
     found = by_name(results, Measured | Sequence, what, or_one=or_one)
-    return {name: _as_measured(runs) for name, runs in found.items()}
-
-
-def _as_measured(results: Runnable) -> Measured:
-    """Returns the only result of a recommender, or all of its runs."""
-    if isinstance(results, Measured):
-        return results
-    found = _read_results(results)
-    return found[0] if len(found) == 1 else Runs(found)
+    for name, runs in found.items():
+        if not isinstance(runs, Measured):
+            read = _read_results(runs)
+            found[name] = read[0] if len(read) == 1 else Runs(read)
+    return found

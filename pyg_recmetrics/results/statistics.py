@@ -113,15 +113,15 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def within(self, metric: Metric, values: Array) -> "Interval":
-        """Returns the part of it that the mean of a metric can reach, given the values of users.
+    def within(self, metric: Metric, least: float, most: float) -> "Interval":
+        """Returns the part of it that the mean of a metric can reach, given the ends of its values.
 
         That is its range, unless values of users are outside: weights have no bound, and the range
         of a metric of one's own may be wider than it says. Shares of a ratio of sums may be larger
         than the ratio.
         """
         lowest, highest = metric.definition.range
-        if not metric.is_pooled and bool(((values < lowest) | (values > highest)).any()):
+        if not metric.is_pooled and (least < lowest or most > highest):
             return self
         is_low = self.low < lowest <= self.high
         is_high = self.low <= highest < self.high
@@ -150,12 +150,12 @@ class Uncertainty(NamedTuple):
 
     def margin(self, tail: float) -> float:
         """Returns half the width of the interval that leaves some probability at each end."""
-        if self.variance == 0:
-            return 0.0
-        of_users = self.users / self.variance
-        of_runs = self.runs / self.variance
-        quantile = of_users * -special.stdtrit(self.freedom, tail) if of_users else 0.0
-        quantile += of_runs * -special.stdtrit(self.freedom_of_runs, tail) if of_runs else 0.0
+        quantile = 0.0
+        of_users = (self.users, self.freedom)
+        of_runs = (self.runs, self.freedom_of_runs)
+        for part, freedom in (of_users, of_runs):
+            if part:
+                quantile -= part / self.variance * float(special.stdtrit(freedom, tail))
         return float(quantile * math.sqrt(self.variance))
 
     def p_value(self, difference: float) -> float:
@@ -215,7 +215,11 @@ class Mean:
             `[num_drawn, num_runs]`. Those of two means belong to the same users, so that what they
             have in common cancels out in a difference.
         num_drawn (int): How many users or persons it is over; zero for a number of all together.
-        num_hits (int): How many users have another value than zero.
+        num_rows (int): How many rows count.
+        num_hits (int): How many of them have another value than zero.
+        least (float): The least value of a row; infinite if the range of a metric does not bound
+            the mean.
+        most (float): The largest value, likewise.
         num_persons (float or None): How many persons of one size there are in effect; `None` if
             every user is one.
         is_one_sided (bool): Whether all who differ do so in one direction, and the few others that
@@ -225,14 +229,17 @@ class Mean:
     values: Array
     influences: Array
     num_drawn: int
+    num_rows: int = 0
     num_hits: int = 0
+    least: float = -math.inf
+    most: float = math.inf
     num_persons: float | None = None
     is_one_sided: bool = False
 
     @cached_property
     def value(self) -> float:
         """The mean over runs."""
-        return float(self.values.mean()) if len(self.values) > 1 else float(self.values[0])
+        return float(self.values.mean())
 
     @cached_property
     def influence(self) -> Array:
@@ -278,14 +285,6 @@ class Mean:
         runs = max(0.0, float(self.values.var(ddof=1)) / num_runs - self.of_rest)
         return Uncertainty(users, self.freedom, runs, num_runs - 1)
 
-    @property
-    def skewness(self) -> float:
-        """The skewness of what each of the drawn adds; zero if it does not vary."""
-        size = math.sqrt(float((self.influence**2).sum()))
-        if not size > 0:  # nor if it is not known
-            return 0.0
-        return math.sqrt(self.num_drawn) * float(((self.influence / size) ** 3).sum())
-
     def margin(self, level: float) -> float:
         """Returns half the width of its interval; `NaN` if fewer than two were drawn."""
         return self.uncertainty.margin((1 - level) / 2) if self.has_interval else math.nan
@@ -295,23 +294,12 @@ class Mean:
         margin = self.margin(level)
         return Interval(self.value - margin, self.value + margin)
 
-    def of_metric(
-        self, metric: Metric, values: Array, level: float, *, is_bounded: bool = True
-    ) -> MetricMean:
-        """Returns it as tables show it, given the values of those who count.
-
-        Args:
-            metric (Metric): The metric.
-            values (np.ndarray): Its values, of shape `[num_users, num_runs]`.
-            level (float): The level of the interval.
-            is_bounded (bool, optional): Whether the range of the metric bounds the interval.
-                (default: `True`)
-        """
-        interval = self.interval(level)
+    def of_metric(self, metric: Metric, level: float) -> MetricMean:
+        """Returns it as tables show it, with an interval of some level."""
         return MetricMean(
             self.value,
-            *(interval.within(metric, values) if is_bounded else interval),
-            len(values),
+            *self.interval(level).within(metric, self.least, self.most),
+            self.num_rows,
             self.deviation,
             math.sqrt(self.of_users) if self.num_drawn else math.nan,
             math.sqrt(self.uncertainty.runs) if len(self.values) > 1 else math.nan,
@@ -323,7 +311,11 @@ class Mean:
 
         Source: Cochran, "Sampling techniques", 2.15 (1977).
         """
-        return math.ceil(_DRAWN_PER_SKEWNESS * self.skewness**2)
+        size = math.sqrt(float((self.influence**2).sum()))
+        if not size > 0:  # nor if it is not known
+            return 0
+        skewness = math.sqrt(self.num_drawn) * float(((self.influence / size) ** 3).sum())
+        return math.ceil(_DRAWN_PER_SKEWNESS * skewness**2)
 
     @property
     def has_few_persons(self) -> bool:
@@ -354,11 +346,16 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
             `[num_users]`.
     """
     is_counted = np.logical_not(np.isnan(values).any(axis=1))
-    num_counted = int(is_counted.sum())
-    means = np.array([exact_mean(column[is_counted]) for column in values.T])
-    deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, num_counted)
-    mean = mean_with(means, deviations, is_counted, person)
-    return replace(mean, num_hits=int((values[is_counted].mean(axis=1) != 0).sum()))
+    counted = values[is_counted]
+    means = np.array([exact_mean(column) for column in counted.T])
+    deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, len(counted))
+    return replace(
+        mean_with(means, deviations, is_counted, person),
+        num_rows=len(counted),
+        num_hits=int((counted.mean(axis=1) != 0).sum()),
+        least=float(counted.min(initial=math.inf)),
+        most=float(counted.max(initial=-math.inf)),
+    )
 
 
 def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array | None) -> Mean:
@@ -367,11 +364,13 @@ def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array 
     if person is None:
         factor = math.sqrt(num_counted / (num_counted - 1)) if num_counted > 1 else math.nan
         return Mean(means, factor * deviations, num_counted)
-    sizes = np.bincount(person[is_counted], minlength=int(person.max(initial=-1)) + 1)
+    num_persons = int(person.max(initial=-1)) + 1
+    sizes = np.bincount(person[is_counted], minlength=num_persons)
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = 1 / np.sqrt(1 - sizes / num_counted)
         influences = factors[:, None] * sums_by(person, deviations)
-    return Mean(means, influences, int((sizes > 0).sum()), num_persons=worth_of(sizes))
+    num_drawn = int((sizes > 0).sum())
+    return Mean(means, influences, num_drawn, num_persons=worth_of(sizes))
 
 
 def worth_of(sizes: Array) -> float:
@@ -387,14 +386,22 @@ def worth_of(sizes: Array) -> float:
 
 def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:
     """Returns the sums of the rows of each group, `[num_groups, num_columns]`."""
-    sums = np.zeros((max(num_groups, int(group.max(initial=-1)) + 1), values.shape[1]))
+    num_groups = max(num_groups, int(group.max(initial=-1)) + 1)
+    sums = np.zeros((num_groups, values.shape[1]))
     np.add.at(sums, group, values)
     return sums
 
 
 def mean_of_runs(values: Sequence[float] | Array) -> Mean:
     """Returns the mean over runs of a number of all users together."""
-    return Mean(np.asarray(values, dtype=np.float64), np.zeros((0, len(values))), 0)
+    of_runs = np.asarray(values, dtype=np.float64)
+    return Mean(
+        of_runs,
+        np.zeros((0, len(of_runs))),
+        num_drawn=0,
+        least=min(of_runs),
+        most=max(of_runs),
+    )
 
 
 class RunVariance(NamedTuple):
@@ -484,22 +491,22 @@ def difference_of_users(
         runs (sequence): How much the runs of each vary; `None` for one that has a single run.
         scales (tuple, optional): By what each is multiplied.
     """
-    values = paired_difference(*(x * of.mean(axis=1) for x, of in zip(scales, both, strict=True)))
+    means = [scale * of_one.mean(axis=1) for scale, of_one in zip(scales, both, strict=True)]
+    values = paired_difference(*means)
     mean = mean_of_users(values[:, None], person)
-    value = unless_rounding(mean.value, float(np.abs(values).mean())) if len(values) else math.nan
+    is_rounding = abs(mean.value) * len(values) <= _ROUNDING * np.abs(values).sum()
+    value = 0.0 if is_rounding else mean.value
     rest = 0.0
     parts = []
     for scale, of_one, known in zip(scales, both, runs, strict=True):
         if known is not None:
             rest += scale**2 * mean_of_users(of_one, person).of_rest
             parts.append((scale**2 * known.variance / of_one.shape[1], known))
-    total = sum(variance for variance, _ in parts)
     if not parts:
-        return Difference(value, Uncertainty(mean.of_users, mean.freedom), mean, values, math.nan)
+        return Difference(value, mean.uncertainty, mean, values, math.nan)
+    total = sum(part for part, _ in parts)
     # Variances are divided first, since the square of a small one may be zero.
-    squares = (
-        sum((variance / total) ** 2 / known.freedom for variance, known in parts) if total else 1
-    )
+    squares = sum((part / total) ** 2 / known.freedom for part, known in parts) if total else 1
     of_runs = min(1 / squares, parts[0][1].most)
     uncertainty = Uncertainty(max(0.0, mean.of_users - rest), mean.freedom, total, of_runs)
     return Difference(value, uncertainty, mean, values, math.sqrt(max(0.0, total - rest)))
@@ -510,11 +517,6 @@ def paired_difference(a: Array, b: Array) -> Array:
     difference = a - b
     is_rounding = np.abs(difference) <= _ROUNDING * np.maximum(np.abs(a), np.abs(b))
     return np.where(is_rounding, 0.0, difference)
-
-
-def unless_rounding(mean: float, size: float) -> float:
-    """Returns a mean of numbers of some size, or zero if it is only due to rounding."""
-    return 0.0 if abs(mean) <= _ROUNDING * size else mean
 
 
 def alpha_of(level: float) -> float:
@@ -548,7 +550,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
         [0.03, 0.06, 0.06, 0.02]
     """
     values = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]  # `NaN` is last
+    num_tested = int((~np.isnan(values)).sum())
+    order = np.argsort(values, kind="stable")[:num_tested]  # `NaN` is last
     adjusted = np.full(len(values), np.nan)
     raised = values[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.maximum.accumulate(np.minimum(raised, 1.0))

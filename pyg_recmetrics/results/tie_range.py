@@ -79,7 +79,7 @@ class TieRanges:
                 f"highest are known (got '{metric}')"
             )
         # The value of a user without ties stays as it is, unless it depends on other users.
-        orders = self._orders_of_all if metric.is_pooled else self._orders_of_tied
+        orders = map(self.ranked.with_ties, _ENDS) if metric.is_pooled else self._orders_of_tied
         of_hits = () if metric.depth_of_hits is None else self._orders_by_hits(metric.depth_of_hits)
         for order in chain(orders, of_hits):
             value = torch.where(self._has_tie, self.contribute(metric, order), contributed)
@@ -104,16 +104,12 @@ class TieRanges:
         return self.ranked.sum(cast("Tensor", self.ranked.num_tied) > 0) > 0
 
     @cached_property
-    def _orders_of_all(self) -> tuple[RankedEdges, RankedEdges]:
-        return self.ranked.with_ties("worst"), self.ranked.with_ties("best")
-
-    @cached_property
     def _tied(self) -> RankedEdges:
         return select_users(self.ranked, self._has_tie)
 
     @cached_property
-    def _orders_of_tied(self) -> tuple[RankedEdges, RankedEdges]:
-        return self._tied.with_ties("worst"), self._tied.with_ties("best")
+    def _orders_of_tied(self) -> list[RankedEdges]:
+        return [*map(self._tied.with_ties, _ENDS)]
 
     def _orders_by_hits(self, k: int) -> Iterator[RankedEdges]:
         """Yields the worst and the best orders of all numbers of hits in the top `k`."""

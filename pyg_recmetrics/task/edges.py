@@ -194,10 +194,8 @@ def find_relevant(
     """Returns the coalesced edges that are relevant, and their weights."""
     if edges.size(1) == 0:
         raise ValueError("'truth' needs to hold at least one edge (got none)")
-    if weight is None:
-        return coalesce_edges(edges, num_items), None
     truth, weight_of_truth = coalesce_truth(edges, weight, num_items, threshold)
-    if truth.size(1):
+    if weight is None or truth.size(1):
         return truth, weight_of_truth
     largest = f"{float(weight.max()):g}"
     if threshold is None:

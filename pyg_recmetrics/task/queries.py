@@ -161,12 +161,8 @@ def _check_not_negative(column: Tensor, name: str) -> None:
 
 def _read_items(value: TensorLike, name: str, num_items: int, rows: Tensor, owner: str) -> Tensor:
     """Returns the item of each edge."""
-    items, num_edges = check_integers(value, name), rows.size(0)
-    if list(items.shape) != [num_edges]:
-        raise ValueError(
-            f"'{name}' needs to hold an item for each of the {num_edges} queries "
-            f"(got shape {list(items.shape)})"
-        )
+    items = check_integers(value, name)
+    check_shape(items, name, (rows.size(0),), "an item for each query")
     check_device(items, name, rows.device, owner)
     check_ids(items, name, "item", num_items)
     return items

@@ -223,6 +223,12 @@ class Catalogue(Frozen):
         return {name: x for name, x in self.to_dict().items() if isinstance(x, Tensor)}
 
 
+def check_catalogue(catalogue: object) -> None:
+    """Raises if something else was passed as a catalogue."""
+    if not isinstance(catalogue, Catalogue):
+        raise TypeError(f"'catalogue' needs to be a 'Catalogue' (got {type(catalogue).__name__})")
+
+
 def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if a catalogue lacks what a metric needs, and says how to give it."""
     source = "seen" if name == "popularity" else name

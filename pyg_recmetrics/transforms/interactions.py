@@ -21,6 +21,7 @@ from pyg_recmetrics.checks import (
     check_natural_number,
     check_pairs,
     check_positive_integer,
+    check_shape,
 )
 from pyg_recmetrics.task.edges import coalesce_edges, number_pairs, to_bipartite
 from pyg_recmetrics.task.graph import (
@@ -189,11 +190,7 @@ def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
 
 def _check_time(value: object, name: str, edge: Tensor) -> Tensor:
     time = as_tensor(value, name)
-    if time.shape != edge.shape:
-        raise ValueError(
-            f"'{name}' needs to have shape {list(edge.shape)}, a time for every edge "
-            f"(got {list(time.shape)})"
-        )
+    check_shape(time, name, tuple(edge.shape), "a time for every edge")
     check_device(time, name, edge.device, "edge_index")
     check_finite(time, name)
     return time

@@ -232,6 +232,7 @@ def test_a_page_of_one_recommender_is_written_to_the_usual_file(results, run, tm
         ("gate bad.npz --baseline good0.npz --metric map@3 --equivalence 1%x", "(got '1%x')"),
         ("gate bad.npz --baseline bad.npz --metric mrr@3 --equivalence 1%", "bad.npz twice)"),
         (f"{GATE} ndcg@10 --margin 2", "'--margin' needs to be less than 1, the largest diff"),
+        (f"{GATE} ndcg@10 --margin 100%", "which is less than 100% (got '100%')"),
         (f"{GATE} coverage@5 --margin 2%", "to be a metric of all results (got 'coverage@5')"),
         (f"{GATE} ndcg@50 --margin 2%", "; write --metrics of 'evaluate' down to @50"),
         (f"{GATE} ndcg@10 --margin 2% --level 0.4", "than 0.5 with --margin (got 0.4)"),

@@ -146,6 +146,9 @@ def test_what_is_drawn_is_where_it_is_or_is_a_number_beside_a_break(values, beyo
     figure.draw_without_rendering()
     assert_apart(figure)
     assert_inside(figure)
+    for text in axes.texts[len(values) :]:
+        row = axes.transData.transform((0, text.get_position()[1]))[1]
+        assert not text.get_window_extent().y0 < row  # where the interval may go on
 
 
 def test_each_data_set_has_axes(benchmark, comparisons):

@@ -9,12 +9,12 @@ from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.ranking import algorithms
 from pyg_recmetrics.ranking.algorithms import (
     CountByBound,
-    RankByFinding,
     RankByLargest,
-    RankByScores,
+    RankExactly,
     SearchGivenScores,
     SearchProducts,
 )
+from pyg_recmetrics.ranking.recommenders import PairRecommender
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-43, 1e-20, 1.0, 1e20, 1e38, 1e300])
@@ -35,13 +35,15 @@ def used(monkeypatch):
 
     def note(name, rank):
         def noting(self, chunk):
-            if not used or used[-1] != name:
-                used.append(name)
+            of_pairs = isinstance(self.recommender, PairRecommender)
+            noted = "PairRecommender" if of_pairs else name
+            if used[-1:] != [noted]:
+                used.append(noted)
             return rank(self, chunk)
 
         return noting
 
-    for kind in (RankByScores, RankByFinding, SearchGivenScores, CountByBound):
+    for kind in (RankExactly, SearchGivenScores, CountByBound):
         monkeypatch.setattr(kind, "rank", note(kind.__name__, kind.rank))
 
     def search(self, chunk):
@@ -82,7 +84,7 @@ MATRIX = torch.tensor([[1.0, -torch.inf, 2, 2], [0, 0, 0, 3]]).repeat(1, 25)
 SMALL_SCORES = {"a matrix": MATRIX, "one score per item": MATRIX[0]}
 EMBEDDINGS_OF_TWO = (torch.rand(2, 4), torch.rand(100, 4))
 
-COUNT, DENSE = "CountByBound", "RankByScores"
+COUNT, DENSE = "CountByBound", "RankExactly"
 HALF, SINGLE = "SearchProducts in bfloat16", "SearchProducts in float32"
 
 
@@ -192,14 +194,14 @@ def task_with_own_candidates(num_candidates):
 @pytest.mark.filterwarnings("ignore:.*a score of '-inf'")
 def test_few_candidates_of_each_user_are_scored_alone(used, scores, options):
     rank(SMALL_SCORES.get(scores, EMBEDDINGS_OF_TWO), task_with_own_candidates(6), **options)
-    assert used == ["RankByFinding"]
+    assert used == ["PairRecommender"]
 
 
 def test_many_candidates_of_each_user_are_not(used):
     rank(EMBEDDINGS_OF_TWO, task_with_own_candidates(7), k=2)
     rank(MATRIX, task_with_own_candidates(7), k=2)
     rank(lambda users: MATRIX[users], task_with_own_candidates(6), k=2)
-    assert "RankByFinding" not in used
+    assert "PairRecommender" not in used
 
 
 def test_full_rankings_with_lists_count_ranks_and_search_for_lists(monkeypatch, used):

@@ -436,6 +436,21 @@ def test_rows_in_another_order_are_asked_about(device, name):
         assert is_asked(model, task_of_seen(device)) == bool(axes), (name, axes)
 
 
+@pytest.mark.parametrize("scale", [0.3, 1, 1e6])
+def test_what_knows_the_truth_alone_is_not_asked_about_unless_its_rows_are_in_another_order(scale):
+    rng = np.random.default_rng(0)
+    is_truth = SEEN * (rng.random(SEEN.shape) < 0.2)  # held out, so that popular items have more
+    sides = (torch.tensor(np.stack(x.nonzero())) for x in (is_truth, SEEN - is_truth))
+    task = RankingTask(next(sides), num_users=150, num_items=90, seen=next(sides))
+    scores = rng.random(SEEN.shape) + scale * is_truth
+    for form in (scores, (scores, np.eye(90))):
+        assert not is_asked(form, task)
+    assert is_asked(rng.permutation(scores), task)
+    assert is_asked((rng.permutation(factors(SEEN - is_truth)[0]), factors(SEEN)[1]), task)
+    # A single relevant item tells nothing.
+    assert is_asked(scores, RankingTask([[0], [1]], num_users=150, num_items=90, seen=task.seen))
+
+
 def test_scores_that_tell_nobody_apart_or_avoid_what_was_seen_are_not_asked_about():
     popular = SEEN.sum(0)
     scale = np.random.default_rng(0).random((150, 1)) + 0.1

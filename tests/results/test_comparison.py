@@ -158,27 +158,6 @@ class TestNames:
 
 
 class TestSameTask:
-    def test_what_differs_is_named(self, task):
-        variants = {
-            "seen": (task.seen, task.seen[:, 1:]),
-            "truth": (task.truth, task.truth[:, 1:]),
-            "users": (None, torch.arange(3, 80)),
-            "candidates": (None, torch.arange(15)),
-            "weight": (None, torch.arange(task.truth.size(1)) + 1),
-        }
-        scores = scores_of(task, 0.5, 0)
-        reference = evaluate(scores, task, METRICS)
-        for name, (same, different) in variants.items():
-            again = evaluate(scores, make_task(**{name: same}), METRICS)
-            assert compare({"a": again, "b": reference})
-            other = evaluate(scores, make_task(**{name: different}), METRICS)
-            with pytest.raises(ValueError, match=rf"'a' and 'b', which differ in .*{name}"):
-                compare({"a": reference, "b": other})
-        wider = make_task(truth=task.truth, seen=task.seen, num_items=16)
-        wider = evaluate(torch.rand(80, 16), wider, METRICS)
-        with pytest.raises(ValueError, match="differ in num_items"):
-            compare({"a": reference, "b": wider})
-
     def test_the_order_of_edges_makes_no_difference(self, task):
         scores = scores_of(task, 0.5, 0)
         shuffled = make_task(truth=task.truth.flip(1), seen=task.seen.flip(1))
@@ -350,7 +329,7 @@ class TestSelect:
 
     def test_what_was_not_compared_is_named(self, results):
         comparison = compare(results)
-        with pytest.raises(ValueError, match=r"'metrics' needs to be of \['rec.* \(got 'mrr'\)"):
+        with pytest.raises(ValueError, match=r"'metrics' needs to be one of .* \(got 'mrr'\)"):
             comparison.select(["ndcg@3", "mrr"])
         with pytest.raises(ValueError, match=r"'name' needs to be one of \['good', .*'best'\)"):
             comparison.select(name="best")

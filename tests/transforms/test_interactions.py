@@ -108,7 +108,7 @@ class TestFindingEdges:
         with pytest.raises(ValueError, match="'time' needs to hold finite numbers"):
             TemporalSplit()(data)
         data[USER_ITEM].time = torch.zeros(3)
-        with pytest.raises(ValueError, match="'time' needs to have shape"):
+        with pytest.raises(ValueError, match="'time' needs to hold a time for every edge"):
             TemporalSplit()(data)
         data[USER_ITEM].time = torch.zeros(data[USER_ITEM].num_edges, device="meta")
         with pytest.raises(ValueError, match="'time' needs to be on the device of 'edge_index'"):
