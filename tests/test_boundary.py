@@ -15,6 +15,7 @@ from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
     Evaluator,
+    PairScorer,
     RankedEdges,
     RankingTask,
     compare,
@@ -68,6 +69,10 @@ def of_integers():
         yield rank, {"recommender": SCORES, "data": TASK, "k": k}, ValueError, large
         yield Catalogue, (k,), ValueError, large
         yield evaluate, {**EVALUATION, "batch_size": k}, ValueError, large
+    for size in (0, -1, 2.0):
+        for name in ("k", "batch_size"):
+            message = f"'{name}' needs to be a positive integer"
+            yield rank, {"recommender": SCORES, "data": TASK, name: size}, ValueError, message
     yield metrics.parse, ("recall@" + "9" * 5000,), ValueError, "name@k"
     yield metrics.parse, (f"ndcg(ideal_k={'9' * 5000})@5",), ValueError, "'ideal_k' needs to be"
     for name in metrics.names():
@@ -120,6 +125,8 @@ def of_tensors():
         strings = [["a", "b"], ["c", "d"]]
         yield RankingTask, {**of_task, name: strings}, ValueError, f"'{name}' needs to hold numbers"
     yield RankingTask, {**of_task, "weight": weight.to_sparse()}, ValueError, dense
+    rated = {**of_task, "truth": torch.eye(3, 4).to_sparse(), "weight": weight}
+    yield RankingTask, rated, ValueError, "'weight' needs to be None if 'truth' is a matrix"
     yield RankingTask, {**of_task, "num_users": 2**40, "num_items": 2**40}, ValueError, pairs
     yield Catalogue, {"num_items": 4, "seen": nested}, ValueError, f"'seen' {dense}"
     yield Catalogue, {"num_items": 2**40, "seen": TRUTH + 2**40}, ValueError, pairs
@@ -129,6 +136,12 @@ def of_tensors():
     yield from_topk, (LISTS, TRUTH * 1.0), ValueError, "'edge_label_index' needs to hold integers"
     yield from_topk, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"
     yield from_topk, (LISTS, large_ids(2**63 - 1)), ValueError, pairs
+    yield from_topk, (LISTS, TRUTH, weight[:2]), ValueError, "'edge_label_weight' needs to"
+    yield from_topk, (LISTS / 1, TRUTH), ValueError, "'pred_index_mat' needs to hold integers"
+    yield from_topk, (LISTS[0], TRUTH), ValueError, "'pred_index_mat' needs to have shape [num"
+    yield from_topk, (LISTS - 2, TRUTH), ValueError, "item ids, or -1 for none (got -2)"
+    yield from_topk, (LISTS[:2], TRUTH), ValueError, "user ids in [0, 2) (got 2)"
+    yield from_topk, (LISTS, TRUTH - torch.tensor([[0], [1]])), ValueError, "item ids"
     yield (
         from_topk,
         (LISTS, ()),
@@ -142,6 +155,8 @@ def of_tensors():
     yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
     yield from_pairs, (preds, preds * 1j, TRUTH[0]), ValueError, f"'target' {real}"
+    yield PairScorer, (3,), TypeError, "'function' needs to be a function"
+    yield PairScorer, (print, 0), ValueError, "'batch_size' needs to be a positive integer"
     yield rank, (SCORES.to(torch.float8_e4m3fn), TASK), ValueError, f"'recommender' {floating}"
     update = modules.NDCG(k=2).update
     yield update, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
@@ -187,12 +202,19 @@ def of_metrics():
     yield metrics.Metric, ("ndcg", 5, gains), ValueError, twice
     for arguments in (None, "gain", [("gain",)], SCORES):
         yield metrics.Metric, ("ndcg", 5, arguments), TypeError, "'arguments' needs to hold pairs"
+    yield rank, (SCORES, {"user": SCORES}), TypeError, "'data' needs to be one part"
     yield rank, {"recommender": SCORES, "data": TASK, "k": 2, "full": True}, ValueError, "'k' and"
     yield EvaluationResult, {**RESULT_OF, "task": DATA}, TypeError, "'task' needs to be a 'Ranking"
     yield metrics.register, {"needs": "items"}, TypeError, "'needs' needs to be a tuple"
     message = "'catalogue' needs to be a 'Catalogue'"
     for metric in (modules.Coverage, modules.Novelty):
         yield metric, {"k": 2, "catalogue": SCORES}, TypeError, message
+    message = "'catalogue' needs to hold the items of the task, 4 (got num_items=5)"
+    yield evaluate, {**EVALUATION, "catalogue": Catalogue(5)}, ValueError, message
+    with_population = conventions.get("standard").with_population
+    yield with_population, ({"min_pos_test": 2},), TypeError, "'population' needs to be a 'Popu"
+    message = "'num_users' says how to read a graph"
+    yield evaluate, {**EVALUATION, "num_users": 4}, ValueError, message
     bare = Catalogue(4)
     yield modules.Novelty, {"k": 2, "catalogue": bare}, ValueError, "needs what users have seen"
 
@@ -229,6 +251,22 @@ def test_large_ids_take_no_memory():
     assert metrics.recall(ranked, 1).tolist() == [1, 0, 0]
     result = EvaluationResult(ranked, "recall@1")
     assert compare({"a": result, "b": result})[0].difference == 0
+
+
+def test_the_largest_numbers_that_are_allowed_are_taken():
+    assert metrics.Metric("f1", 2**53 - 1).k == 2**53 - 1
+    ranked = RankedEdges.from_topk(LISTS[:1], torch.tensor([[0], [2**63 - 2]]))
+    assert ranked.degree.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("items", "is_shifted"),
+    [([2, 5], True), ([2, 6], True), ([1, 5], False), ([2, 7], False), ([-1, 5], False)],
+)
+def test_ids_that_are_shifted_by_the_number_of_users_are_told(items, is_shifted):
+    with pytest.raises(ValueError, match=r"item ids in \[0, 5\) \(got -?[0-9]\)") as raised:
+        RankingTask([[0, 1], items], num_users=2, num_items=5)
+    assert ("subtract 'num_users' (2)" in str(raised.value)) == is_shifted
 
 
 def test_an_argument_that_is_left_open_is_no_argument():

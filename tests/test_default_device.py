@@ -3,11 +3,11 @@
 import ast
 from pathlib import Path
 
-import pytest
 import torch
 
 from pyg_recmetrics import (
     Catalogue,
+    RankedEdges,
     RankingTask,
     Runs,
     compare,
@@ -25,58 +25,76 @@ SPLITS = [
     transforms.LeaveLastOut(),
 ]
 
+SEEN, TRUTH = torch.tensor([[0, 1, 2], [0, 1, 1]]), torch.tensor([[0, 1, 2], [2, 0, 3]])
+SCORES = torch.rand(2, 60, 50, generator=torch.Generator().manual_seed(0))
+CATEGORY = torch.tensor([0, 5, 5, 1])
+USERS = torch.tensor([0, 1])
+CANDIDATES = [torch.tensor([0, 2, 3]), torch.tensor([[1, 0, 0], [0, 3, 2]])]
 
-def data():
-    return datasets.synthetic_interactions(num_users=60, num_items=50)
 
-
-@pytest.mark.parametrize("split", SPLITS, ids=repr)
-def test_splits_and_samples_are_the_same(split):
-    def edges():
-        test = split(data())[-1]
+def split_and_sampled():
+    data = datasets.synthetic_interactions(num_users=60, num_items=50)
+    for split in SPLITS:
+        test = split(data)[-1]
         sampled = transforms.SampledCandidates(num_negatives=5)(test)
-        return [value for store in sampled.stores for value in store.values()]
+        yield [value for store in sampled.stores for value in store.values()]
+    task = RankingTask.from_data(test)
+    one, other = (evaluate(scores, task, ["recall@5", "roc_auc"]) for scores in SCORES)
+    yield dict(one), one.confidence_interval("recall@5"), str(compare({"a": one, "b": other}))
 
-    wanted = edges()
+
+def tasks_and_catalogues():
+    for candidates in CANDIDATES:
+        task = RankingTask(TRUTH, num_users=3, num_items=4, seen=SEEN, candidates=candidates)
+        task = task.select_users(USERS)
+        yield [task.truth, task.users, task.num_candidates, task.excluded]
+    catalogue = Catalogue(
+        4, seen=SEEN, item_category=CATEGORY, item_embedding=CATEGORY[:, None] / 2
+    )
+    yield [catalogue.popularity, catalogue.item_category]
+
+
+def merged_parts_and_classes():
+    scores = SCORES[0, :3, :4]
+    lists, task = scores.argsort(dim=1), RankingTask(TRUTH, num_users=3, num_items=4)
+    for per, name in (("user", "recall@2"), ("edge", "mrr")):
+        yield dict(merge([evaluate(scores, task.part(x, 2), name, per=per) for x in range(2)]))
+    runs = Runs([evaluate(each, task, "recall@2") for each in (scores, scores.flip(1))])
+    yield runs.tie_range("recall@2"), dict(evaluate(lists[:, :3], task, "recall@2"))
+    coverage = modules.Coverage(k=2, catalogue=Catalogue(4))
+    for metric in (modules.NDCG(k=3), coverage, modules.RPrecision()):
+        metric.update(lists, TRUTH)
+        yield float(metric.compute())
+    curve = modules.PrecisionRecallCurve(max_k=2)
+    curve.update(scores[0], lists[0] > 1, torch.zeros_like(lists[0]))
+    yield [*curve.compute()]
+
+
+def trec_files(folder):
+    for name, text in (("run", "u Q0 a 1 1 t\nu Q0 b 1 0 t\n"), ("qrels", "u 0 b 1\n")):
+        (folder / name).write_text(text)
+    ranked = RankedEdges.from_trec(folder / "run", folder / "qrels")
+    yield [ranked.rank, ranked.lists.length(1), ranked.lists.to_matrix()]
+
+
+def in_words(values):
+    return [
+        each.tolist() if isinstance(each, torch.Tensor) else repr(each)
+        for value in values
+        for each in (value if isinstance(value, list) else [value])
+    ]
+
+
+def test_everything_is_the_same(tmp_path):
+    def everything():
+        yield from split_and_sampled()
+        yield from tasks_and_catalogues()
+        yield from merged_parts_and_classes()
+        yield from trec_files(tmp_path)
+
+    wanted = in_words(everything())
     with torch.device("meta"):
-        found = edges()
-    for one, other in zip(found, wanted, strict=True):
-        assert one.equal(other) if isinstance(one, torch.Tensor) else one == other
-
-
-def test_results_and_their_intervals_are_the_same():
-    def numbers():
-        task = RankingTask.from_data(SPLITS[0](data())[-1])
-        generator = torch.Generator("cpu").manual_seed(0)
-        scores = torch.rand(2, task.num_users, task.num_items, generator=generator, device="cpu")
-        one, other = (evaluate(values, task, ["recall@5", "roc_auc"]) for values in scores)
-        comparison = compare({"a": one, "b": other})
-        interval = one.confidence_interval("recall@5")
-        return one.to_dict(), interval, str(comparison)
-
-    wanted = numbers()
-    with torch.device("meta"):
-        assert numbers() == wanted
-
-
-@pytest.mark.parametrize("candidates", [[0, 2, 3], [[1, 0, 0], [0, 3, 2]]])
-def test_tasks_and_catalogues_are_the_same(candidates):
-    seen, truth = torch.tensor([[0, 1, 2], [0, 1, 1]]), torch.tensor([[0, 0, 1], [2, 3, 0]])
-    given = torch.tensor(candidates)
-    category = torch.tensor([0, 5, 5, 1])
-
-    def numbers():
-        task = RankingTask(truth, num_users=3, num_items=4, seen=seen, candidates=given)
-        task = task.select_users(torch.tensor([0, 1], device="cpu"))
-        catalogue = Catalogue(
-            4, seen=seen, item_category=category, item_embedding=category[:, None] / 2
-        )
-        fields = (task.truth, task.users, task.num_candidates, task.excluded)
-        return [x.tolist() for x in (*fields, catalogue.popularity, catalogue.item_category)]
-
-    wanted = numbers()
-    with torch.device("meta"):
-        assert numbers() == wanted
+        assert in_words(everything()) == wanted
 
 
 #: What makes a tensor of nothing, on the default device unless it is told another.
@@ -97,34 +115,3 @@ def test_whatever_makes_a_tensor_says_where():
             if is_torch and node.func.attr in FACTORIES and "device" not in given:
                 silent.append(f"{path.name}:{node.lineno}: torch.{node.func.attr}")
     assert not silent
-
-
-def test_merged_parts_and_classes_are_the_same():
-    truth, scores = torch.tensor([[0, 1, 2], [2, 0, 1]]), torch.rand(3, 4)
-    lists = scores.argsort(dim=1)
-
-    def numbers():
-        task = RankingTask(truth, num_users=3, num_items=4)
-        found = []
-        for per, name in (("user", "recall@2"), ("edge", "mrr")):
-            parts = [evaluate(scores, task.part(x, 2), name, per=per) for x in range(2)]
-            found.append(dict(merge(parts)))
-        runs = Runs(
-            [evaluate(scores, task, "recall@2"), evaluate(scores.flip(1), task, "recall@2")]
-        )
-        found += [runs.tie_range("recall@2"), dict(evaluate(lists[:, :3], task, "recall@2"))]
-        for metric in (
-            modules.NDCG(k=3),
-            modules.Coverage(k=2, catalogue=Catalogue(4)),
-            modules.RPrecision(),
-        ):
-            metric.update(lists, truth)
-            found.append(float(metric.compute()))
-        curve = modules.PrecisionRecallCurve(max_k=2)
-        curve.update(scores[0], lists[0] > 1, torch.zeros_like(lists[0]))
-        found.append([values.tolist() for values in curve.compute()])
-        return found
-
-    wanted = numbers()
-    with torch.device("meta"):
-        assert numbers() == wanted

@@ -42,6 +42,7 @@ def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
     assert results["Most popular"]["recall@20"] == pytest.approx(0.037, abs=0.0005)
 
 
+@pytest.mark.slow
 def test_the_pairs_that_a_decoder_scores_are_ranked_as_by_a_loop_over_users(monkeypatch):
     model, data, result = run_example(monkeypatch, "hetero_link_split.py", "--epochs", "120")
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
@@ -176,6 +177,7 @@ def reproduce():
     return runpy.run_path(str(EXAMPLES / "reproduce.py"))
 
 
+@pytest.mark.slow
 @compressed_matrices
 def test_reproduce_trains_on_lastfm_and_says_that_nothing_is_published(
     monkeypatch, capsys, lastfm_folder
@@ -189,6 +191,7 @@ def test_reproduce_trains_on_lastfm_and_says_that_nothing_is_published(
     assert result.recipe() in printed
 
 
+@pytest.mark.slow
 def test_reproduce_on_gowalla_is_near_the_paper(monkeypatch, capsys, gowalla_folder, reproduce):
     embeddings = gowalla_folder / "lightgcn.npz"
     arguments = ["--data", str(gowalla_folder), "--embeddings", str(embeddings)]
@@ -236,6 +239,7 @@ def naive_rank(scores, item, others):
     return 1 + sum(s > own for s in compared) + sum(s == own for s in compared) / 2
 
 
+@pytest.mark.slow
 def test_a_knowledge_graph_is_evaluated_as_by_a_loop_over_triples(monkeypatch, capsys):
     model, parts, result = run_example(monkeypatch, "knowledge_graph.py")
     assert result["hit_rate@10"] > 0.3  # by chance, it would be 0.02
@@ -260,6 +264,7 @@ def test_a_knowledge_graph_is_evaluated_as_by_a_loop_over_triples(monkeypatch, c
     assert result["hit_rate@10"] == pytest.approx(sum(rank <= 10 for rank in ranks) / len(ranks))
 
 
+@pytest.mark.slow
 def test_temporal_links_are_ranked_as_by_a_loop_over_events(monkeypatch, capsys):
     embedding, data, some, every = run_example(monkeypatch, "temporal_links.py")
     assert some["mrr"] > 0.25  # by chance, it would be 0.05

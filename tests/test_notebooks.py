@@ -36,7 +36,8 @@ def test_all_are_known():
     assert set(NOTEBOOKS) == {"lightgcn", "migrate"}
 
 
-@pytest.mark.parametrize("name", [pytest.param("lightgcn", marks=pytest.mark.slow), "migrate"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_runs_from_a_clean_kernel(name, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("torchmetrics")

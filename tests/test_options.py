@@ -4,13 +4,11 @@ import ast
 import inspect
 import re
 
-import numpy as np
 import pytest
 import torch
 
 from pyg_recmetrics import (
     Catalogue,
-    EvaluationResult,
     Evaluator,
     Population,
     RankingTask,
@@ -103,22 +101,6 @@ class TestPopulation:
         is_evaluated = ~result.per_user["recall@2"].isnan()
         assert is_evaluated.tolist() == [True, True, False, False]
 
-    def test_a_saved_result_keeps_it(self, tmp_path):
-        population = Population(min_pos_test=np.int64(2), constant_scores=False)
-        convention = conventions.get("standard").with_population(population)
-        names = ["recall@2", "rbp(p=0.9)"]
-        result = evaluate(self.scores, self.task, names, convention=convention)
-        result.save(tmp_path / "result")
-        loaded = EvaluationResult.load(tmp_path / "result")
-        assert loaded.convention.population == population
-        assert loaded.user_counts.num_left_out == 2
-        assert dict(loaded) == dict(result)
-        assert loaded.recipe() == result.recipe()
-
-    def test_anything_else_is_an_error(self):
-        with pytest.raises(TypeError, match="'population' needs to be a 'Population'"):
-            self.convention.with_population({"min_pos_test": 2})
-
 
 class TestCatalogue:
     seen = torch.tensor([[0, 1, 2], [3, 0, 0]])
@@ -132,8 +114,3 @@ class TestCatalogue:
 
         assert count(Catalogue(4)) == count(None) == [2, 0, 0, 1]
         assert count(Catalogue(4, seen=self.other_seen)) == [0, 2, 1, 0]
-
-    def test_the_items_of_another_task_are_refused(self):
-        message = r"'catalogue' needs to hold the items of the task, 4 \(got num_items=5\)"
-        with pytest.raises(ValueError, match=message):
-            evaluate(GOOD_SCORES, self.task, catalogue=Catalogue(5))

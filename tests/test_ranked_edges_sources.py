@@ -6,27 +6,14 @@ from unittest.mock import patch
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from torch_geometric.metrics import LinkPredMAP, LinkPredNDCG, LinkPredPrecision, LinkPredRecall
 
 from pyg_recmetrics import RankedEdges, metrics, rank, ranked_edges
-from tests.support.cases.strategies import cases, ranks
+from tests.support.cases.strategies import ranks
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
 
 
 class TestFromTopk:
-    def test_a_pad_is_nobodys_item_and_keeps_its_place(self):
-        ranked = RankedEdges.from_topk(
-            torch.tensor([[4, -1, 7], [-1, -1, -1]]), torch.tensor([[0, 0, 1, 1], [7, 3, 7, 4]])
-        )
-        assert ranks(ranked) == {(0, 7): 3, (0, 3): math.inf, (1, 7): math.inf, (1, 4): math.inf}
-
-    def test_a_repeated_prediction_counts_once_at_its_first_rank(self):
-        ranked = RankedEdges.from_topk(torch.tensor([[5, 5, 2, 5]]), torch.tensor([[0, 0], [5, 2]]))
-        assert ranks(ranked) == {(0, 5): 1, (0, 2): 3}
-        assert ranked.lists.to_matrix().tolist() == [[5, -1, 2, -1]]
-        assert metrics.recall(ranked, k=4).tolist() == [1]
-
     def test_repeated_edges_are_one_edge(self):
         ranked = RankedEdges.from_topk(
             torch.tensor([[5, 2]]), torch.tensor([[0, 0, 0], [5, 5, 9]]), torch.tensor([1, 4, 2])
@@ -40,52 +27,6 @@ class TestFromTopk:
         )
         assert ranked.num_users == 2
         assert metrics.recall(ranked, k=3).isnan().all()
-
-    @given(case=cases(), k=st.integers(1, 6), weighted=st.booleans())
-    def test_pyg_agrees_where_it_is_right(self, case, k, weighted):
-        # PyG counts repeated edges, reads the padding as an item, and needs lists as wide as k.
-        width = max(case.num_items, k)
-        lists = torch.tensor(
-            [items + list(range(100, 100 + width - len(items))) for items in case.rankings]
-        )
-        truth = [(u, item) for u, items in enumerate(case.truths) for item in items]
-        weight = [float(items[item]) for u, items in enumerate(case.truths) for item in items]
-        truth = torch.tensor(truth).t()
-        weight = torch.tensor(weight) if weighted else None
-        ranked = RankedEdges.from_topk(lists, truth, weight)
-        pairs = [
-            (LinkPredPrecision(k), metrics.precision(ranked, k)),
-            (LinkPredRecall(k), metrics.recall(ranked, k)),
-            (LinkPredMAP(k), metrics.map(ranked, k)),
-            (LinkPredNDCG(k, weighted=weighted), metrics.ndcg(ranked, k)),
-        ]
-        for theirs, ours in pairs:
-            theirs.update(lists, truth, weight)
-            assert float(ours.nanmean()) == pytest.approx(float(theirs.compute()), abs=1e-6)
-
-    @pytest.mark.parametrize(
-        ("lists", "edges", "message"),
-        [
-            (torch.tensor([[1.0]]), None, "'pred_index_mat' needs to hold integers"),
-            (torch.tensor([1]), None, r"'pred_index_mat' needs to have shape \[num_users, K\]"),
-            (torch.tensor([[-2]]), None, r"item ids, or -1 for none \(got -2\)"),
-            (None, torch.tensor([[1], [0]]), r"'edge_label_index' .*user ids in \[0, 1\) \(got 1"),
-            (None, torch.tensor([[0], [-1]]), r"'edge_label_index' .*item ids .*\(got -1\)"),
-            (None, torch.tensor([[0.0], [1.0]]), "'edge_label_index' needs to hold integers"),
-            (None, torch.tensor([0]), r"'edge_label_index' needs to have shape \[2, num_edges\]"),
-        ],
-    )
-    def test_wrong_arguments_are_named(self, lists, edges, message):
-        lists = torch.tensor([[3, 4]]) if lists is None else lists
-        edges = torch.tensor([[0], [3]]) if edges is None else edges
-        with pytest.raises(ValueError, match=message):
-            RankedEdges.from_topk(lists, edges)
-
-    def test_a_weight_of_another_length_is_named(self):
-        with pytest.raises(ValueError, match=r"'edge_label_weight' .*\[1\].*\(got \[2\]\)"):
-            RankedEdges.from_topk(
-                torch.tensor([[3]]), torch.tensor([[0], [3]]), torch.tensor([1.0, 2.0])
-            )
 
 
 class TestFromPairs:

@@ -181,16 +181,6 @@ def test_harmless_forms_of_a_run_are_the_same(write, run):
     assert ranks(ranked) == {(0, ranked.item_ids.index("a")): 1}
 
 
-@pytest.mark.usefixtures("expect_lost_truth")
-def test_files_are_read_to_the_cpu_whatever_the_default_device(write):
-    paths = write("u Q0 a 1 1 t\nu Q0 b 1 0 t\n", "u 0 b 1\n")
-    with torch.device("meta"):
-        ranked = RankedEdges.from_trec(*paths)
-        assert ranked.rank.tolist() == [2]
-        assert ranked.lists.length(1).tolist() == [1]
-        assert ranked.lists.to_matrix().tolist() == [[0, 1]]
-
-
 FIELD = re.compile(rb"[^ \t]+")
 
 

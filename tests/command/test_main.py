@@ -27,14 +27,15 @@ def start(line, *program):
     )
 
 
-@pytest.mark.parametrize("line", ["--help", "--version", "gate --help", "evaluate --tset x"])
-def test_help_and_mistakes_are_answered_without_torch(line):
+def test_help_and_mistakes_are_answered_without_torch():
     code = (
-        "import sys; from pyg_recmetrics.command.main import main; status = main(); "
-        "assert not {'torch', 'numpy', 'pandas', 'tqdm'} & set(sys.modules); sys.exit(status)"
+        "import sys; from pyg_recmetrics.command.main import main; "
+        "lines = '--help', '--version', 'gate --help', 'evaluate --tset x'; "
+        "print(*[main(line.split()) for line in lines]); "
+        "print({'torch', 'numpy', 'pandas', 'tqdm'} & set(sys.modules))"
     )
-    done = start(line, "-c", code)
-    assert done.returncode == (WRONG if "tset" in line else 0), done.stderr
+    done = start("", "-c", code)
+    assert done.stdout.splitlines()[-2:] == [f"0 0 0 {WRONG}", "set()"], done.stderr
 
 
 def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():

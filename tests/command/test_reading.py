@@ -223,20 +223,6 @@ def test_what_is_written_is_read(tmp_path, form, rows):
     assert [*frame.itertuples(index=False, name=None)] == rows
 
 
-@pytest.mark.parametrize(
-    ("what", "columns"),
-    [
-        ("user", ["user_id", "userId", "USER", "uid", "user_id:token"]),
-        ("item", ["item_id", "movieId", "Item ID", "asin"]),
-        ("time", ["timestamp", "Date", "created_at"]),
-        ("score", ["score", "prediction"]),
-    ],
-)
-def test_usual_names_are_found(what, columns):
-    for column in columns:
-        assert find_column(["other", column, "more"], what) == column
-
-
 def test_the_most_usual_name_comes_first_and_others_are_not_found():
     assert find_column(["movie_id", "item_id"], "item") == "item_id"
     assert find_column(["id", "user"], "user", "id") == "user"

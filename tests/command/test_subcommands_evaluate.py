@@ -69,33 +69,6 @@ def test_embeddings_are_ranked_in_any_form(files, run, form):
     assert means(run, line) == {"recall@5": pytest.approx(naive_recall(ranked, truth, 5))}
 
 
-def write_lists(ranked):
-    rows = [
-        (user, item, place, 1 / place)
-        for user, items in ranked.items()
-        for place, item in enumerate(items[:8], start=1)
-    ]
-    frame = pd.DataFrame(rows, columns=["user_id", "item_id", "rank", "score"])
-    shuffled = frame.sample(frac=1, random_state=3)
-    shuffled.drop(columns="score").to_csv("ranks.csv", index=False)
-    shuffled.drop(columns="rank").to_parquet("scores.parquet")
-    shuffled.to_json("lists.jsonl", orient="records", lines=True)
-    with open("a.run", "w") as file:
-        file.writelines(f"{row[0]} Q0 {row[1]} 1 {row[3]} me\n" for row in frame.values.tolist())
-
-
-@pytest.mark.parametrize("file", ["ranks.csv", "scores.parquet", "lists.jsonl", "a.run"])
-def test_lists_are_ranked_in_any_form(files, run, file):
-    truth, ranked = held()
-    write_lists(ranked)
-    if file == "a.run":  # whose ids look like numbers of another kind
-        lines = (files / file).read_text().replace(".0 ", " ")
-        (files / file).write_text(lines)
-    found = means(run, f"{DATA} --lists {file} --metrics recall@3 recall@8")
-    expected = {f"recall@{k}": naive_recall(ranked, truth, k) for k in (3, 8)}
-    assert found == pytest.approx(expected)
-
-
 def test_ids_may_be_any_text_and_files_of_different_formats_share_them(files, run):
     truth, ranked = held()
     for name, column in (("test", "userId"), ("train", "userId"), ("u", "id")):

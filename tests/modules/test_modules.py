@@ -42,7 +42,7 @@ CATALOGUE = Catalogue(
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
 )
 #: Of each law. Without torchmetrics, what is different is seen at once.
-NUM_EXAMPLES = 10 if torchmetrics is None else 100
+NUM_EXAMPLES = 1 if torchmetrics is None else 60
 
 #: What a user without truth counts as.
 COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
@@ -500,8 +500,6 @@ ERRORS = [
     (lambda m, _: m.Recall(3, depth=4), TypeError, "takes no 'depth'"),
     (lambda m, _: m.Recall(3, average="micro"), ValueError, r"'average' .*\(got 'micro'\)"),
     (lambda m, _: m.Coverage(k=2), TypeError, "missing a required argument: 'catalogue'"),
-    (lambda m, _: m.Coverage(k=2, catalogue=9), TypeError, r"'Catalogue' \(got int\)"),
-    (lambda m, _: m.Novelty(k=2, catalogue=Catalogue(9)), ValueError, "'novelty@2' needs what"),
     (lambda m, _: m.RecallAtFixedPrecision(1.5), ValueError, r"'min_precision' .* \[0, 1\]"),
     (lambda m, _: m.PrecisionRecallCurve(ignore_index=-1.0), ValueError, r"\(got -1.0\)"),
     (lambda _, x: x.update(LISTS, TRUTH + 3, WEIGHT), ValueError, r"'edge_label_index' .*\[0, 3\)"),

@@ -1,6 +1,5 @@
 """Which recommenders can be ranked, and what is said of those that cannot."""
 
-import random
 import re
 from pathlib import Path
 
@@ -9,51 +8,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.adapt import FORMS
-
-
-@given(
-    num_users=st.integers(1, 60),
-    num_items=st.integers(1, 80),
-    seed=st.integers(0, 1000),
-    weighted=st.booleans(),
-)
-def test_lightgcn_is_the_same_through_recommend_and_through_its_embeddings(
-    num_users, num_items, seed, weighted
-):
-    generator = torch.Generator().manual_seed(seed)
-    users = torch.randint(num_users, (200,), generator=generator)
-    items = torch.randint(num_items, (200,), generator=generator)
-    edges = torch.stack([users, items])
-    seen, truth = edges[:, :100], edges[:, 100:]
-    truth = truth[
-        :,
-        [e not in set(zip(*seen.tolist(), strict=True)) for e in zip(*truth.tolist(), strict=True)],
-    ]
-    if truth.size(1) == 0:
-        return
-    shifted = seen + torch.tensor([[0], [num_users]])
-    edge_index = torch.cat([shifted, shifted.flip([0])], dim=1)
-    edge_weight = torch.rand(200, generator=generator) if weighted else None
-    task = RankingTask(
-        truth,
-        num_users=num_users,
-        num_items=num_items,
-        seen=seen,
-    )._with(edge_index=edge_index, edge_weight=edge_weight)
-    model = LightGCN(num_users + num_items, embedding_dim=16, num_layers=2)
-    torch.nn.init.normal_(model.embedding.weight, generator=generator)
-    by_embedding = rank(model, task, k=10)
-    by_recommend = rank(model, task, k=10, batch_size=7, algorithm="recommend")
-    assert torch.equal(by_embedding.edge_label_index, by_recommend.edge_label_index)
-    assert torch.equal(by_embedding.rank, by_recommend.rank)
-    user, item = model.get_embedding(edge_index, edge_weight).detach().split([num_users, num_items])
-    assert torch.equal(by_embedding.rank, rank((user, item), task, k=10, batch_size=3).rank)
 
 
 def test_lightgcn_is_propagated_once(lastfm):
@@ -152,10 +111,6 @@ class TestWrongRecommenders:
         with pytest.raises(ValueError, match=message):
             rank(LightGCN(5, 4, 1), data, num_users=2)
 
-    def test_lists_that_are_too_short_are_warned_about(self):
-        with pytest.warns(UserWarning, match="fewer than 20 items, .* 2 of 2 users .* too short"):
-            rank(torch.tensor([[0], [2]]), self.task, k=20)
-
 
 FRAMES = [pd.DataFrame, pl.DataFrame]
 TASK = RankingTask(
@@ -168,17 +123,6 @@ TASK = RankingTask(
 )
 LISTS = {"ann": [100, 999], "bob": [999, 100], "cleo": [999, 250]}
 METRICS = ["recall@2", "mrr@2"]
-
-
-def rows_of(lists):
-    """The rows of lists in random order, with their ranks and scores."""
-    rows = [
-        {"user_id": user, "item_id": item, "rank": rank, "score": -rank / 7}
-        for user, items in lists.items()
-        for rank, item in enumerate(items, start=1)
-    ]
-    random.Random(0).shuffle(rows)
-    return pd.DataFrame(rows)
 
 
 def found_ranks(recommender, task, k=50):
@@ -403,11 +347,6 @@ def test_each_form_has_a_line_of_its_own(recommender, got):
     first, *rest = told_about(recommender)
     assert first == f"'recommender' needs to be one of these (got {got}):"
     assert rest[: len(FORMS)] == [f"  - {form}" for form in FORMS]
-
-
-def test_what_to_write_is_told():
-    *_, last = told_about(TwoTower())
-    assert "as in evaluate(lambda users: model.predict(users), data)" in last
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,6 +1,5 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
-import functools
 import random
 import re
 import threading
@@ -9,18 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
-from torch_geometric.utils import to_torch_csr_tensor, to_undirected
+from torch_geometric.utils import to_torch_csr_tensor
 
 from pyg_recmetrics import RankingTask, evaluate, rank
 from pyg_recmetrics.ranking.models import (
     evaluation_mode,
     find_doubt,
-    find_lightgcn,
-    find_model,
-    is_model,
 )
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel
 from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
@@ -29,9 +24,6 @@ from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
 pytestmark = pytest.mark.filterwarnings("ignore:.*ground-truth edges leak")
 
 ARGUMENTS = ("edge_index", "src_index", "dst_index", "k")
-
-
-TASK_OF_EVALUATION_MODE = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 
 
 def mixed_model():
@@ -91,58 +83,6 @@ def test_models_that_share_a_part_leave_it_as_the_first_found_it():
     assert modes(second) == [True] * 3
 
 
-class Holder:
-    """An object that is no module, but has one."""
-
-    def __init__(self):
-        self.model = mixed_model()
-
-    def scores(self, users):
-        assert modes(self.model) == [False] * 3
-        return torch.rand(len(users), 3)
-
-    def recommend(self, edge_index, src_index, dst_index, k):
-        assert modes(self.model) == [False] * 3
-        return dst_index[:k].expand(len(src_index), -1)
-
-
-class Keeper:
-    """An object that has another one, which has a module."""
-
-    def __init__(self, holder):
-        self.holder = holder
-
-    def scores(self, users):
-        return self.holder.scores(users)
-
-    def recommend(self, edge_index, src_index, dst_index, k):
-        return self.holder.recommend(edge_index, src_index, dst_index, k)
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda holder: holder,
-        lambda holder: holder.recommend,
-        lambda holder: holder.scores,
-        lambda holder: functools.partial(holder.scores),
-        lambda holder: Keeper(holder),
-        lambda holder: Keeper(holder).scores,
-    ],
-)
-def test_modules_of_an_object_are_in_eval_mode(form):
-    holder = Holder()
-    rank(form(holder), TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
-    assert modes(holder.model) == [True, False, True]
-
-
-def test_the_module_whose_method_was_borrowed_is_in_eval_mode():
-    lender, borrower = Holder(), torch.nn.Identity()
-    borrower.recommend = lender.recommend
-    rank(borrower, TASK_OF_EVALUATION_MODE, edge_index=NO_EDGES)
-    assert modes(lender.model) == [True, False, True]
-
-
 TASK_OF_FOUND_MODEL = RankingTask(torch.tensor([[0, 0, 1], [0, 3, 4]]), num_users=2, num_items=5)
 SEEN_TASK = RankingTask(
     torch.tensor([[0, 0, 1], [1, 3, 4]]),
@@ -156,29 +96,6 @@ WEIGHT = torch.tensor([0.5, 2.0, 0.5, 2.0])
 
 
 class TestFound:
-    def test_a_lightgcn(self):
-        model = LightGCN(7, embedding_dim=4, num_layers=1)
-        for value in (model, model.recommend, torch.nn.DataParallel(model)):
-            for found in (find_model(value), find_lightgcn(value)):
-                assert found.recommend == model.recommend
-                assert found.bound_object is model
-                assert found.form == ARGUMENTS
-                assert found.name == "LightGCN"
-
-    def test_a_lightgcn_whose_recommend_was_replaced(self):
-        class Replaced(LightGCN):
-            def recommend(self, *, edge_index, edge_weight, src_index, dst_index, k):
-                return dst_index
-
-        model = Replaced(7, embedding_dim=4, num_layers=1)
-        assert find_lightgcn(model) is None
-        found = find_model(model)
-        assert found.form == ("edge_index", "edge_weight", "src_index", "dst_index", "k")
-
-    @pytest.mark.parametrize("value", [SCORES, (SCORES, SCORES), LightGCN, print, "model", None])
-    def test_nothing_else(self, value):
-        assert not is_model(value)
-
     def test_without_a_signature_it_is_asked_as_that_of_pyg(self):
         class Compiled:
             __signature__ = "hidden"
@@ -268,8 +185,14 @@ class TestWhoIsAsked:
     def test_an_instance_may_have_a_recommend_of_its_own(self):
         model = LightGCN(7, embedding_dim=4, num_layers=1)
         model.recommend = lambda edge_index, src_index, dst_index, k: best(src_index, dst_index, k)
-        ranked = rank(model, TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
-        assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+
+        class Replaced(LightGCN):
+            def recommend(self, *, edge_index, src_index, dst_index, k):
+                return best(src_index, dst_index, k)
+
+        for own in (model, Replaced(7, embedding_dim=4, num_layers=1)):
+            ranked = rank(own, TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
+            assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
 
     def test_the_recommend_of_another_lightgcn_is_that_of_the_other(self):
         model, other = (LightGCN(7, embedding_dim=4, num_layers=1) for _ in range(2))
@@ -360,18 +283,6 @@ def test_what_is_odd_is_told(edges, problem):
     message = doubt(*edges)
     assert re.search(problem, message), message
     assert "'num_users' (4) on" in message
-
-
-@given(num_users=st.integers(1, 30), num_items=st.integers(1, 30), seed=st.integers(0, 10**6))
-def test_edges_between_users_and_items_in_both_directions_are_never_doubted(
-    num_users, num_items, seed
-):
-    generator = torch.Generator().manual_seed(seed)
-    user = torch.randint(num_users, (40,), generator=generator)
-    item = torch.randint(num_items, (40,), generator=generator) + num_users
-    edges = to_undirected(torch.stack([user, item]))
-    assert find_doubt(edges, num_users) is None
-    assert find_doubt(edges[:, edges[0] < edges[1]], num_users) is not None
 
 
 class TestModels:

@@ -1,45 +1,9 @@
-"""rank(): every form of recommender, with seen items and candidates, in chunks of any size."""
+"""rank(): what it shows, and what is left to the next algorithm. All doors compare its numbers."""
 
-import math
-
-import pytest
 import torch
-from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.kernels.fast import searching
-from pyg_recmetrics.ranked_edges import count_irrelevant
-from tests.support.cases.recommender_forms import forms
-from tests.support.cases.small_model import NO_EDGES
-from tests.support.cases.strategies import cases, ranks
-from tests.support.references import naive
-
-pytestmark = pytest.mark.usefixtures("expect_lost_truth")
-
-
-def some_forms(case):
-    return st.lists(st.sampled_from([*forms(case)]), min_size=5, max_size=5)
-
-
-@given(
-    case=cases(),
-    options=st.sampled_from([{"k": 1}, {"k": 4}, {"full": True}]),
-    batch_size=st.sampled_from([None, 1, 3]),
-    data=st.data(),
-)
-def test_all_forms_of_a_recommender_rank_alike(case, options, batch_size, data):
-    expected = {}
-    for user, truth in enumerate(case.truths):
-        for item in truth:
-            ranking = case.rankings[user]
-            place = ranking.index(item) + 1 if item in ranking else math.inf
-            depth = max(options.get("k", case.num_items), len(truth))
-            expected[user, item] = place if place <= depth else math.inf
-    for recommender in data.draw(some_forms(case)):
-        ranked = rank(
-            recommender, case.task(), batch_size=batch_size, edge_index=NO_EDGES, **options
-        )
-        assert ranks(ranked) == expected
 
 
 def test_a_progress_bar_counts_users(capsys):
@@ -48,58 +12,6 @@ def test_a_progress_bar_counts_users(capsys):
     assert "2/2" in capsys.readouterr().err
     rank(torch.rand(2), task)
     assert capsys.readouterr().err == ""
-
-
-class TestWrongArguments:
-    task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-
-    @pytest.mark.parametrize("name", ["k", "batch_size"])
-    @pytest.mark.parametrize("value", [0, -1, 2.0])
-    def test_sizes_are_positive_integers(self, name, value):
-        with pytest.raises(ValueError, match=f"'{name}' needs to be a positive integer"):
-            rank(torch.rand(3), self.task, **{name: value})
-
-    def test_a_task_is_a_task(self):
-        with pytest.raises(TypeError, match=r"'data' needs to be one part .* \(got dict\)"):
-            rank(torch.rand(3), {"user": torch.rand(3)})
-
-
-@given(case=cases(), data=st.data())
-def test_truth_that_is_no_candidate_is_never_retrieved_and_stays_truth(case, data):
-    every = [(user, item) for user in range(case.num_users) for item in range(case.num_items)]
-    chosen = data.draw(st.lists(st.sampled_from(every), unique=True, min_size=1))
-    candidates = torch.tensor(chosen).T
-    try:
-        task = case.task(candidates=candidates)
-    except ValueError:
-        return
-    wanted, of_user = {}, {user: set() for user in range(case.num_users)}
-    for user, item in chosen:
-        of_user[user].add(item)
-    for user, item in task.truth.T.tolist():
-        ranking = naive.ranking(case.scores[user], case.seen_by(user), of_user[user])
-        wanted[user, item] = 1 + ranking.index(item) if item in ranking else math.inf
-    for recommender in data.draw(some_forms(case)):
-        ranked = rank(recommender, task, full=True, edge_index=NO_EDGES)
-        assert ranks(ranked) == wanted
-        assert torch.equal(ranked.degree, task.degree)
-        is_found = torch.tensor([math.isfinite(wanted[pair]) for pair in edges_of(ranked)])
-        if ranked.is_candidate is None:
-            assert bool(is_found.all())
-        else:
-            assert torch.equal(ranked.is_candidate, is_found)
-        left = {user: len(of_user[user] - case.seen_by(user)) for user in of_user}
-        relevant = {
-            user: sum(math.isfinite(wanted[pair]) for pair in wanted if pair[0] == user)
-            for user in of_user
-        }
-        assert count_irrelevant(ranked).tolist() == [
-            left[user] - relevant[user] for user in of_user
-        ]
-
-
-def edges_of(ranked):
-    return [tuple(pair) for pair in ranked.edge_label_index.T.tolist()]
 
 
 def test_a_first_stage_that_found_nothing_for_anybody_has_missed_all():

@@ -18,7 +18,7 @@
 - `drawn_results`: results of users, runs and persons from known laws, again and again
 - `strategies`: small evaluations, drawn by Hypothesis
 - `graphs`: interactions in every form of PyG data, and all splits
-- `recommender_forms`: the same scores in every form of a recommender
+- `recommender_forms`: models that are asked by `recommend`
 - `embeddings`: embeddings that are hard to rank
 
 :mod:`tests.support.machines`: where it runs

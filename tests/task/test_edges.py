@@ -6,47 +6,23 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate
-from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.task.edges import (
-    TruthByUser,
     coalesce_edges,
-    coalesce_truth,
     contains,
     count_zero_ratings,
-    order_of_edges,
 )
 from tests.support.cases.strategies import edges
 
 NUM_USERS, NUM_ITEMS = 4, 6
-PAIR = st.tuples(st.integers(0, NUM_USERS - 1), st.integers(0, NUM_ITEMS - 1))
-PAIRS = st.lists(PAIR, max_size=20)
 
 
 def as_list(edge_index):
     return list(zip(*edge_index.tolist(), strict=True))
-
-
-@given(pairs=PAIRS)
-def test_coalesced_edges_are_a_sorted_set(pairs):
-    assert as_list(coalesce_edges(edges(pairs), NUM_ITEMS)) == sorted(set(pairs))
-
-
-@given(coalesced=st.sets(PAIR), pairs=PAIRS)
-def test_edges_are_found_as_in_a_set(coalesced, pairs):
-    mask = contains(edges(sorted(coalesced)), edges(pairs), NUM_ITEMS)
-    assert mask.dtype == torch.bool
-    assert mask.tolist() == [pair in coalesced for pair in pairs]
-
-
-def test_the_last_item_of_a_user_is_not_the_first_of_the_next():
-    coalesced = edges([(0, NUM_ITEMS - 1), (2, 0)])
-    asked = edges([(1, 0), (0, NUM_ITEMS - 1), (1, NUM_ITEMS - 1), (2, 0), (3, NUM_ITEMS - 1)])
-    assert contains(coalesced, asked, NUM_ITEMS).tolist() == [False, True, False, True, False]
 
 
 def test_the_largest_ids_do_not_overflow():
@@ -57,22 +33,6 @@ def test_the_largest_ids_do_not_overflow():
     assert as_list(coalesced) == sorted(set(pairs))
     asked = edges([(last, last), (last, last - 1), (0, last), (1, 1)])
     assert contains(coalesced, asked, num_nodes).tolist() == [True, False, True, False]
-
-
-@settings(max_examples=80)
-@given(
-    threshold=st.sampled_from([None, 3, 4.5]),
-    weighted=st.lists(st.tuples(PAIR, st.integers(-2, 5)), max_size=20),
-)
-def test_truth_has_the_largest_of_its_weights_from_the_threshold_on(threshold, weighted):
-    largest = {}
-    for pair, weight in weighted:
-        if weight > 0 if threshold is None else weight >= threshold:
-            largest[pair] = max(weight, largest.get(pair, weight))
-    weights = torch.tensor([weight for _, weight in weighted], dtype=torch.double)
-    pairs = edges([pair for pair, _ in weighted])
-    coalesced, weight = coalesce_truth(pairs, weights, NUM_ITEMS, threshold)
-    assert dict(zip(as_list(coalesced), weight.tolist(), strict=True)) == largest
 
 
 @pytest.mark.parametrize(
@@ -177,36 +137,3 @@ def test_options_of_edges_are_none_for_what_knows_better():
         evaluate(torch.rand(6), data, "mrr", num_users=4, num_items=6)
     result = evaluate(torch.rand(6), data, "mrr", num_users=4, exclude_seen=False)
     assert result.task.exclude_seen is False
-
-
-def test_users_with_and_without_truth(device):
-    truth = TruthByUser.of(torch.tensor([0, 0, 2, 2, 2]).to(device), num_users=4)
-    assert truth.ptr.tolist() == [0, 2, 2, 5, 5]
-    assert truth.degree.tolist() == [2, 0, 3, 0]
-    assert truth.has_none.tolist() == [False, True, False, True]
-    assert truth.position.tolist() == [1, 2, 1, 2, 3]
-    assert (truth.num_users, truth.num_with_truth) == (4, 2)
-
-
-def test_what_is_found_out_is_found_out_once_for_each_key():
-    truth, asked = TruthByUser.of(torch.tensor([0]), num_users=1), []
-
-    def make(number):
-        asked.append(number)
-        return torch.tensor(number)
-
-    for number in (1, 2, 1, 2):
-        assert truth.once(("name", number), lambda number=number: make(number)) == number
-    assert asked == [1, 2]
-
-
-@pytest.mark.parametrize("dtype", [torch.long, torch.double])
-@pytest.mark.parametrize("largest", [1, 5, 2**31])
-def test_edges_are_sorted_by_user_and_rank_and_stay_in_order(dtype, largest, device):
-    generator = torch.Generator().manual_seed(largest)
-    user = torch.randint(20, (300,), generator=generator).sort().values
-    rank = torch.randint(1, largest + 1, (300,), generator=generator)
-    rank[torch.rand(300, generator=generator) < 0.2] = NOT_RETRIEVED
-    given = list(zip(user.tolist(), rank.tolist(), range(300), strict=True))
-    order = order_of_edges(user.to(device), rank.to(device, dtype))
-    assert order.tolist() == [edge for *_, edge in sorted(given)]

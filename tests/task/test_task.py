@@ -13,6 +13,7 @@ from tests.support.cases.strategies import pairs
 
 TRUTH = torch.tensor([[0, 0, 1], [2, 3, 0]])
 RATED = {"weight": torch.tensor([4, 3, 5])}
+QUERY = [[0, 0], [0, 4], [0, 1]]
 
 
 def task(truth=TRUTH, num_users=3, num_items=4, **options):
@@ -95,33 +96,21 @@ class TestFrozen:
         ({**RATED, "threshold": 0}, ValueError, r"'threshold' needs to be positive \(got 0\)"),
         ({**RATED, "threshold": "4"}, ValueError, r"'threshold' needs to be a finite number"),
         ({**RATED, "threshold": 6}, ValueError, r"\(got 6, and weights of at most 5\)"),
+        ({"seen": TRUTH}, ValueError, "is a leak, .*'exclude_seen=False' .*are also in 'seen'"),
+        ({"candidates": [1]}, ValueError, "'candidates' .*that are not among the 'candidates'"),
+        ({"seen": TRUTH[:, :2], "candidates": [2, 3]}, ValueError, "not among the 'candidates'"),
+        ({"seen": TRUTH.to("meta")[:, :0]}, ValueError, r"'seen' .* device of 'truth', cpu \(got"),
+        ({"query": [[0], [1]]}, ValueError, r"'query' .* shape \[3, num_columns\], .*\[2, 1\]"),
+        ({"query": torch.rand(3, 2)}, ValueError, r"'query' needs to hold integers \(got torch.fl"),
+        ({"num_relations": 2}, ValueError, r"'num_relations' needs a 'query' .*\(got none\)"),
+        ({"query": [[0], [1], [2]], "num_relations": 2}, ValueError, r"two columns, .*\[3, 1\]"),
+        ({"query": QUERY, "num_relations": 2}, ValueError, r"relation ids in \[0, 4\) \(got 4\)"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*taken out of the truth")
 def test_wrong_arguments_are_named(options, error, message):
     with pytest.raises(error, match=message):
         task(**options)
-
-
-@pytest.mark.filterwarnings("ignore:.*taken out of the truth")
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"seen": TRUTH}, "is a leak, .*'exclude_seen=False' .*edges that are also in 'seen'"),
-        ({"candidates": torch.tensor([1])}, "'candidates' .*that are not among the 'candidates'"),
-        (
-            {"seen": TRUTH[:, :2], "candidates": torch.tensor([2, 3])},
-            "that are not among the 'candidates'",
-        ),
-    ],
-)
-def test_what_keeps_all_truth_from_being_retrieved_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        task(**options)
-
-
-def test_tensors_on_different_devices_are_named():
-    with pytest.raises(ValueError, match=r"'seen' .* device of 'truth', cpu \(got meta\)"):
-        task(seen=TRUTH.to("meta")[:, :0])
 
 
 class TestOwner:
@@ -144,23 +133,6 @@ class TestQuery:
             assert other.num_relations == 2
         assert made.to(device).query.device.type == device.type
         assert task().query is task().num_relations is None
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"query": [[0], [1]]}, r"'query' .* shape \[3, num_columns\], .*\(got \[2, 1\]\)"),
-            ({"query": torch.rand(3, 2)}, r"'query' needs to hold integers \(got torch.float32\)"),
-            ({"num_relations": 2}, r"'num_relations' needs a 'query' .*\(got none\)"),
-            ({"query": [[0], [1], [2]], "num_relations": 2}, r"two columns, .*\(got \[3, 1\]\)"),
-            (
-                {"query": [[0, 0], [0, 4], [0, 1]], "num_relations": 2},
-                r"'query' needs to hold relation ids in \[0, 4\) \(got 4\)",
-            ),
-        ],
-    )
-    def test_what_is_wrong_is_named(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            task(**options)
 
 
 class TestToDict:

@@ -11,8 +11,9 @@ from pyg_recmetrics import RankingTask
 from pyg_recmetrics.transforms import (
     JoinedUsers,
     KCore,
-    LeaveLastOut,
     PerUserSplit,
+    SampledCandidates,
+    SeparatedUsers,
     TemporalSplit,
     check_split,
 )
@@ -76,6 +77,11 @@ class TestFindingEdges:
             (PerUserSplit(edge_type=("a", "b", "c")), r"'edge_type' needs to be one of \[\('user'"),
             (PerUserSplit(num_users=4), "'num_users' applies to homogeneous"),
             (TemporalSplit(time_attr="when"), "needs to hold the times of edges as 'when'"),
+            (SampledCandidates(), "'edge_label_index'"),
+            (
+                PerUserSplit(users=SeparatedUsers(min_pos_test=50)),
+                "of which none .*min_pos_test=50",
+            ),
         ],
     )
     def test_what_does_not_fit_is_named(self, transform, message):
@@ -107,9 +113,6 @@ class TestFindingEdges:
         data[USER_ITEM].time = torch.zeros(data[USER_ITEM].num_edges, device="meta")
         with pytest.raises(ValueError, match="'time' needs to be on the device of 'edge_index'"):
             TemporalSplit()(data)
-        del data[USER_ITEM].time
-        with pytest.warns(UserWarning, match="no 'time', so items are left out at random"):
-            LeaveLastOut()(data)
 
 
 @given(form=st.sampled_from(FORMS), graph=random_graphs(max_edges=40), k=st.integers(1, 4))

@@ -35,19 +35,8 @@ class TestCheckSplit:
         for part, found, earlier in zip(
             parts, (report.train, report.val, report.test), (None, [0], [0, 1]), strict=True
         ):
-            forward = part if isinstance(part, Data) else part[USER_ITEM]
-            pairs = (
-                {(min(e), max(e)) for e in map(tuple, forward.edge_index.t().tolist())}
-                if isinstance(part, Data)
-                else set(map(tuple, forward.edge_index.t().tolist()))
-            )
-            shift = graph.num_users if isinstance(part, Data) else 0
-            pairs = {(user, item - shift) for user, item in pairs}
-            label = {
-                (min(e), max(e)) if shift else e
-                for e in map(tuple, forward.edge_label_index.t().tolist())
-            }
-            label = {(user, item - shift) for user, item in label}
+            pairs = pairs_of(part, graph, "edge_index")
+            label = pairs_of(part, graph, "edge_label_index")
             assert found.num_edges == len(pairs)
             assert found.num_truth == len(label)
             assert found.num_users_without_truth == graph.num_users - len({u for u, _ in label})
@@ -63,7 +52,7 @@ class TestCheckSplit:
             assert found.num_reverse_leaks == (len(label & graph.pairs) if leaking else 0)
             before = set()
             for number in earlier:
-                before |= checked(parts[number], graph)
+                before |= pairs_of(parts[number], graph, "edge_index", "edge_label_index")
             assert found.num_earlier == len(label & before)
 
     def test_a_split_of_ours_has_none(self):
@@ -138,11 +127,12 @@ class TestCheckSplit:
         ]
 
 
-def checked(part, graph):
+def pairs_of(part, graph, *names):
+    """The pairs of a user and an item that edges of these names connect, in either direction."""
     store = part if isinstance(part, Data) else part[USER_ITEM]
     shift = graph.num_users if isinstance(part, Data) else 0
-    edges = torch.cat([store.edge_index, store.edge_label_index], dim=1).t().tolist()
-    return {((min(e), max(e) - shift) if shift else tuple(e)) for e in edges}
+    edges = [edge for name in names for edge in store[name].t().tolist()]
+    return {(min(edge), max(edge) - shift) if shift else tuple(edge) for edge in edges}
 
 
 @pytest.mark.parametrize(

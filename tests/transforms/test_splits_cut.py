@@ -289,15 +289,3 @@ NUM_VAL = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1
 def test_what_is_wrong_is_named(make, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make(**options)
-
-
-@pytest.mark.parametrize(
-    ("transform", "message"),
-    [
-        (SampledCandidates(), "'edge_label_index'"),
-        (PerUserSplit(users=SeparatedUsers(min_pos_test=50)), "of which none .*min_pos_test=50"),
-    ],
-)
-def test_what_data_lacks_is_named(transform, message):
-    with pytest.raises(ValueError, match=message):
-        transform(interactions())

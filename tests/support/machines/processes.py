@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from pyg_recmetrics import Catalogue, RankingTask, distributed, evaluate, modules
+from pyg_recmetrics import Catalogue, distributed, evaluate, modules
+from tests.support.cases.random_tasks import random_task
 
 NUM_USERS, NUM_ITEMS = 37, 50
 
@@ -21,14 +22,7 @@ SIZE = 3
 
 
 def small_task(**options):
-    draw = torch.rand(NUM_USERS, NUM_ITEMS, generator=torch.Generator().manual_seed(0))
-    return RankingTask(
-        (draw > 0.9).nonzero().t(),
-        seen=(draw < 0.2).nonzero().t(),
-        num_users=NUM_USERS,
-        num_items=NUM_ITEMS,
-        **options,
-    )
+    return random_task(NUM_USERS, NUM_ITEMS, truth_share=0.1, seen_share=0.2, **options)
 
 
 def scores():

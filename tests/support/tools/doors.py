@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import scipy.sparse as sp
 import torch
 from torch_geometric.data import HeteroData
@@ -149,7 +151,8 @@ class Doors:
         return evaluate(self.scores.double().numpy(), self.task(), self.names, **options)
 
     def score_function(self, **options):
-        return evaluate(lambda users: self.scores[users], self.task(), self.names, **options)
+        scores = self.draw.choice([self.scores, self.scores.double(), self.scores.numpy()])
+        return evaluate(lambda users: scores[users.tolist()], self.task(), self.names, **options)
 
     def score_everybody(self, **options):
         """A function that ignores its users is right, or of a wrong shape."""
@@ -332,7 +335,9 @@ class Doors:
         return self.merged(self.padded(), **options)
 
     def list_matrix(self, **options):
-        return evaluate(self.padded(), self.task(), self.names, **options)
+        lists = self.padded()
+        lists = lists if self.draw.random() < 0.5 else lists.int().numpy()
+        return evaluate(lists, self.task(), self.names, **options)
 
     def list_ids(self, **options):
         if self.plain_lists() is None:
@@ -345,7 +350,8 @@ class Doors:
             return None
         if len(frame) % 2:
             frame["score"] = -frame.pop("rank")
-        return evaluate(frame[::-1], self.frames(), self.names, **options)
+        form = self.draw.choice([pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+        return evaluate(form(frame[::-1]), self.frames(), self.names, **options)
 
     def list_topk(self, **options):
         return EvaluationResult(

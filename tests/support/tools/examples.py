@@ -12,4 +12,7 @@ def run_example(monkeypatch, name, *arguments):
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     # A script finds others beside it.
     monkeypatch.syspath_prepend(EXAMPLES)
-    return runpy.run_path(str(EXAMPLES / name))["main"]()
+    try:
+        return runpy.run_path(str(EXAMPLES / name))["main"]()
+    finally:
+        sys.modules.pop("recommenders", None)  # one of them, which has the name of a library
