@@ -967,7 +967,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
             items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
-            0.4.0, convention 'standard' (torch_geometric.metrics 2.8).
+            0.5.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
         masked = self.ranked.origin.num_masked
         num_masked = 0 if masked is None else int(masked[evaluated_mask(self.ranked)].sum())
