@@ -33,15 +33,12 @@ class DrawnResult(EvaluationResult):
         num_users = values.shape[1]
         # Each has a ranking of its own, as runs with equal rankings are one.
         self._number = next(_numbers)
-        self._drawn_values, self._drawn_person = values, person
+        self._drawn_values = values
         generator = torch.Generator().manual_seed(self._number)
         lists = torch.rand(num_users, 2, generator=generator).argsort()
         truth = torch.stack([torch.arange(num_users), torch.zeros(num_users, dtype=torch.long)])
-        super().__init__(RankedEdges.from_topk(lists, truth), "recall@1")
-
-    @property
-    def _person(self):
-        return self._drawn_person
+        ranked = RankedEdges.from_topk(lists, truth)
+        super().__init__(ranked if person is None else ranked.with_person(person), "recall@1")
 
     def _contributions(self, metric):
         return self._drawn_values[parse(metric).k - 1]
