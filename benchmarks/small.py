@@ -22,6 +22,7 @@ import multiprocessing
 import os
 import statistics
 import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
@@ -38,6 +39,9 @@ from torch_geometric.metrics import (
 )
 
 from pyg_recmetrics import Evaluator, RankingTask, rank
+
+# Random embeddings know nothing.
+warnings.filterwarnings("ignore", "'recommender' prefers what a user has seen")
 
 #: The cut-off and the metrics, and how many users the loop scores at once.
 K = 20
