@@ -188,6 +188,7 @@ def gate(options: argparse.Namespace) -> int:
     row, decisive = comparison[0], dict[str, Any]()
     if why := _why_undecided(row, comparison.protocol.nouns.rows):
         status, sentence = UNDECIDED, why
+        decisive = {"verdict": None, "p_value": None, "p_adjusted": None}
     elif options.margin is None:
         status = _STATUS.get(row.verdict or "", UNDECIDED)
         sentence = comparison.claims()[0]
@@ -195,6 +196,7 @@ def gate(options: argparse.Namespace) -> int:
         status, sentence, decisive = _by_margin(comparison, size, level)
     if options.form == "json":
         said = {"status": status, "sentence": sentence, "cautions": cautions, "level": level}
+        said |= {"margin": options.margin, "interval_level": comparison.protocol.level}
         as_json = {**said, **_differences_to_json(comparison)[0], **decisive}
         print_result(comparison, as_json, options)
     else:
@@ -263,7 +265,7 @@ def _by_margin(
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
     p = p_of_worse if status == WORSE else p_within
-    decisive = {"margin": str(margin), "verdict": says, "p_value": p, "p_adjusted": p}
+    decisive = {"verdict": says, "p_value": p, "p_adjusted": p}
     of_test = f"({shown}{lower}; p = {format_p(p)})"
     return status, f"{row.a} {says} {row.b} in {row.metric}{by} {of_test}.", decisive
 

@@ -250,7 +250,8 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     if num_apart < _ENOUGH_PAIRS or abs(preference) > _NUM_ERRORS * num_apart**0.5:
         return
     num_apart, preference = _preference(next(scores))
-    if preference <= _NUM_ERRORS * num_apart**0.5:
+    # Few that tell users apart may prefer their own without exception.
+    if preference <= _NUM_ERRORS * num_apart**0.5 and not 0 < num_apart == preference:
         told.add(recommender.in_words)
         warn(
             "'recommender' prefers what a user has seen over what others have seen no more often "

@@ -610,7 +610,8 @@ def compare_on_each(
     tested = [row.metric for row in judged if row.verdict is not None]
     runs = [run for of_one in results.values() for run in every_run(of_one).values()]
     shared = {"level": level, "equivalence": equivalence, "num_data_sets": len(pairs)}
-    shared["num_metrics"] = len(common_metrics(runs))
+    known = {str(metric) for metric in common_metrics(runs) if str(metric) in runs[0].per_user}
+    shared["num_metrics"] = len(known) if known >= {*tested} else 0
     shared |= {"num_tests": len(tested), "num_tested_metrics": len({*tested})}
     rest = iter(judged)
     found = {}

@@ -624,9 +624,17 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 found[name] = f"{name} is {span}"
         return found
 
+    def _has_means_of(self, other: "EvaluationResult") -> bool:
+        """Returns whether two results have the same means, as those of one ranking do."""
+        return all(self[name] == other[name] for name in self.keys() & other.keys())
+
     def _note_on_ties(self, names: Iterable[str]) -> str | None:
         """Returns what the order of ties does to some metrics; `None` if it does not matter."""
-        moved = [span for name, span in self._moved_by_ties.items() if name in names]
+        if not self._moved_by_ties:
+            return None
+        are_own = all(name in self.definitions for name in names)
+        of_ties = self._moved_by_ties.items()
+        moved = [span for name, span in of_ties if name in names or not are_own]
         return notes.line("movable", moved, notes.line("ties", self)) if moved else None
 
     def _mean(self, name: str, numbers: Numbers) -> float:

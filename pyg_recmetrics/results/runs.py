@@ -406,7 +406,7 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
     copies = [
         line
         for (a, first), (b, second) in combinations(recommenders.items(), 2)
-        if are_same_runs(first.runs, second.runs)
+        if first.runs[0]._has_means_of(second.runs[0]) and are_same_runs(first.runs, second.runs)
         for line in notes.lines("same", a, b)
     ]
     of_each = {}

@@ -184,7 +184,8 @@ class Protocol:
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
-        num_metrics (int): How many metrics all results have, of which these were chosen.
+        num_metrics (int): How many metrics of single users all results have, if these are
+            among them.
         remarks (tuple of str): What else the results know: of candidates, leaks, ties, budgets.
         num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 

@@ -429,12 +429,14 @@ def read_seen(
     return coalesce_edges(edges, num_items)
 
 
-def warn_about_shifted_items(item: Tensor, num_users: int, num_items: int) -> None:
+def warn_about_shifted_items(truth: Tensor, seen: Tensor, num_users: int, num_items: int) -> None:
     """Warns if items look as if they were numbered from `num_users` on."""
-    is_telling = item.numel() * num_users > _MANY_BY_CHANCE * num_items
-    if is_telling and num_users < num_items and int(item.min()) >= num_users:
+    num_edges = truth.size(1) + seen.size(1)
+    if num_users >= num_items or num_edges * num_users <= _MANY_BY_CHANCE * num_items:
+        return
+    if all(int(item.min()) >= num_users for _, item in (truth, seen) if item.numel()):
         warn(
-            f"none of {item.numel()} edges has an item below {num_users}, the number of users. If "
+            f"none of {num_edges} edges has an item below {num_users}, the number of users. If "
             f"items are numbered from 'num_users' on, as in a homogeneous graph, write "
             f"edges - torch.tensor([[0], [{num_users}]]), and 'num_items' without the users"
         )

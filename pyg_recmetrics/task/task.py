@@ -445,10 +445,11 @@ class RankingTask(Frozen):
         self.query = read_query(query, num_users, device)
         self.num_relations = read_num_relations(num_relations, self.query)
         self.seen = read_seen(seen, num_users, num_items, device)
-        warn_about_shifted_items(torch.cat([edges[1], self.seen[1]]), num_users, num_items)
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.candidates = read_candidates(candidates, num_users, num_items, device)
         self.missing = read_missing(missing, self.candidates)
+        if self.query is None and self.candidates is None:
+            warn_about_shifted_items(edges, self.seen, num_users, num_items)
         self.users = read_users(users, num_users, device)
         every_weight = read_weight(raw_weight, edges)
         self.threshold = read_threshold(threshold, raw_weight)
@@ -1264,6 +1265,7 @@ def _of_graph_or_task(
     nodes, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
     between = nodes.sort(dim=0).values - nodes.new_tensor([[0], [task.num_users]])
     between = between[:, between[1] >= 0]  # without those between two users
-    remedy = "Pass message-passing edges without the truth"
-    task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
+    if task.exclude_seen or task.seen.size(1):  # otherwise, it may be on purpose
+        remedy = "Pass message-passing edges without the truth"
+        task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
     return task._with(edge_index=edges, edge_weight=weight)
