@@ -1263,9 +1263,9 @@ def _of_graph_or_task(
         return task
     num_nodes = task.num_users + task.num_items
     nodes, edges, weight = read_message_passing(edge_index, num_nodes, task.device)
-    between = nodes.sort(dim=0).values - nodes.new_tensor([[0], [task.num_users]])
-    between = between[:, between[1] >= 0]  # without those between two users
     if task.exclude_seen or task.seen.size(1):  # otherwise, it may be on purpose
+        between = nodes.sort(dim=0).values - nodes.new_tensor([[0], [task.num_users]])
+        between = between[:, between[1] >= 0]  # without those between two users
         remedy = "Pass message-passing edges without the truth"
         task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
     return task._with(edge_index=edges, edge_weight=weight)
