@@ -129,7 +129,7 @@ def coverage(exposure: Tensor) -> Tensor:
 
 @register_aggregate(state=exposure, higher_is_better=False, aliases=("gini_index",))
 def gini(exposure: Tensor) -> Tensor:
-    r"""How unequally items are recommended: zero if equally often, near one if only a few are.
+    r"""How unequally items are recommended, from zero (all equally often); lower is better.
 
     .. math::
         \text{gini@}k = \frac{\sum_{i=1}^{n} (2 i - n - 1) \, e_{(i)}}{n \sum_{i=1}^{n} e_{(i)}}
@@ -257,14 +257,13 @@ def personalization(sum_of_lists: Tensor) -> Tensor:
     aliases=("average_popularity", "arp"),
 )
 def popularity(ranked: RankedEdges, k: int) -> Tensor:
-    r"""How many users have seen a recommended item on average; its mean is the ARP.
+    r"""How many users saw a recommended item on average, the ARP; lower is better.
 
     .. math::
         \text{popularity@}k = \frac{1}{\lvert L \rvert} \sum_{i \in L} \phi_i
 
     where :math:`L` are the user's top `k` items and :math:`\phi_i` is the number of users who have
-    seen item `i`, its popularity. It is zero if the catalogue does not have the item. Lower means
-    less popular.
+    seen item `i`, its popularity. It is zero if the catalogue does not have the item.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with its lists and the seen edges.

@@ -24,7 +24,9 @@ def test_names_are_those_of_public_functions():
     for name in metrics.names():
         assert getattr(metrics, name).__name__ == name
         assert name in metrics.__all__
-        assert metrics.definition(name).summary.endswith(".")
+        defined = metrics.definition(name)
+        assert defined.summary.endswith(".")
+        assert ("lower is better" in defined.summary) != defined.higher_is_better
 
 
 def first_hit(ranked, k):

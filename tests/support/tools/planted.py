@@ -1,11 +1,12 @@
 """Plants small defects in copies of the package, and says which of them its tests find.
 
+pip install pytest-cov && python -m pytest -n auto --cov=pyg_recmetrics --cov-context=test
 python -m tests.support.tools.planted 200            # the table of rooms, of 200 defects
 python -m tests.support.tools.planted 200 after.tsv  # the same, and goes on after those in the file
-python -m tests.support.tools.planted 200 after.tsv before.tsv  # asks at first what found it before
 
-A defect belongs to a room of the package. It is looked for by the tests of that room, at first by
-those of the same name, and by those that go through everything.
+The first line writes down in `.coverage` which test executes which line. A defect is looked for by
+all tests that execute its line, at first by those that execute the fewest others. What runs when
+the package is imported, is looked for by those that execute anything of its file.
 """
 
 import ast
@@ -17,9 +18,12 @@ import shutil
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 
+import coverage
 import pandas as pd  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401
@@ -35,7 +39,8 @@ LIMIT = 150
 #: What a copy has besides the package.
 BESIDES = ("tests", "docs", "examples", "notebooks", "pyproject.toml", "README.md", "CHANGELOG.md")
 
-OF_EVERYTHING = ("tests/test_boundary.py", "tests/test_evaluation.py", "tests/test_fuzz.py")
+#: So many tests are asked first, as reading the files of all takes some seconds.
+AT_FIRST = 25
 
 SWAPPED = [
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)),
@@ -129,12 +134,31 @@ def draw_defects(number):
     return [defect for defect in in_turn if defect is not None][:number]
 
 
-def tests_for(file):
-    """The tests that look for a defect in a file, in this order."""
-    folder = "/".join(Path(file).parts[1:-1][:1])
-    named = sorted(ROOT.glob(f"tests/{folder}/**/test_{Path(file).stem}*.py"))
-    room = [f"tests/{folder}"] if folder else []
-    return [*(path.relative_to(ROOT).as_posix() for path in named), *room, *OF_EVERYTHING]
+@cache
+def tests_by_line():
+    """The tests that execute each line of each file, and how many lines a test executes."""
+    data = coverage.CoverageData(str(ROOT / ".coverage"))
+    data.read()
+    lines, sizes = {}, Counter()
+    for path in data.measured_files():
+        of_file = data.contexts_by_lineno(path)
+        lines[Path(path).relative_to(ROOT).as_posix()] = {
+            line: {context.partition("|")[0] for context in contexts if context}
+            for line, contexts in of_file.items()
+        }
+    for tests in chain.from_iterable(of_file.values() for of_file in lines.values()):
+        sizes.update(tests)
+    return lines, sizes
+
+
+def tests_for(file, node):
+    """The tests that execute a part of a file, those that execute the fewest lines first."""
+    lines, sizes = tests_by_line()
+    of_file = lines.get(file, {})
+    executed = range(node.lineno, node.end_lineno + 1) if hasattr(node, "lineno") else ()
+    tests = set().union(*(of_file.get(line, ()) for line in executed))
+    tests = tests or set().union(*of_file.values())
+    return sorted(tests, key=lambda test: (sizes[test], test))
 
 
 def run_tests(folder, paths, output):
@@ -152,46 +176,49 @@ def run_tests(folder, paths, output):
     os._exit(status)
 
 
-def finder_among(paths, folder):
+def finder_among(tests, folder):
     """The first test that fails, which is empty if none does within the limit."""
     output = Path(folder) / "output.txt"
+    output.write_text("")
     process = os.fork()
     if process == 0:
-        run_tests(folder, paths, output)
+        run_tests(folder, tests, output)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(), re.MULTILINE)
     has_failed = status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
     return failed[1] if has_failed and failed else ""
 
 
-def look_for(file, place, kind, finder=""):
-    """The line of a defect, and the test that finds it. One that found it before is asked first."""
+def look_for(defect):
+    """The line of a defect, and the test that finds it."""
+    file, place, kind = defect
     tree = ast.parse((ROOT / file).read_text())
     node = [*code_of(tree)][place]
+    tests = tests_for(file, node)
     KINDS[kind](node)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("pyg_recmetrics", *BESIDES):
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, Path(folder) / name)
         (Path(folder) / file).write_text(ast.unparse(tree))
-        found = finder and finder_among([finder], folder)
-        found = found or finder_among(tests_for(file), folder)
-    return str(getattr(node, "lineno", 0)), found
+        found = tests and finder_among(tests[:AT_FIRST], folder)
+        found = found or (tests[AT_FIRST:] and finder_among(tests[AT_FIRST:], folder))
+    return file, str(getattr(node, "lineno", 0)), kind, found or ""
 
 
 def read(results):
     return [line.split("\t") for line in Path(results).read_text().splitlines()]
 
 
-def main(number, results="planted.tsv", before=None):
+def main(number, results="planted.tsv"):
     Path(results).touch()
-    rows, defects = read(results), draw_defects(int(number))
-    finders = [row[3] for row in read(before)] if before else [""] * len(defects)
-    for defect, finder in [*zip(defects, finders, strict=False)][len(rows) :]:
-        line, finder = look_for(*defect, finder)
-        rows.append([defect[0], line, defect[2], finder])
-        with open(results, "a") as out:
-            print(*rows[-1], sep="\t", file=out)
+    rows = read(results)
+    tests_by_line()  # which all processes share
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for row in pool.map(look_for, draw_defects(int(number))[len(rows) :]):
+            rows.append(row)
+            with open(results, "a") as out:
+                print(*row, sep="\t", file=out)
     planted, found = Counter(), Counter()
     for file, _, _, finder in rows:
         room = "/".join(Path(file).parts[:-1][:2])
