@@ -175,7 +175,7 @@ class Coverage(OverAllUsers):
     ) -> None: ...
 
 class Gini(OverAllUsers):
-    """How unequally items are recommended: zero if equally often, near one if only a few are."""
+    """How unequally items are recommended, from zero (all equally often); lower is better."""
 
     def __init__(
         self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]
@@ -196,7 +196,7 @@ class Personalization(OverAllUsers):
     ) -> None: ...
 
 class Popularity(MeanOverUsers):
-    """How many users have seen a recommended item on average; its mean is the ARP."""
+    """How many users saw a recommended item on average, the ARP; lower is better."""
 
     def __init__(
         self, k: int, *, catalogue: Catalogue, **kwargs: Unpack[TorchmetricsArguments]

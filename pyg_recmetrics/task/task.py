@@ -498,6 +498,8 @@ class RankingTask(Frozen):
         threshold: float | None = None,
         candidates: EdgesLike | None = None,
         users: TensorLike | None = None,
+        user_ids: Sequence[Hashable] | None = None,
+        item_ids: Sequence[Hashable] | None = None,
     ) -> "RankingTask":
         r"""Reads a task from one part of a split, in PyG's own convention.
 
@@ -537,6 +539,8 @@ class RankingTask(Frozen):
                 (default: `None`, those of the data, or all items)
             users (torch.Tensor, optional): See :class:`RankingTask`.
                 (default: `None`, those of the data, or all users)
+            user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
+            item_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
 
         Raises:
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
@@ -581,6 +585,8 @@ class RankingTask(Frozen):
             num_items=edges.num_items,
             candidates=edges.candidates if candidates is None else candidates,
             users=edges.users if users is None else users,
+            user_ids=user_ids,
+            item_ids=item_ids,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
         for key, other in edges.others.items():
