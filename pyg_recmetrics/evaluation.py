@@ -1,5 +1,7 @@
 """evaluate() and Evaluator: from a model and a split to its numbers, in one call."""
 
+from __future__ import annotations
+
 import copy
 import re
 from collections.abc import Mapping, Sequence
@@ -316,7 +318,7 @@ class Evaluator(Frozen):
         """Whether the last `patience` calls were no improvement."""
         return self.history.should_stop
 
-    def to(self, device: torch.device | str) -> "Evaluator":
+    def to(self, device: torch.device | str) -> Evaluator:
         """Returns an evaluator on another device, which adds to the same history.
 
         Example:

@@ -1,5 +1,7 @@
 """rank(): gives every ground-truth edge its rank, in chunks of users and bounded memory."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple, get_args
 
 import torch
@@ -247,7 +249,7 @@ class OpenRanking:
         if self._mask is not None:
             self._mask.apply(self._ranks)
 
-    def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: "tqdm[Any]") -> Tensor:
+    def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: tqdm[Any]) -> Tensor:
         """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""
         task, size = self._present, self._how.batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
@@ -334,7 +336,7 @@ class OpenRanking:
 _NO_BAR = tqdm(disable=True)
 
 
-def _bar(num_users: int, is_shown: bool) -> "tqdm[Any]":
+def _bar(num_users: int, is_shown: bool) -> tqdm[Any]:
     """Returns a progress bar."""
     if not is_shown or num_users == 0:
         return _NO_BAR
