@@ -51,8 +51,6 @@ class UserItemEdges:
     candidates: Tensor | None = None
     #: The edges of all other types between users and items, from users to items.
     others: dict[EdgeType, Tensor] = field(default_factory=dict)
-    #: The type of the edges that are those of the truth in reverse; `None` if there is none.
-    reverse_type: EdgeType | None = None
 
 
 def read_data(
@@ -73,7 +71,6 @@ def read_data(
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
         users, opposite = _read_users(data[source], num_users), opposite_edges(data, store._key)
-        reverse_type = next((key for key in opposite if _is_reverse(key, store._key)), None)
         others = opposite | {
             key: read_edge_index(data[key])
             for key in data.edge_types
@@ -84,7 +81,7 @@ def read_data(
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
         num_users, num_items = count_users(data, num_users)
-        users, others, reverse_type = _read_users(data, num_users + num_items), {}, None
+        users, others = _read_users(data, num_users + num_items), {}
         truth = to_bipartite(truth, "edge_label_index", num_users)
         seen = to_bipartite(seen, "edge_index", num_users)
         if candidates is not None:
@@ -101,17 +98,11 @@ def read_data(
         users=users,
         candidates=candidates,
         others=others,
-        reverse_type=reverse_type,
     )
 
 
 def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
     """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
-    if isinstance(edge_type, Data | HeteroData):
-        raise TypeError(
-            "'data' needs to be one part of a split, whose 'edge_index' says what users have seen "
-            "(got two); write RankingTask.from_data(test)"
-        )
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(
@@ -183,11 +174,6 @@ def check_directions(data: Data, edges: UserItemEdges) -> None:
             f"in both directions (got {num_mirrored} of {edges.truth.size(1)} ground-truth edges "
             f"whose opposite is in 'edge_index')"
         )
-
-
-def _is_reverse(edge_type: EdgeType, of: EdgeType) -> bool:
-    """Whether edges of an opposite type are those of another in reverse, by their names."""
-    return not is_named_reverse(edge_type) or edge_type[1] == f"rev_{of[1]}"
 
 
 def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStorage:

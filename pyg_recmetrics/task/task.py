@@ -583,13 +583,11 @@ class RankingTask(Frozen):
             users=edges.users if users is None else users,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
+        remedy = (
+            "Take the truth out of these, as 'RandomLinkSplit' does with 'rev_edge_types' and the "
+            "splits of 'transforms' do by themselves, or do not propagate over them"
+        )
         for key, other in edges.others.items():
-            remedy = "Take the truth out of these, or do not propagate over them"
-            if key == edges.reverse_type:
-                remedy = (
-                    "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
-                    "'transforms' find it"
-                )
             task._warn_of_leaks(other, f"the edges {key}, which a model may propagate over", remedy)
         return task
 
