@@ -81,7 +81,6 @@ MISTAKES = {
         lambda: RankingTask.from_frames(test=FRAME, user_col="user_id"),
         "'user'",
     ),
-    "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
     "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
     "PairScorer of one argument": (lambda: PairScorer(lambda e: e), "PairScorer(lambda user, item"),
     "a function of topk": (lambda: evaluate(lambda u: SCORES[u].topk(2), TASK), "topk(20).indices"),
@@ -89,7 +88,6 @@ MISTAKES = {
         lambda: evaluate(lambda u: SCORES[u].topk(2).indices, TASK),
         "topk(20).indices",
     ),
-    "a state": (lambda: evaluate(model().state_dict(), TASK), "model.load_state_dict(state)"),
     "a series of lists": (lambda: evaluate(LISTS, TASK), ".to_dict()"),
     "a column of lists": (
         lambda: evaluate(pd.DataFrame({"user_id": ["a"], "item_id": [["w"]]}), NAMED),

@@ -26,9 +26,9 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.kernels.exact.ranks import find_runs, without_repeats
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
-from pyg_recmetrics.ranking.fitted import is_fitted, read_fitted, warn_of_others
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
+    ADAPTERS,
     FoundModel,
     HasRecommend,
     Recommend,
@@ -36,7 +36,9 @@ from pyg_recmetrics.ranking.models import (
     find_lightgcn,
     find_model,
     is_model,
+    library_of,
     unwrapped,
+    warn_of_others,
 )
 from pyg_recmetrics.ranking.recommenders import (
     NO_CHANCE,
@@ -63,9 +65,6 @@ from pyg_recmetrics.utils import hashed, list_some, warn, written_as
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
-
-#: By so many numbers, it is judged whether they are scores.
-_ENTRIES_LOOKED_AT = 2**13
 
 #: What to do with integers that are no item ids.
 SCORES_ARE_FLOATS = (
@@ -108,12 +107,6 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
         TypeError: If a list is not a sequence.
         ValueError: If the task holds no ids, or ids, ranks or scores are missing or repeated.
     """
-    parts = list(value.values()) if isinstance(value, Mapping) else []
-    if parts and all(isinstance(part, Tensor) and part.is_floating_point() for part in parts):
-        raise TypeError(
-            "'recommender' needs to be a model, or lists of ids (got numbers by name, as of its "
-            "state); write model.load_state_dict(state) and evaluate(model, data)"
-        )
     if task.user_ids is None or task.item_ids is None:
         raise ValueError(
             f"'recommender' {_NEEDS_IDS} (got lists by id, a {type(value).__name__}; embeddings "
@@ -355,7 +348,7 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
-    if len(given) not in (2, 3) or any(map(_is_row, given[:2])) or hasattr(given, "indices"):
+    if len(given) not in (2, 3) or hasattr(given, "indices"):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
@@ -381,11 +374,6 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
         check_shape(biases[0], "recommender", (task.num_items,), "item biases")
         check_range(of_user, of_items[0], of_items[1], user.size(1))
     return EmbeddingRecommender(user, item, *biases, device=task.device, largest=max(of_items))
-
-
-def _is_row(part: object) -> bool:
-    """Returns whether a part holds numbers or ids, as a row of a matrix in nested lists does."""
-    return isinstance(part, tuple | list) and all(isinstance(x, int | float | str) for x in part)
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
@@ -416,11 +404,7 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         return recommender
     shape = (task.num_users, task.num_items)
     remedy = "; embeddings are (user_embedding, item_embedding), and lists are topk(20).indices"
-    if value.shape[:1] == (sum(shape),):
-        remedy = f"; write tuple(embedding.split({list(shape)})) for embeddings of all nodes"
     check_shape(value, "recommender", shape, "scores [num_users, num_items]", remedy)
-    if value.numel() and (doubt := _doubt_scores(value)):
-        warn(doubt)
     return MatrixRecommender(value, task)
 
 
@@ -483,43 +467,8 @@ def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
     return items.numel() * -math.log1p(-share) > NO_CHANCE
 
 
-def _doubt_scores(scores: Tensor) -> str | None:
-    """Returns what scores seem to be instead, by the first rows; `None` if nothing is odd."""
-    num_items = scores.size(1)
-    part = scores[: max(2, _ENTRIES_LOOKED_AT // num_items)].float()
-    if part.size(0) * math.lgamma(num_items + 1) < NO_CHANCE:
-        return None
-    # Two rows tell nearly always.
-    first = part[:2].cpu().numpy()
-    if bool((first[:, 1:] <= first[:, :-1]).all()) and bool((part.diff(dim=1) <= 0).all()):
-        if bool((part != part[0]).any()):
-            return (
-                "'recommender' holds scores that fall from the first item to the last for every "
-                "user, as the values of 'topk' do. If they are these, pass its indices, as in "
-                "scores.topk(20).indices; if not, pass a function, as in "
-                "lambda users: scores[users]"
-            )
-    elif (first.max(1) == first.min(1) + num_items - 1).all() and _are_permutations(part):
-        return (
-            "'recommender' holds floating-point numbers that are ranks or items, one of each for "
-            "every user, and are read as scores. If they are items, best first, pass integers, as "
-            "in recommender.long(); if they are scores, higher for better items, pass a function, "
-            "as in lambda users: scores[users]"
-        )
-    return None
-
-
-def _are_permutations(rows: Tensor) -> bool:
-    """Returns whether every row holds each integer once, counted from anywhere."""
-    low, high = rows.aminmax(dim=1, keepdim=True)
-    if not bool((high - low == rows.size(1) - 1).all()):
-        return False
-    counted = torch.arange(rows.size(1), device=rows.device)
-    return bool(((rows - low).sort(dim=1).values == counted).all())
-
-
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
-    read, in_words = read_fitted(value, task)
+    read, in_words = ADAPTERS[str(library_of(value))](value, task)
     recommender = as_recommender(read, task)
     recommender.in_words = in_words
     if recommender.mask is not None:
@@ -574,14 +523,12 @@ class RecommenderForm(NamedTuple):
 
 #: All that can be ranked. The first that fits is it.
 RECOMMENDER_FORMS = (
+    RecommenderForm(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
+    RecommenderForm(library_of, _from_fitted),
     RecommenderForm(
-        lambda value: isinstance(value, tuple | list) and not is_fitted(value),
-        _from_embeddings,
-        _counts_of_embeddings,
+        lambda value: isinstance(value, tuple | list), _from_embeddings, _counts_of_embeddings
     ),
     RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
-    RecommenderForm(find_lightgcn, _from_lightgcn, _counts_of_lightgcn),
-    RecommenderForm(is_fitted, _from_fitted),
     RecommenderForm(is_model, _from_model),
     RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
     RecommenderForm(

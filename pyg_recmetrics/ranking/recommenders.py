@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,7 +46,7 @@ from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, list_some, set_attributes, verb, warn
+from pyg_recmetrics.utils import Memory, set_attributes, verb, warn
 
 
 class ScoreMask:
@@ -551,9 +550,7 @@ class FunctionRecommender(GivenScoresRecommender):
         self.function = function
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
-        with name_users_in_errors(users):
-            # A function may overwrite what it is given.
-            given = self.function(users.clone())
+        given = self.function(users.clone())  # which a function may overwrite
         scores = as_tensor(given, "recommender()")
         if isinstance(given, tuple) or not scores.is_floating_point():
             raise ValueError(
@@ -665,21 +662,6 @@ class FixedListRecommender(ListRecommender):
         return items, place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
 
 
-@contextmanager
-def name_users_in_errors(users: Tensor) -> Iterator[None]:
-    """Adds to an error the users that it is about, and leaves its type as it is."""
-    try:
-        yield
-    except Exception as error:
-        named = list_some([str(user) for user in users.tolist()])
-        note = f"(while {users.numel()} users were ranked: {named})"
-        if add_note := getattr(error, "add_note", None):  # since Python 3.11
-            add_note(note)
-        elif error.args and isinstance(error.args[0], str):
-            error.args = (f"{error.args[0]} {note}", *error.args[1:])
-        raise
-
-
 @dataclass(frozen=True, eq=False)
 class PairScorer:
     r"""A recommender that scores pairs of a user and an item, such as a model with an MLP on top.
@@ -760,8 +742,7 @@ class PairRecommender(Recommender):
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         row, item = self._pairs(chunk)
-        with name_users_in_errors(chunk.users):
-            score = self._scores(chunk.users[row], item)
+        score = self._scores(chunk.users[row], item)
         ranks = ranks_within_rows(row, score)
         is_candidate = score > -torch.inf
         # Everything beyond the end of the lists goes to one more column.
@@ -852,9 +833,8 @@ class ModelRecommender(ListRecommender):
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
         k = min(k, self.dst_index.numel())
-        with name_users_in_errors(users):
-            # A model may overwrite what it is given.
-            answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
+        # A model may overwrite what it is given.
+        answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
         answer = check_integers(answer, "recommender.recommend()")
         if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
             raise ValueError(

@@ -103,9 +103,6 @@ class TestTwoMeanings:
         ("recommender", "task", "words"),
         [
             (np.array([[4, 3, 2, 1, 0]] * 2), "task", ["recommender.float()", "[:, :20]"]),
-            (scores.topk(40).values, "large", ["topk(20).indices", "lambda users: scores[users]"]),
-            (scores.argsort().float(), "large", ["recommender.long()", "lambda users: scores["]),
-            (scores.argsort().argsort().double() + 1, "large", ["recommender.long()"]),
             (scores[:25].argsort()[:, :30].clamp(min=25), "few_users", ["subtract 'num_users'"]),
         ],
     )
