@@ -21,12 +21,13 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
+    count_ranks,
     first_kept,
     ranks_in_lists,
     ranks_within_rows,
+    top_k,
     without_repeats,
 )
 from pyg_recmetrics.kernels.exact.scores import (
@@ -37,7 +38,6 @@ from pyg_recmetrics.kernels.exact.scores import (
     scaled_by_row,
     with_column,
 )
-from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.rounded_items import matrix_product
 from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.ranked_edges import Lists, ListStatistics
