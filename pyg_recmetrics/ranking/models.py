@@ -175,21 +175,16 @@ class FoundModel:
         Raises:
             ValueError: If edges have weights, and it does not take them.
         """
-        form = self.form
-        if self.takes_edges and edge_weight is not None:
-            form = _FORMS[1]
-            if not _takes(self.recommend, form):
-                raise ValueError(
-                    f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
-                    f"weights (got recommend({', '.join(self.form)}))"
-                )
-
-        def ask(src_index: Tensor, dst_index: Tensor, k: int) -> Tensor:
-            given = {"edge_index": edge_index, "edge_weight": edge_weight, "users": src_index}
-            given |= {"src_index": src_index, "dst_index": dst_index, "k": k}
-            return self.recommend(**{name: given[name] for name in form})
-
-        return ask
+        if not self.takes_edges:
+            return lambda src_index, dst_index, k: self.recommend(users=src_index, k=k)
+        if edge_weight is None and "edge_weight" not in self.form:
+            return functools.partial(self.recommend, edge_index=edge_index)
+        if not _takes(self.recommend, _FORMS[1]):
+            raise ValueError(
+                f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
+                f"weights (got recommend({', '.join(self.form)}))"
+            )
+        return functools.partial(self.recommend, edge_index=edge_index, edge_weight=edge_weight)
 
 
 def is_model(value: object) -> bool:

@@ -35,6 +35,9 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.task.data_frames import FrameLike, read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
+    Queries,
+    QueriesLike,
+    TriplesLike,
     TruthByUser,
     are_candidates,
     check_truth_of,
@@ -46,14 +49,15 @@ from pyg_recmetrics.task.edges import (
     keep_retrievable,
     read_candidates,
     read_count,
+    read_events,
     read_message_passing,
     read_missing,
     read_num_relations,
     read_person,
     read_query,
-    read_ratings,
     read_seen,
     read_threshold,
+    read_triples,
     read_truth,
     read_users,
     read_weight,
@@ -70,13 +74,6 @@ from pyg_recmetrics.task.graph import (
     find_truth,
     read_data,
     to_homogeneous,
-)
-from pyg_recmetrics.task.queries import (
-    Queries,
-    QueriesLike,
-    TriplesLike,
-    read_events,
-    read_triples,
 )
 from pyg_recmetrics.utils import (
     Frozen,
@@ -1232,8 +1229,8 @@ def as_task(
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
-        weight = read_ratings(weight, edges)
-    task._find_truth(edges, weight)
+        read_threshold(None, weight)
+    task._find_truth(edges, read_weight(weight, edges))
     task._complete()
     return task
 
