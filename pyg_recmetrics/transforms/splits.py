@@ -26,7 +26,6 @@ from pyg_recmetrics.checks import (
     check_fraction,
     check_natural_number,
     check_positive_integer,
-    written,
 )
 from pyg_recmetrics.transforms.interactions import (
     EdgeGroup,
@@ -751,11 +750,3 @@ def _stage_at(time: Tensor, cuts: tuple[Tensor, Tensor]) -> Tensor:
     last_of_train, last_of_val = cuts
     # TRAIN, VAL and TEST are 0, 1 and 2.
     return (time > last_of_train).byte() + (time > last_of_val).byte()
-
-
-for _split, _example in (
-    (PerUserSplit, "PerUserSplit(num_val=0.1, num_test=0.2)"),
-    (LeaveLastOut, "LeaveLastOut(num_test=1)"),
-    (TemporalSplit, "TemporalSplit(num_val=0.1, num_test=0.2)"),
-):
-    _split.__init__ = written(_example)(_split.__init__)  # type: ignore[method-assign]
