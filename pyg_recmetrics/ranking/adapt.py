@@ -41,7 +41,6 @@ from pyg_recmetrics.ranking.models import (
     warn_of_others,
 )
 from pyg_recmetrics.ranking.recommenders import (
-    NO_CHANCE,
     EmbeddingRecommender,
     FixedListRecommender,
     FunctionRecommender,
@@ -50,7 +49,6 @@ from pyg_recmetrics.ranking.recommenders import (
     PairRecommender,
     PairScorer,
     Recommender,
-    begins_behind_users,
 )
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import (
@@ -65,6 +63,9 @@ from pyg_recmetrics.utils import hashed, list_some, warn, written_as
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
+
+#: What happens by chance once in a million times is no chance: minus the logarithm of that.
+_NO_CHANCE = 14
 
 #: What to do with integers that are no item ids.
 SCORES_ARE_FLOATS = (
@@ -300,10 +301,6 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
             f"'recommender' needs to be a model with a method 'recommend' for "
             f"algorithm='recommend' (got {type(value).__name__})"
         )
-    return _from_model(value, task)
-
-
-def _from_model(value: object, task: RankingTask) -> Recommender:
     model = find_model(value)
     edges = _message_passing(model, task)
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
@@ -426,27 +423,14 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"{highest}); items are numbered from 0 on, and not from 1 or from 'num_users' "
             f"({task.num_users}) on; {SCORES_ARE_FLOATS}; {IDS_ARE_IN_DICTS}"
         )
-    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
-    for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
-        is_listed[part.long()] = True  # the last place is that of `-1`
-        if value.size(1) == task.num_items and bool((without_repeats(part) != part).any()):
-            raise ValueError(
-                f"'recommender' needs to hold lists in which no item comes twice, or scores as "
-                f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "
-                f"item, of which some repeat in a row); {_EITHER}"
-            )
-    items = is_listed[:-1].nonzero().squeeze(1)
+    if value.size(1) == task.num_items:
+        _check_full_lists(value)
     if value.size(1) == task.num_items > 1 and lowest == 0:
         warn(
             f"'recommender' holds every item once for every user, in integers that are read as "
             f"lists, best first, but may be ranks; {_EITHER}"
         )
-    elif begins_behind_users(items, task.num_users, task.num_items):
-        warn(
-            f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
-            f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
-        )
-    elif _could_be_ids(items, task):
+    elif _could_be_ids(value, task):
         warn(
             "'recommender' holds integers that are read as positions of items, from 0 on, but all "
             "of them are original ids of items, too. If they are ids, pass "
@@ -455,16 +439,30 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
 
 
-def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
+def _check_full_lists(value: Tensor) -> None:
+    """Raises if integers for every item are no lists."""
+    for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
+        if bool((without_repeats(part) != part).any()):
+            raise ValueError(
+                f"'recommender' needs to hold lists in which no item comes twice, or scores as "
+                f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "
+                f"item, of which some repeat in a row); {_EITHER}"
+            )
+
+
+def _could_be_ids(lists: Tensor, task: RankingTask) -> bool:
     """Returns whether the items of all lists are original ids, too, which is hardly chance."""
     ids = [id_ for id_ in task.item_ids or () if type(id_) is int]
     if len(ids) < task.num_items:
         return False
     in_range = [id_ for id_ in ids if 0 <= id_ < task.num_items]
-    numbers, share = torch.tensor(in_range, device=items.device), 1 - len(in_range) / task.num_items
-    if not 0 < share < 1 or not bool(torch.isin(items, numbers).all()):
+    share = 1 - len(in_range) / task.num_items
+    if not 0 < share < 1:
         return False
-    return items.numel() * -math.log1p(-share) > NO_CHANCE
+    is_listed = torch.bincount(lists.flatten().long() + 1, minlength=task.num_items + 1)[1:] > 0
+    num_listed = int(is_listed.sum())
+    are_ids = int(is_listed[in_range].sum()) == num_listed
+    return are_ids and num_listed * -math.log1p(-share) > _NO_CHANCE
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
@@ -529,7 +527,7 @@ RECOMMENDER_FORMS = (
         lambda value: isinstance(value, tuple | list), _from_embeddings, _counts_of_embeddings
     ),
     RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
-    RecommenderForm(is_model, _from_model),
+    RecommenderForm(is_model, ask_model),
     RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
     RecommenderForm(
         lambda value: (
