@@ -36,6 +36,8 @@ _NEEDS_TRUTH = (
 class UserItemEdges:
     """One part of a split: truth and seen in local ids, message passing in homogeneous ones."""
 
+    #: What holds the truth.
+    store: EdgeStorage
     num_users: int
     num_items: int
     truth: Tensor
@@ -87,6 +89,7 @@ def read_data(
         if candidates is not None:
             candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
     return UserItemEdges(
+        store=store,
         num_users=num_users,
         num_items=num_items,
         truth=truth,
@@ -101,7 +104,9 @@ def read_data(
     )
 
 
-def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
+def check_graph(
+    data: object, *, num_users: int | None, edge_type: EdgeType | None, name: str = "data"
+) -> None:
     """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
     if isinstance(data, HeteroData):
         if num_users is not None:
@@ -111,8 +116,8 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
             )
     elif not isinstance(data, Data):
         raise TypeError(
-            f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__}); pass "
-            f"one part of a split, or write RankingTask(edges, num_users=..., num_items=...)"
+            f"'{name}' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__}); "
+            f"pass one part of a split"
         )
     elif edge_type is not None:
         raise ValueError(
@@ -125,7 +130,7 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
 _FEWEST_NEGATIVES = 10
 
 
-def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
+def check_ratings(edges: UserItemEdges) -> None:
     """Raises or warns if `RandomLinkSplit` has added one to the ratings of a part, or may have.
 
     It does so with integers if it samples negatives: a multiple of the ratings, or a part of them.
@@ -134,7 +139,8 @@ def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
     weight, num_ratings = edges.weight, edges.truth.size(1)
     if weight is None or weight.is_floating_point() or bool((weight == weight[:1]).all()):
         return
-    labels = [store[name] for name in ("edge_label", "neg_edge_label") if name in store]
+    names = {"edge_label", "neg_edge_label"}.intersection(edges.store.keys())
+    labels = [edges.store[name] for name in names]
     num_zero = sum(int((as_tensor(label, "edge_label") == 0).sum()) for label in labels)
     is_few = num_zero * _FEWEST_NEGATIVES < num_ratings
     if is_few or 0 not in (num_zero % num_ratings, num_ratings % num_zero):
@@ -156,13 +162,13 @@ def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
     )
 
 
-def check_directions(data: Data, edges: UserItemEdges) -> None:
+def check_directions(edges: UserItemEdges) -> None:
     """Raises if `RandomLinkSplit` took a graph with edges in both directions for a directed one."""
     num_nodes = edges.num_users + edges.num_items
     is_forward = edges.edge_index[0] < edges.num_users
     if bool(is_forward.all()) or not bool(is_forward.any()):
         return
-    truth = check_edges(data[f"{_truth_name(data.edge_stores[0])}_index"], "edge_label_index")
+    truth = check_edges(edges.store[f"{_truth_name(edges.store)}_index"], "edge_label_index")
     is_there, is_mirrored = (
         contains(coalesce_edges(index, num_nodes), truth, num_nodes)
         for index in (edges.edge_index, edges.edge_index.flip([0]))

@@ -71,7 +71,6 @@ from pyg_recmetrics.task.edges import (
 from pyg_recmetrics.task.graph import (
     check_directions,
     check_ratings,
-    find_truth,
     read_data,
     to_homogeneous,
 )
@@ -559,9 +558,9 @@ class RankingTask(Frozen):
         edges = read_data(data, edge_type, num_users)
         check_pairs(edges.truth, "edge_label_index", edges.num_users, edges.num_items)
         check_pairs(edges.seen, "edge_index", edges.num_users, edges.num_items)
-        check_ratings(find_truth(data, edge_type), edges)
+        check_ratings(edges)
         if isinstance(data, Data):
-            check_directions(data, edges)
+            check_directions(edges)
         weight = edges.weight
         if threshold is None:
             warn_about_zero_ratings(edges.num_zero_ratings)
