@@ -35,7 +35,6 @@ from pyg_recmetrics.ranking.recommenders import (
     PairRecommender,
     PairScorer,
     Recommender,
-    ScoreRecommender,
 )
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
@@ -287,7 +286,7 @@ class CountStored(RankingAlgorithm):
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
-    recommender: ScoreRecommender
+    recommender: EmbeddingRecommender | GivenScoresRecommender
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.recommender.bytes_per_score)

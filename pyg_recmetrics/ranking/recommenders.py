@@ -281,12 +281,6 @@ def _preference(scores: Numbers) -> tuple[int, float]:
     return len(apart), float(apart.sum())
 
 
-class ScoreRecommender(Recommender):
-    """Ranks by a score for every user and item; equal scores by the lower item id."""
-
-    has_scores = True
-
-
 # Recommenders that score by the inner product of embeddings.
 #
 # :mod:`pyg_recmetrics.kernels.exact.scores` says what exactly this product is.
@@ -299,8 +293,8 @@ MAX_BYTES_OF_ITEMS = 2**30
 ITEMS_IN_TILE = 2**13
 
 
-class EmbeddingRecommender(ScoreRecommender):
-    """Scores by the inner product of embeddings.
+class EmbeddingRecommender(Recommender):
+    """Ranks by the inner product of embeddings; equal scores by the lower item id.
 
     The embeddings may stay in the memory of the host, or in a file that is mapped into it. Users
     pass through the device chunk by chunk. So do items in tiles, once for every chunk, if their
@@ -314,6 +308,8 @@ class EmbeddingRecommender(ScoreRecommender):
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
+
+    has_scores = True
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
     bytes_per_pair = 40
@@ -449,12 +445,14 @@ def _as_numbers(values: Tensor) -> Numbers:
     return numbers
 
 
-class GivenScoresRecommender(ScoreRecommender):
-    """Ranks by scores that are given for all items.
+class GivenScoresRecommender(Recommender):
+    """Ranks by scores that are given for all items; equal scores by the lower item id.
 
     Args:
         task (RankingTask): The task.
     """
+
+    has_scores = True
 
     #: The score takes 4 or 8 bytes, the key 8 and the sign bits 4; the rest is what sorting takes.
     bytes_per_pair = 24

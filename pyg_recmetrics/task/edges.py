@@ -96,20 +96,16 @@ def read_message_passing(
     nodes = check_edges(edge_index, "edge_index")
     check_ids(nodes, "edge_index", "node", num_nodes)
     check_device(nodes, "edge_index", device, "data")
-    if isinstance(edge_index, EdgeIndex) or is_sparse_matrix(edge_index):
-        return nodes, *_read_adjacency(edge_index, num_nodes)
-    return nodes, nodes, None
-
-
-def _read_adjacency(matrix: Adj, num_nodes: int) -> tuple[Adj, Tensor | None]:
-    check_matrix(matrix, "edge_index", num_nodes, num_nodes)
+    if not (isinstance(edge_index, EdgeIndex) or is_sparse_matrix(edge_index)):
+        return nodes, nodes, None
+    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
     # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
-    if isinstance(matrix, EdgeIndex) or is_sparse(matrix):
-        return matrix, None
-    edges, weight = check_weighted_edges(matrix, None, "edge_index", "weight")
+    if isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
+        return nodes, edge_index, None
+    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight")
     if weight is not None and not weight.is_floating_point():  # by which messages are multiplied
         weight = weight.to(torch.get_default_dtype())
-    return edges, weight
+    return nodes, edges, weight
 
 
 def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:

@@ -101,11 +101,6 @@ class Interactions:
         return Pairs(user, item, of_edge)
 
     @property
-    def device(self) -> torch.device:
-        """The device of the edges."""
-        return self.pairs.user.device
-
-    @property
     def degree(self) -> Tensor:
         """The number of items of every user, of shape `[num_users]`."""
         return torch.bincount(self.pairs.user, minlength=self.num_users)

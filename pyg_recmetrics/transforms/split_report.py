@@ -249,12 +249,12 @@ def _report(edges: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Serie
 
 def _times(edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
     """Returns the times of message-passing edges and of the truth, with the edges."""
-    both = (("time", edges.seen), ("edge_label_time", edges.truth))
+    get = edges.store.get
+    both = ((get("time"), edges.seen), (get("edge_label_time"), edges.truth))
     # In a homogeneous graph, `time` may be that of nodes.
-    times = [(edges.store.get(name), rows) for name, rows in both]
     return [
         (time if time is not None and time.shape == rows[0].shape else None, rows)
-        for time, rows in times
+        for time, rows in both
     ]
 
 

@@ -303,7 +303,7 @@ class EvaluationUsers(ABC):
         if not self.consider_cold_start:
             is_eligible &= num_val + num_test < degree
         order = torch.randperm(interactions.num_users, generator=generator, device="cpu")
-        order = order.to(interactions.device)
+        order = order.to(degree.device)
         most = interactions.num_users if self.max_users is None else self.max_users
         if self.fraction is not None:
             most = min(most, max(1, round(interactions.num_users * self.fraction)))
