@@ -1,25 +1,36 @@
-"""Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
+"""Reads user-item edges out of PyG data, whatever of PyG's conventions it follows.
+
+One part of a split has truth and message-passing edges, see :func:`read_data`. A graph that is not
+split yet has pairs of users and items, see :func:`read_interactions`.
+"""
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
+from torch_geometric.utils import index_to_mask, scatter
 
 from pyg_recmetrics.checks import (
     as_tensor,
     check_device,
     check_edges,
+    check_finite,
     check_mask,
+    check_pairs,
     check_positive_integer,
+    check_shape,
     check_weight,
 )
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     contains,
     count_zero_ratings,
+    number_pairs,
     to_bipartite,
 )
 from pyg_recmetrics.utils import warn
@@ -318,3 +329,158 @@ def read_edge_index(store: Data | EdgeStorage) -> Tensor:
             f"'edge_index' (got {sorted(store.keys())})"
         )
     return check_edges(store["edge_index"], "edge_index")
+
+
+# Graphs that are not split yet.
+
+#: A graph of users and items.
+Graph: TypeAlias = Data | HeteroData
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Distinct (user, item) pairs, sorted, and the pair of every edge.
+
+    Attributes:
+        user: Users of shape `[num_pairs]`.
+        item: Items of shape `[num_pairs]`.
+        of_edge: The pair of every edge, of shape `[num_edges]`.
+    """
+
+    user: Tensor
+    item: Tensor
+    of_edge: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeGroup:
+    """The user-item edges of one edge store: one type of a `HeteroData`, or all of a `Data`.
+
+    Attributes:
+        edge_type: The type of the edges, `None` in a homogeneous graph.
+        edges: Users over items in local ids, of shape `[2, num_edges]`.
+        is_forward: Which edges run from users to items, of shape `[num_edges]`.
+    """
+
+    edge_type: EdgeType | None
+    edges: Tensor
+    is_forward: Tensor
+
+    def store(self, data: Graph) -> EdgeStorage:
+        """Returns the edge store of this group in `data`, with the edges in the same order."""
+        return data.edge_stores[0] if self.edge_type is None else data[self.edge_type]
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """All user-item edges of a graph, in both directions, one group after the other.
+
+    Attributes:
+        num_users: The number of users.
+        num_items: The number of items.
+        user_type: The node type of users, `None` in a homogeneous graph.
+        groups: The edges of each store. The first group holds the edges from users to items; in a
+            `HeteroData`, the others hold reverse edges of the same pairs.
+    """
+
+    num_users: int
+    num_items: int
+    user_type: str | None
+    groups: list[EdgeGroup]
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The distinct pairs that the edges connect."""
+        edges = torch.cat([group.edges for group in self.groups], dim=1)
+        (user, item), of_edge = number_pairs(edges, self.num_items)
+        return Pairs(user, item, of_edge)
+
+    @property
+    def degree(self) -> Tensor:
+        """The number of items of every user, of shape `[num_users]`."""
+        return torch.bincount(self.pairs.user, minlength=self.num_users)
+
+    @property
+    def can_be_truth(self) -> Tensor:
+        """The edges to learn from and to test with, a mask of shape `[num_edges]`.
+
+        These run from users to items. A pair without such an edge has its reverse edge instead.
+        """
+        is_forward = torch.cat([group.is_forward for group in self.groups])
+        if bool(is_forward.all()):
+            return is_forward
+        pairs = self.pairs.of_edge[is_forward]
+        has_forward: Tensor = index_to_mask(pairs, self.pairs.user.size(0))
+        return is_forward | ~has_forward[self.pairs.of_edge]
+
+    def split_by_group(self, value: Tensor) -> tuple[Tensor, ...]:
+        """Divides a value for every edge into the values of each group."""
+        sizes = [group.edges.size(1) for group in self.groups]
+        values: tuple[Tensor, ...] = value.split(sizes)
+        return values
+
+    def time(self, data: Graph, name: str) -> Tensor | None:
+        """Returns the time of every edge, of shape `[num_edges]`, or `None` without times.
+
+        Reverse edges without a time have the time of their pair, the latest of a repeated pair.
+        """
+        stores = [group.store(data) for group in self.groups]
+        if name not in stores[0]:
+            return None
+        pairs = self.split_by_group(self.pairs.of_edge)
+        times = [
+            _check_time(store[name], name, pair) if name in store else None
+            for store, pair in zip(stores, pairs, strict=True)
+        ]
+        latest = scatter(times[0], pairs[0], dim_size=self.pairs.user.size(0), reduce="max")
+        of_groups = zip(times, pairs, strict=True)
+        return torch.cat([latest[pair] if time is None else time for time, pair in of_groups])
+
+    def reduce_by_pair(self, value: Tensor, reduce: str) -> Tensor:
+        """Reduces a value for every edge to the `"min"` or `"max"` of every pair."""
+        size = self.pairs.user.size(0)
+        reduced: Tensor = scatter(value, self.pairs.of_edge, dim_size=size, reduce=reduce)
+        return reduced
+
+
+def read_interactions(
+    data: Graph, edge_type: EdgeType | None, num_users: int | None
+) -> Interactions:
+    """Finds the user-item edges of a graph that is not split yet."""
+    check_graph(data, num_users=num_users, edge_type=edge_type)
+    if isinstance(data, HeteroData):
+        return _read_hetero(data, edge_type)
+    num_users, num_items = count_users(data, num_users)
+    edge_index = read_edge_index(data)
+    edges = to_bipartite(edge_index, "edge_index", num_users)
+    check_pairs(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
+    return Interactions(num_users, num_items, None, groups)
+
+
+def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
+    found = [
+        key
+        for key in data.edge_types
+        if "edge_index" in data[key] and key[0] != key[2] and not is_named_reverse(key)
+    ]
+    edge_type = choose_edge_type(data, edge_type, found, "connects two types of nodes")
+    num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
+    edges = read_edge_index(data[edge_type])
+    check_pairs(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
+    pairs = coalesce_edges(edges, num_items)
+    for key, reverse in opposite_edges(data, edge_type).items():
+        check_device(reverse, f"data{list(key)}", edges.device, "edge_type")
+        check_pairs(reverse, "edge_index", num_users, num_items)
+        if torch.equal(coalesce_edges(reverse, num_items), pairs):
+            groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
+    return Interactions(num_users, num_items, edge_type[0], groups)
+
+
+def _check_time(value: object, name: str, edge: Tensor) -> Tensor:
+    time = as_tensor(value, name)
+    check_shape(time, name, tuple(edge.shape), "a time for every edge")
+    check_device(time, name, edge.device, "edge_index")
+    check_finite(time, name)
+    return time
