@@ -134,17 +134,13 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     _check_once(user, item, task.user_ids)
     others = [unknown[number] for number in (item[~is_item].unique() - task.num_items).tolist()]
     warn_of_others(others, _OF_STRANGERS)
-    number = torch.tensor([*map(_number_of_stranger, unknown)], dtype=torch.long, device="cpu")
-    item[~is_item] = number[item[~is_item] - task.num_items]
+    # Numbers below `-1`, the same in every process, as parts of a task are merged.
+    strangers = [-2 - hashed(repr(id_)) % 2**56 for id_ in unknown]
+    item = torch.tensor([*range(task.num_items), *strangers], device="cpu")[item]
     length = torch.bincount(user, minlength=task.num_users)
     ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
     lists = Lists(item, ptr).to(task.device)
     return FixedListRecommender(lists, task, "lists of items by their original ids")
-
-
-def _number_of_stranger(id_: Hashable) -> int:
-    """Returns a number below `-1`, the same in every process, as parts of a task are merged."""
-    return -2 - hashed(repr(id_)) % 2**56
 
 
 def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:

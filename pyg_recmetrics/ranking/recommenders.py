@@ -134,10 +134,6 @@ class ScoreMask:
         num_masked = self.task.num_candidates - self.num_candidates
         return num_masked if bool(num_masked.any()) else None
 
-    def apply(self, ranks: Ranks) -> None:
-        """Leaves truth edges that can never be retrieved out of the ranks."""
-        ranks.leave_out(self.is_masked.bool())
-
     def warn(self) -> None:
         """Warns of truth edges that can never be retrieved."""
         if num_masked := int(self.is_masked.sum()) if self.is_noted else 0:

@@ -45,16 +45,6 @@ from pyg_recmetrics.utils import warn
 Amount: TypeAlias = int | float
 
 
-def check_amounts(num_val: object, num_test: object) -> tuple[Amount, Amount]:
-    """Returns both amounts if they leave something to train with."""
-    val, test = _check_amount(num_val, "num_val", or_zero=True), _check_amount(num_test, "num_test")
-    if isinstance(val, float) and isinstance(test, float) and val + test >= 1:
-        raise ValueError(
-            f"'num_val' and 'num_test' need to sum to less than one (got {val} and {test})"
-        )
-    return val, test
-
-
 def _check_amount(value: object, name: str, *, or_zero: bool = False) -> Amount:
     number = as_integer(value)
     amount = as_number(value) if number is None else number
@@ -140,7 +130,12 @@ class UserItemSplit(BaseTransform):
     time_attr: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.num_val, self.num_test = check_amounts(self.num_val, self.num_test)
+        self.num_val = val = _check_amount(self.num_val, "num_val", or_zero=True)
+        self.num_test = test = _check_amount(self.num_test, "num_test")
+        if isinstance(val, float) and isinstance(test, float) and val + test >= 1:
+            raise ValueError(
+                f"'num_val' and 'num_test' need to sum to less than one (got {val} and {test})"
+            )
 
     def forward(self, data: Graph) -> SplitData:
         """Returns training, validation and test data."""
