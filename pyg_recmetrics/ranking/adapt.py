@@ -8,6 +8,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.index import index2ptr
 from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
 
@@ -137,9 +138,7 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     # Numbers below `-1`, the same in every process, as parts of a task are merged.
     strangers = [-2 - hashed(repr(id_)) % 2**56 for id_ in unknown]
     item = torch.tensor([*range(task.num_items), *strangers], device="cpu")[item]
-    length = torch.bincount(user, minlength=task.num_users)
-    ptr = torch.cat([length.new_zeros(1), length.cumsum(0)])
-    lists = Lists(item, ptr).to(task.device)
+    lists = Lists(item, index2ptr(user, task.num_users)).to(task.device)
     return FixedListRecommender(lists, task, "lists of items by their original ids")
 
 

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric import EdgeIndex
+from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj
 from torch_geometric.utils import index_to_mask, is_sparse, scatter
 
@@ -319,7 +319,7 @@ class TruthByUser:
     @classmethod
     def of(cls, user: Tensor, num_users: int) -> "TruthByUser":
         """Groups edges by their users, given in ascending order."""
-        return cls(user, F.pad(torch.bincount(user, minlength=num_users).cumsum(0), (1, 0)))
+        return cls(user, index2ptr(user, num_users))
 
     @property
     def num_users(self) -> int:

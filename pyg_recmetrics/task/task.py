@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
@@ -987,7 +987,7 @@ class RankingTask(Frozen):
     @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-        grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+        grouped = TruthByUser(self.truth[0], index2ptr(self.truth[0], self.num_users))
         grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
         return grouped
 
