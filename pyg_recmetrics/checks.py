@@ -363,7 +363,6 @@ _INSTEAD = {
     "threshold": "RankingTask.from_data(data, threshold=4)",
     "train": "RankingTask(test, seen=train, num_users=..., num_items=...)",
     "verbose": "progress=True",
-    **dict.fromkeys(("test_size", "test_ratio"), "num_test=0.2"),
 }
 
 

@@ -10,7 +10,6 @@ import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import Catalogue, RankedEdges, distributed, evaluate, metrics, modules
-from pyg_recmetrics.ranking.recommenders import name_users_in_errors
 from tests.support.machines import processes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,21 +120,3 @@ def test_the_example_under_torchrun():
     assert done.stdout.count("users evaluated") == 1
     assert "2 processes" in done.stdout
     assert "the same numbers" in done.stdout
-
-
-class TestNamingUsers:
-    def test_an_error_names_the_users_it_was_raised_for(self):
-        with pytest.raises(ZeroDivisionError) as raised, name_users_in_errors(torch.arange(30)):
-            _ = 1 / 0
-        noted = " ".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
-        assert "(while 30 users were ranked: 0, 1, 2, 3, 4 and 25 more)" in noted
-
-    def test_before_python_3_11_the_message_does(self):
-        class OldError(ValueError):
-            add_note = None
-
-        with (
-            pytest.raises(OldError, match=r"no item \(while 2 users"),
-            name_users_in_errors(torch.arange(2)),
-        ):
-            raise OldError("no item")

@@ -9,7 +9,7 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate, metrics, rank
-from pyg_recmetrics.kernels.exact import counting
+from pyg_recmetrics.kernels.exact import ranks
 from tests.support.tools.operations import executed_lines, num_operations
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,7 +70,7 @@ def test_one_more_chunk_asks_little(monkeypatch, device, waits, form, of_call, n
     if device.type == "cpu" and (of_call == "waits" or num_items > 4096):
         pytest.skip("a CPU waits for nothing, and searches among many items")
     # A card counts in one step, whose place torch takes here.
-    monkeypatch.setattr(counting, "NUM_COMPARISONS", 2**30)
+    monkeypatch.setattr(ranks, "NUM_COMPARISONS", 2**30)
     count = num_operations if of_call == "operations" else waits
     task, tables = world(600, num_items, 3000, 6000, device)
     recommender, found = recommender_of(tables, form), []

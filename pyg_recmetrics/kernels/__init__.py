@@ -4,8 +4,8 @@ The kernels know neither tasks nor recommenders, and import nothing else of the 
 hold two ideas:
 
 - `exact/` says what the answer is. A score is an inner product, rounded once (`scores`). Items are
-  sorted by it (`sorting`), or those that score higher are counted (`counting`). Both lead to
-  `ranks`; those in given lists need no scores.
+  sorted by it, or those that score higher are counted. Both lead to `ranks`; those in given lists
+  need no scores.
 - `fast/` proves the same answer sooner. A fast score is within a bound of the exact one
   (`rounded_items`), so only what is closer than that has to be settled by exact scores. `searching`
   finds the ranks down to a depth: it reads fast scores, which are products of rounded embeddings or

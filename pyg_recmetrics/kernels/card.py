@@ -47,14 +47,14 @@ def has_kernel(device: torch.device) -> bool:
 
 
 def count(scores: Tensor, ranked: Ranked, error: Error | None) -> Tensor:
-    """See :func:`pyg_recmetrics.kernels.exact.counting.count_around`."""
+    """See :func:`pyg_recmetrics.kernels.exact.ranks.count_around`."""
     counts = torch.zeros((3, ranked.row.numel()), dtype=torch.int32, device=scores.device)
     _launch(scores, ranked, error, counts, counts, finds=False)
     return counts.long()
 
 
 def find(scores: Tensor, ranked: Ranked, error: Error | None, num: Tensor, total: int) -> Tensor:
-    """See :func:`pyg_recmetrics.kernels.exact.counting.find_around`."""
+    """See :func:`pyg_recmetrics.kernels.exact.ranks.find_around`."""
     pairs = num.new_empty((2, total))
     _launch(scores, ranked, error, pairs, num.cumsum(0).sub_(num), finds=True)
     return pairs

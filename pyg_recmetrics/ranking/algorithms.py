@@ -35,7 +35,6 @@ from pyg_recmetrics.ranking.recommenders import (
     PairRecommender,
     PairScorer,
     Recommender,
-    ScoreRecommender,
 )
 from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.task import RankingTask
@@ -89,10 +88,11 @@ _GAIN_OF_COUNTING = 2
 #: On a device other than a CPU, all items are sorted for lists that are longer than one in so many.
 _ITEMS_PER_LISTED = 4
 
-#: Where products in single precision do not apply.
-_WHERE_BITS_MAY_BE_LEFT_OUT = (
-    "where torch.set_float32_matmul_precision(), or ONEDNN_DEFAULT_FPMATH_MODE in the environment, "
-    "allows less than single precision"
+#: Where the algorithms apply that are not exact by themselves.
+_WHERE_THEY_APPLY = (
+    "'search' finds the first k items of embeddings, or of scores of all items; 'count' finds all "
+    "ranks of embeddings, makes no lists, and needs full single precision; both need candidates "
+    "that all users share"
 )
 
 
@@ -286,7 +286,7 @@ class CountStored(RankingAlgorithm):
 class RankBySearch(RankingAlgorithm):
     """Searches for the items that may matter, and compares these alone."""
 
-    recommender: ScoreRecommender
+    recommender: EmbeddingRecommender | GivenScoresRecommender
 
     def num_rows(self, depth: int) -> int:
         bytes_per_row = max(1, self.num_items * self.recommender.bytes_per_score)
@@ -376,8 +376,10 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
         return _fastest(request)
     if wanted in ("dense", "recommend"):
         return _exact(request)
-    if (obstacle := _obstacle_to(wanted, request)) is not None:
-        raise ValueError(f"'algorithm' needs to be 'auto' or 'dense' {obstacle} (got {wanted!r})")
+    if not _applies(wanted, request):
+        raise ValueError(
+            f"'algorithm' needs to be 'auto' or 'dense' here (got {wanted!r}): {_WHERE_THEY_APPLY}"
+        )
     return [*_quick(wanted, request), *_exact(request)]
 
 
@@ -389,9 +391,9 @@ def _fastest(request: Request) -> list[RankingAlgorithm]:
         return [*(_quick("count", request) if few_listed else []), *_exact(request)]
     if stored := _stored(request):
         return [*stored, *_exact(request)]
-    if _is_shallow(request) and _obstacle_to("search", request) is None:
+    if _is_shallow(request) and _applies("search", request):
         return [*_quick("search", request, has_fast_bfloat16()), *_exact(request)]
-    if _obstacle_to("count", request) is None:
+    if _applies("count", request):
         return [*_quick("count", request), *_exact(request)]
     return _exact(request)
 
@@ -424,7 +426,7 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     most = _MAX_ITEMS_STORED if request.list_width else 3 * _MAX_ITEMS_STORED
     if task.num_items > most:
         return []
-    if request.depth > _MAX_SORTED and _obstacle_to("count", request) is None:
+    if request.depth > _MAX_SORTED and _applies("count", request):
         return []
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
@@ -446,14 +448,10 @@ def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> lis
     if _is_card(request.task.device):
         if not isinstance(recommender, EmbeddingRecommender):
             return []
-        is_shared = not _has_candidates_of_each_user(request.task)
         in_single = _is_in_single(request.task, _NUM_STORED)
-        dtype = torch.float32 if in_single else torch.double
-        return [CountStored(request, dtype)] if is_shared else []
+        return [CountStored(request, torch.float32 if in_single else torch.double)]
     if isinstance(recommender, GivenScoresRecommender):
         return [SearchGivenScores(request)]
-    if not isinstance(recommender, EmbeddingRecommender):
-        return []
     if wanted == "count":
         # The cost of a user depends on its number of truth edges, not on their ranks.
         return [CountByBound(replace(request, depth=1))]
@@ -465,7 +463,7 @@ def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> lis
 
 def _is_shallow(request: Request) -> bool:
     """Returns whether there are so few positions that nothing is faster than a search."""
-    can_count = _obstacle_to("count", request) is None
+    can_count = _applies("count", request)
     deepest = request.task.num_items // _MIN_ITEMS_PER_POSITION
     # There have to be more blocks of items than positions. To count takes less time than to search
     # for deep ranks of few relevant items.
@@ -475,28 +473,17 @@ def _is_shallow(request: Request) -> bool:
     return request.depth <= deepest_wanted and mean_degree <= deepest
 
 
-def _obstacle_to(wanted: Algorithm, request: Request) -> str | None:
-    """Returns where an algorithm other than the exact ones does not apply, if this is such a case.
-
-    A search takes all scores that are given, and makes lists. A count takes embeddings alone, and
-    makes none.
-    """
-    has_embeddings = isinstance(request.recommender, EmbeddingRecommender)
+def _applies(wanted: Algorithm, request: Request) -> bool:
+    """Returns whether a search, or else a count, applies."""
+    recommender, task = request.recommender, request.task
+    if _has_candidates_of_each_user(task):
+        return False
     if wanted == "search":
-        if not has_embeddings and not isinstance(request.recommender, GivenScoresRecommender):
-            return "for a recommender that gives neither embeddings nor scores of all items"
-    elif not has_embeddings:
-        return "for a recommender that does not give embeddings"
-    if _has_candidates_of_each_user(request.task):
-        return "for a task with candidates of each user"
-    if wanted == "search":
-        is_full = request.depth >= request.task.num_items
-        return "to rank all items: a search finds the first k of them" if is_full else None
-    if request.list_width > 0:
-        return "to keep items: counting makes no lists"
-    if not has_exact_single_precision(request.task.device):
-        return _WHERE_BITS_MAY_BE_LEFT_OUT
-    return None
+        has_scores = isinstance(recommender, EmbeddingRecommender | GivenScoresRecommender)
+        return has_scores and request.depth < task.num_items
+    has_embeddings = isinstance(recommender, EmbeddingRecommender)
+    makes_lists = request.list_width > 0
+    return has_embeddings and not makes_lists and has_exact_single_precision(task.device)
 
 
 def _is_in_single(task: RankingTask, num_in_double: int) -> bool:

@@ -101,10 +101,11 @@ def from_kge_model(value: object, task: RankingTask) -> Recommender:
         check_device(weight, "recommender", task.device, "task")
         check_finite(weight.detach(), "recommender")
     recommender: Recommender
-    if (products := _inner_products(model)) is not None:
+    kind = _formula_of(model)
+    if (products := _inner_products(model, kind)) is not None:
         recommender = InnerProductRecommender(products, query, model.num_relations)
         recommender.in_words = f"the embeddings of {name}"
-    elif _is_as_written(model, TransE) and model.p_norm == 1:
+    elif kind is TransE and model.p_norm == 1:
         recommender = FunctionRecommender(_distances(model, query), task)
         recommender.in_words = f"the distances of {name}"
     else:
@@ -137,36 +138,37 @@ def _check_task(model: KGEModel, task: RankingTask) -> Tensor:
     return task.query
 
 
-def _is_as_written(model: KGEModel, kind: type[KGEModel]) -> bool:
-    """Returns whether a model computes what its class in PyG does, from its tables as they are."""
-    tables = dict(model.named_children())
+def _formula_of(model: KGEModel) -> type[KGEModel] | None:
+    """Returns the class of PyG whose formula a model computes, from its tables as they are."""
+    kind, tables = type(model), dict(model.named_children())
     for module in (model, *tables.values()):
         if "forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks:
-            return False
+            return None
     num_rows = {"node": model.num_nodes, "rel": model.num_relations}
-    return (type(model), kind.forward) == (kind, _FORWARD[kind]) and all(
+    is_as_written = kind.forward is _FORWARD.get(kind) and all(
         type(table) is torch.nn.Embedding
         and table.max_norm is None
         and table.weight.shape == (num_rows[name.partition("_")[0]], model.hidden_channels)
         for name, table in tables.items()
     )
+    return kind if is_as_written else None
 
 
-def _inner_products(model: KGEModel) -> InnerProducts | None:
+def _inner_products(model: KGEModel, kind: type[KGEModel] | None) -> InnerProducts | None:
     """Returns inner products that rank as a model does; `None` if there are none."""
-    if _is_as_written(model, DistMult):
+    if kind is DistMult:
         nodes, factors = _table(model.node_emb), _table(model.rel_emb)
         return nodes, None, lambda asked: nodes[asked.entity].double() * factors[asked.relation]
-    if _is_as_written(model, ComplEx):
+    if kind is ComplEx:
         relations = _table(model.rel_emb), _table(model.rel_emb_im)
         return _of_rotations(model, lambda relation: [part[relation] for part in relations])
-    if _is_as_written(model, RotatE):
+    if kind is RotatE:
         angles = _table(model.rel_emb)
         entities, _, vectors = _of_rotations(
             model, lambda relation: [of(angles[relation].double()) for of in (torch.cos, torch.sin)]
         )
         return entities, _bias(entities), vectors
-    if _is_as_written(model, TransE) and model.p_norm == 2:
+    if kind is TransE and model.p_norm == 2:
         entities = F.normalize(_table(model.node_emb).double(), dim=1)
         shifts = _table(model.rel_emb)
         return (

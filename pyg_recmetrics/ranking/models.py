@@ -1,8 +1,9 @@
-"""Models that are asked by their `recommend`: its forms, its edges, and its eval mode."""
+"""Models: how `recommend` is asked, eval mode, and what other libraries have fitted."""
 
 import functools
+import importlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -14,10 +15,13 @@ from torch import Tensor
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel
 from torch_geometric.nn.models import LightGCN
+from torch_geometric.nn.pool.knn import KNNIndex
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics.checks import as_tensor, to_coordinates
+from pyg_recmetrics.checks import as_tensor, check_shape, to_coordinates
+from pyg_recmetrics.task import RankingTask
+from pyg_recmetrics.utils import all_items, list_some, warn
 
 #: Attributes that hold what an object uses: an object may have been given the method of another
 #: one, and a scorer its function.
@@ -171,21 +175,16 @@ class FoundModel:
         Raises:
             ValueError: If edges have weights, and it does not take them.
         """
-        form = self.form
-        if self.takes_edges and edge_weight is not None:
-            form = _FORMS[1]
-            if not _takes(self.recommend, form):
-                raise ValueError(
-                    f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
-                    f"weights (got recommend({', '.join(self.form)}))"
-                )
-
-        def ask(src_index: Tensor, dst_index: Tensor, k: int) -> Tensor:
-            given = {"edge_index": edge_index, "edge_weight": edge_weight, "users": src_index}
-            given |= {"src_index": src_index, "dst_index": dst_index, "k": k}
-            return self.recommend(**{name: given[name] for name in form})
-
-        return ask
+        if not self.takes_edges:
+            return lambda src_index, dst_index, k: self.recommend(users=src_index, k=k)
+        if edge_weight is None and "edge_weight" not in self.form:
+            return functools.partial(self.recommend, edge_index=edge_index)
+        if not _takes(self.recommend, _FORMS[1]):
+            raise ValueError(
+                f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
+                f"weights (got recommend({', '.join(self.form)}))"
+            )
+        return functools.partial(self.recommend, edge_index=edge_index, edge_weight=edge_weight)
 
 
 def is_model(value: object) -> bool:
@@ -276,3 +275,206 @@ def find_doubt(edge_index: Adj, num_users: int) -> str | None:
         f"LightGCN expects edges between users and items in both directions, as PyG's "
         f"'ToUndirected' makes them, with items numbered from 'num_users' ({num_users}) on"
     )
+
+
+# Fitted models of other libraries, one small adapter for each library.
+#
+# An adapter reads what a model has learned, as embeddings, a function or lists, and says in words
+# what that is. None of them imports its library: a model is known by the module of its class.
+
+#: What a fitted model ranks by: embeddings, a function of users, or a function
+#: `recommend(users, k)`; and, in words, what that is, and what is not exact about it.
+Reading: TypeAlias = tuple[Any, str]
+
+
+def check_fitted(what_fit_sets: object, model: object, library: str) -> None:
+    """Raises if a model was not fitted.
+
+    Args:
+        what_fit_sets (object): An attribute that is `None` before.
+        model (object): The model.
+        library (str): The library, for the error.
+
+    Raises:
+        ValueError: If the attribute is `None`.
+    """
+    if what_fit_sets is None:
+        raise ValueError(
+            f"'recommender' needs to be fitted (got a {name_of(model)} of {library} without a fit)"
+        )
+
+
+def name_of(model: object) -> str:
+    """Returns the name of the class of a model."""
+    return type(model).__name__
+
+
+#: Indexes that compare every item.
+_EXACT = ("IndexFlat", "IndexFlatIP", "IndexFlatL2", "GpuIndexFlatIP", "GpuIndexFlatL2")
+
+
+def read_faiss(value: Any, task: RankingTask) -> Reading:
+    """Reads `(user_embedding, index)`. Item `i` is the one that was added as `i`, or by its id.
+
+    PyG's `MIPSKNNIndex` and its relatives are asked by the index of faiss that they hold.
+
+    Raises:
+        TypeError: If there are no user embeddings.
+        ValueError: If there are not as many of them as users, or there are no items.
+    """
+    if not isinstance(value, tuple):
+        raise TypeError(
+            f"'recommender' needs to be a pair (user_embedding, index) for an index of faiss "
+            f"(got {name_of(value)} alone)"
+        )
+    user, index = as_tensor(value[0], "recommender").cpu().float(), value[1]
+    if isinstance(index, KNNIndex):
+        check_fitted(index.index, index, "PyG")
+        index = index.index
+    check_shape(user, "recommender", (task.num_users, index.d), "user embeddings")
+
+    # An index may hold ids of its own, which are those of the task then.
+    has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None
+    numbers = {id_: number for number, id_ in enumerate(task.item_ids or ())}
+    if has_ids and index.ntotal > task.num_items:
+        ids = importlib.import_module("faiss").vector_to_array(index.id_map).tolist()
+        others = [id_ for id_ in ids if id_ not in numbers]
+        warn_of_others(others, "Their places in lists hold no item")
+
+    def recommend(users: Tensor, k: int) -> Tensor:
+        _, items = index.search(user[users.cpu()].numpy(), min(k, index.ntotal))
+        if has_ids:
+            items = [[numbers.get(id_, -1) for id_ in row] for row in items.tolist()]
+        return torch.as_tensor(items, device=users.device)
+
+    how = "exact" if name_of(index) in _EXACT else "approximate"
+    return recommend, f"lists of {name_of(index)} of faiss, whose search is {how}"
+
+
+def read_implicit(model: Any, task: RankingTask) -> Reading:
+    """Reads a fitted model, whose rows are the positions of the task."""
+    if hasattr(model, "similarity"):
+        check_fitted(model.similarity, model, "implicit")
+        words = f"the similarities of {name_of(model)} of implicit, each seen item counted once"
+        return (_of_similarities(model.similarity, task), words)
+    if getattr(model, "approximate_recommend", False):
+        words = f"lists of {name_of(model)} of implicit, whose search is approximate"
+        return (_of_index(model), words)
+    factors = getattr(model, "model", model)  # what an index was made of
+    check_fitted(factors.user_factors, factors, "implicit")
+    tables = (factors.user_factors, factors.item_factors)
+    # Those on a GPU have a class of their own.
+    user, item = (table.to_numpy() if hasattr(table, "to_numpy") else table for table in tables)
+    return (user, item), f"the factors of {name_of(factors)} of implicit"
+
+
+def _of_similarities(similarity: Any, task: RankingTask) -> Any:
+    user, item = task.seen.cpu().numpy()
+    ones = torch.ones(len(user), dtype=torch.double, device="cpu").numpy()
+    seen = type(similarity)((ones, (user, item)), shape=(task.num_users, similarity.shape[0]))
+
+    def scores(users: Tensor) -> Tensor:
+        found = (seen[users.cpu().numpy()] @ similarity).tocoo()
+        # It never recommends what is similar to nothing that was seen.
+        result = torch.full(found.shape, -torch.inf, dtype=torch.double, device="cpu")
+        row, column = (torch.from_numpy(index).long() for index in (found.row, found.col))
+        result[row, column] = torch.from_numpy(found.data).double()
+        return result.to(users.device)
+
+    return scores
+
+
+def _of_index(model: Any) -> Any:
+    def recommend(users: Tensor, k: int) -> Tensor:
+        rows = users.cpu().numpy()
+        items, _ = model.recommend(rows, None, N=k, filter_already_liked_items=False)
+        return torch.as_tensor(items, device=users.device).long()
+
+    return recommend
+
+
+def read_lenskit(value: Any, task: RankingTask) -> Reading:
+    """Reads a trained pipeline, or a collection of lists of users, by original ids.
+
+    Raises:
+        TypeError: If `value` is neither.
+    """
+    if hasattr(value, "to_df"):  # a collection
+        return value.to_df(), "lists of LensKit by their original ids"
+    if not hasattr(value, "node"):
+        raise TypeError(
+            f"'recommender' needs to be a pipeline or an ItemListCollection of LensKit (got "
+            f"{name_of(value)}); write lenskit.topn_pipeline(model) and train it"
+        )
+    users = task.user_ids or range(task.num_users)
+    items = list(task.item_ids or range(task.num_items))
+    score, make = (importlib.import_module("lenskit." + at) for at in ("operations", "data"))
+
+    def scores_of(user: int) -> Tensor:
+        found = score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+        return as_tensor(found, "recommender").double()
+
+    def scores(users: Tensor) -> Tensor:
+        rows = torch.stack([scores_of(user) for user in users.tolist()])
+        return rows.nan_to_num_(nan=-torch.inf).to(users.device)  # what has no number, has no score
+
+    return scores, f"the scorer of the pipeline {value.name} of LensKit"
+
+
+def read_recbole(model: Any, task: RankingTask) -> Reading:
+    """Reads a trained model. User 0 and item 0 of RecBole are padding, and are left out.
+
+    Raises:
+        TypeError: If it needs more than users, such as a sequence of items.
+        ValueError: If it has not as many users and items as the task.
+    """
+    if hasattr(model, "ITEM_SEQ") or not hasattr(model, "n_users"):
+        raise TypeError(
+            f"'recommender' needs to score users without a sequence or other features (got "
+            f"{name_of(model)} of RecBole); pass its scores as a function, see the page of the "
+            f"documentation on fitted models"
+        )
+    found = (model.n_users - 1, model.n_items - 1)
+    if found != (task.num_users, task.num_items):
+        raise ValueError(
+            f"'recommender' needs to have {task.num_users} users and {task.num_items} items "
+            f"besides padding (got {found[0]} and {found[1]})"
+        )
+    interaction = importlib.import_module("recbole.data.interaction").Interaction
+
+    def scores(users: Tensor) -> Tensor:
+        of_all: Tensor = model.full_sort_predict(interaction({model.USER_ID: users + 1}))
+        return of_all.view(users.numel(), -1)[:, 1:]
+
+    return scores, f"the scores of {name_of(model)} of RecBole, without padding"
+
+
+#: The adapter of each library, by the name of its package.
+ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
+    "faiss": read_faiss,
+    "implicit": read_implicit,
+    "lenskit": read_lenskit,
+    "recbole": read_recbole,
+}
+
+
+def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
+    """Warns of items that a recommender knows and its task does not, if there are any."""
+    if others:
+        shown = list_some([repr(id_) for id_ in others])
+        warn(
+            f"Items of 'recommender' are no candidates, as the task does not have them: "
+            f"{len(others):,} ({shown}). {consequence}. The candidates are the whole catalogue "
+            f"with {all_items()}"
+        )
+
+
+def library_of(value: object) -> str | None:
+    """Returns the library that a model is of, if it has an adapter; else `None`."""
+    if isinstance(value, tuple):
+        is_pair = len(value) == 2 and library_of(value[1]) == "faiss"
+        return "faiss" if is_pair else None
+    if isinstance(value, KNNIndex):  # which holds an index of faiss
+        return "faiss"
+    packages = (kind.__module__.partition(".")[0] for kind in type(value).__mro__)
+    return next((package for package in packages if package in ADAPTERS), None)

@@ -247,7 +247,7 @@ class OpenRanking:
         depth = task.degree.clamp(min=self._request.depth)
         self._ranks.forget_beyond(depth.index_select(0, task._by_user.user))
         if self._mask is not None:
-            self._mask.apply(self._ranks)
+            self._ranks.leave_out(self._mask.is_masked.bool())
 
     def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: tqdm[Any]) -> Tensor:
         """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""

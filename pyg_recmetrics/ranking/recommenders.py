@@ -1,9 +1,7 @@
 """What recommends: scores, lists, embeddings, pairs and models, all with one interface."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +10,6 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
-    as_tensor,
     check_device,
     check_integers,
     check_positive_integer,
@@ -22,12 +19,13 @@ from pyg_recmetrics.checks import (
 )
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
-from pyg_recmetrics.kernels.exact.counting import count_ranks
 from pyg_recmetrics.kernels.exact.ranks import (
     Ranks,
+    count_ranks,
     first_kept,
     ranks_in_lists,
     ranks_within_rows,
+    top_k,
     without_repeats,
 )
 from pyg_recmetrics.kernels.exact.scores import (
@@ -38,7 +36,6 @@ from pyg_recmetrics.kernels.exact.scores import (
     scaled_by_row,
     with_column,
 )
-from pyg_recmetrics.kernels.exact.sorting import top_k
 from pyg_recmetrics.kernels.fast.rounded_items import matrix_product
 from pyg_recmetrics.kernels.fast.searching import GivenScores
 from pyg_recmetrics.ranked_edges import Lists, ListStatistics
@@ -47,7 +44,7 @@ from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, list_some, set_attributes, verb, warn
+from pyg_recmetrics.utils import Memory, set_attributes, verb, warn
 
 
 class ScoreMask:
@@ -136,10 +133,6 @@ class ScoreMask:
         """How many items of each user have such a score, `[num_users]`; `None` if none has."""
         num_masked = self.task.num_candidates - self.num_candidates
         return num_masked if bool(num_masked.any()) else None
-
-    def apply(self, ranks: Ranks) -> None:
-        """Leaves truth edges that can never be retrieved out of the ranks."""
-        ranks.leave_out(self.is_masked.bool())
 
     def warn(self) -> None:
         """Warns of truth edges that can never be retrieved."""
@@ -284,12 +277,6 @@ def _preference(scores: Numbers) -> tuple[int, float]:
     return len(apart), float(apart.sum())
 
 
-class ScoreRecommender(Recommender):
-    """Ranks by a score for every user and item; equal scores by the lower item id."""
-
-    has_scores = True
-
-
 # Recommenders that score by the inner product of embeddings.
 #
 # :mod:`pyg_recmetrics.kernels.exact.scores` says what exactly this product is.
@@ -302,8 +289,8 @@ MAX_BYTES_OF_ITEMS = 2**30
 ITEMS_IN_TILE = 2**13
 
 
-class EmbeddingRecommender(ScoreRecommender):
-    """Scores by the inner product of embeddings.
+class EmbeddingRecommender(Recommender):
+    """Ranks by the inner product of embeddings; equal scores by the lower item id.
 
     The embeddings may stay in the memory of the host, or in a file that is mapped into it. Users
     pass through the device chunk by chunk. So do items in tiles, once for every chunk, if their
@@ -317,6 +304,8 @@ class EmbeddingRecommender(ScoreRecommender):
         device (torch.device): The device to compute on.
         largest (float, optional): See :class:`ItemFactors`. (default: `None`)
     """
+
+    has_scores = True
 
     #: Scores take 4 bytes. Those and the ids beside the best so far take 12, sorting 20.
     bytes_per_pair = 40
@@ -452,12 +441,14 @@ def _as_numbers(values: Tensor) -> Numbers:
     return numbers
 
 
-class GivenScoresRecommender(ScoreRecommender):
-    """Ranks by scores that are given for all items.
+class GivenScoresRecommender(Recommender):
+    """Ranks by scores that are given for all items; equal scores by the lower item id.
 
     Args:
         task (RankingTask): The task.
     """
+
+    has_scores = True
 
     #: The score takes 4 or 8 bytes, the key 8 and the sign bits 4; the rest is what sorting takes.
     bytes_per_pair = 24
@@ -551,32 +542,12 @@ class FunctionRecommender(GivenScoresRecommender):
         self.function = function
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
-        with name_users_in_errors(users):
-            # A function may overwrite what it is given.
-            given = self.function(users.clone())
-        scores = as_tensor(given, "recommender()")
-        if isinstance(given, tuple) or not scores.is_floating_point():
-            raise ValueError(
-                f"'recommender()' needs to return floating-point scores of all items (got "
-                f"{type(given).__name__} of {scores.dtype}); lists of items are passed without a "
-                f"function, as in evaluate(scores.topk(20).indices, data)"
-            )
-        scores = check_scores(scores, "recommender()")
+        given = self.function(users.clone())  # which a function may overwrite
+        scores = check_scores(given, "recommender()")
         shape = (users.numel(), self.task.num_items)
         check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
         check_device(scores, "recommender()", users.device, "task")
         return scores, torch.arange(users.numel(), device=users.device)
-
-
-#: What happens by chance once in a million times is no chance: minus the logarithm of that.
-NO_CHANCE = 14
-
-
-def begins_behind_users(items: Tensor, num_users: int, num_items: int) -> bool:
-    """Returns whether different items begin at the number of users, which is hardly chance."""
-    if items.numel() == 0 or num_users >= num_items or int(items.min()) < num_users:
-        return False
-    return items.numel() * -math.log1p(-num_users / num_items) > NO_CHANCE
 
 
 class ListRecommender(Recommender):
@@ -665,21 +636,6 @@ class FixedListRecommender(ListRecommender):
         return items, place < self.lists.ptr.diff()[chunk.users].unsqueeze(1)
 
 
-@contextmanager
-def name_users_in_errors(users: Tensor) -> Iterator[None]:
-    """Adds to an error the users that it is about, and leaves its type as it is."""
-    try:
-        yield
-    except Exception as error:
-        named = list_some([str(user) for user in users.tolist()])
-        note = f"(while {users.numel()} users were ranked: {named})"
-        if add_note := getattr(error, "add_note", None):  # since Python 3.11
-            add_note(note)
-        elif error.args and isinstance(error.args[0], str):
-            error.args = (f"{error.args[0]} {note}", *error.args[1:])
-        raise
-
-
 @dataclass(frozen=True, eq=False)
 class PairScorer:
     r"""A recommender that scores pairs of a user and an item, such as a model with an MLP on top.
@@ -719,11 +675,6 @@ class PairScorer:
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
             )
-        if wrong := misfit(self.function, "user", "item"):
-            raise TypeError(
-                f"'function' needs to take user ids and item ids ({wrong}); write "
-                f"PairScorer(lambda user, item: model.decode(user, item))"
-            )
         set_attributes(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 
 
@@ -760,8 +711,7 @@ class PairRecommender(Recommender):
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor]:
         row, item = self._pairs(chunk)
-        with name_users_in_errors(chunk.users):
-            score = self._scores(chunk.users[row], item)
+        score = self._scores(chunk.users[row], item)
         ranks = ranks_within_rows(row, score)
         is_candidate = score > -torch.inf
         # Everything beyond the end of the lists goes to one more column.
@@ -830,10 +780,8 @@ class ModelRecommender(ListRecommender):
         num_excluded = task.num_items - task.num_candidates[task.users]
         super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
         self.bytes_per_pair += 8  # which the scores of a model take at most
-        self.recommend, self.num_users = recommend, task.num_users
+        self.recommend = recommend
         self.first_item = task.num_users if takes_items else 0
-        #: Whether each item was returned, and a place for none.
-        self.is_returned = torch.zeros(task.num_items + 1, dtype=torch.bool, device=task.device)
         items = torch.arange(task.num_items, device=task.device)
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
@@ -852,9 +800,8 @@ class ModelRecommender(ListRecommender):
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
         k = min(k, self.dst_index.numel())
-        with name_users_in_errors(users):
-            # A model may overwrite what it is given.
-            answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
+        # A model may overwrite what it is given.
+        answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
         answer = check_integers(answer, "recommender.recommend()")
         if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
             raise ValueError(
@@ -865,9 +812,7 @@ class ModelRecommender(ListRecommender):
         items = (answer.long() - self.first_item).masked_fill_(answer == -1, -1)
         is_wrong = (answer != -1) & ((items < 0) | (items >= self.num_items))
         self.num_wrong += is_wrong.sum()
-        items.masked_fill_(is_wrong, -1)
-        self.is_returned[items] = True  # of no item at the end
-        return items
+        return items.masked_fill_(is_wrong, -1)
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
@@ -876,14 +821,4 @@ class ModelRecommender(ListRecommender):
                 f"'recommender.recommend()' needs to return item ids in [{first}, {end}), or -1: a "
                 f"model that is given items numbers them from 'num_users' on, any other from 0 on "
                 f"(got {num_wrong} ids outside)"
-            )
-
-    def warn(self) -> None:
-        super().warn()
-        returned = self.is_returned[:-1].nonzero()
-        if self.first_item == 0 and begins_behind_users(returned, self.num_users, self.num_items):
-            warn(
-                f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
-                f"users. A model that is not given items numbers them from 0 on: subtract "
-                f"'num_users' if it numbers them from there on"
             )

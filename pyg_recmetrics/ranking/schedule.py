@@ -136,7 +136,7 @@ class Chunk:
             value (float): The score that masked items get.
             first (int): The item in the first column. (default: `0`)
         """
-        return scores.masked_fill_(self.adjacency(first, first + scores.size(1)), value)
+        return scores.masked_fill_(self.adjacency(first, scores.size(1)), value)
 
     def ignore_(self, scores: Tensor) -> None:
         """Overwrites the scores of all but the candidates, which need not be numbers, by zeros."""
@@ -157,12 +157,11 @@ class Chunk:
     def _are_edges(self, lists: Tensor, edges: ChunkEdges) -> Tensor:
         return are_edges(lists, edges.row, edges.item, self.num_items, self.scratch)
 
-    def adjacency(self, first: int = 0, last: int | None = None) -> Tensor:
-        """Returns which items from `first` to `last` are excluded: `[num_rows, last - first]`.
+    def adjacency(self, first: int, width: int) -> Tensor:
+        """Returns which of the items from `first` on are excluded: `[num_rows, width]`.
 
         The next call overwrites the result.
         """
-        width = (self.num_items if last is None else last) - first
         # Edges that lie outside go to one more column, as leaving them out takes a host sync.
         num_spare = 0 if width == self.num_items else 1
         shape = (self.users.numel(), width + num_spare)

@@ -243,28 +243,15 @@ def _check_types(ids: Mapping[str, set[Any]], column: str, side: str) -> None:
 
 def _factorize(column: "pd.Series[Any]", name: str) -> tuple[Tensor, list[Any]]:
     """Returns the distinct ids of a column, and which of these stands in every row."""
-    if column.dtype == object and pd.api.types.infer_dtype(column) != "string":
-        _check_single_ids(column.tolist(), name)
-    place, ids = pd.factorize(column)
+    try:
+        place, ids = pd.factorize(column)
+    except TypeError as error:
+        raise TypeError(f"'{name}' needs to be a column of single ids ({error})") from error
     return torch.from_numpy(place).long(), ids.tolist()
 
 
 def _numbers_of(ids: Iterable[Any], number: Mapping[Any, int]) -> Tensor:
     return torch.tensor([number[id_] for id_ in ids], dtype=torch.long, device="cpu")
-
-
-def _check_single_ids(column: list[Any], name: str) -> None:
-    """Raises if a column holds several ids in a row, or ids that only differ in their type."""
-    types: dict[Hashable, type] = {}
-    for id_ in column:
-        if not isinstance(id_, Hashable):
-            raise TypeError(f"'{name}' needs to be a column of single ids (got {id_!r})")
-        own = bool if isinstance(id_, bool) else float if isinstance(id_, float) else object
-        if types.setdefault(id_, own) is not own:
-            raise ValueError(
-                f"'{name}' needs to be a column in which equal ids have one type (got {id_!r} as "
-                f"booleans, integers or floating-point numbers)"
-            )
 
 
 def _in_order(ids: Iterable[Any]) -> list[Any]:

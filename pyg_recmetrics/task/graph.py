@@ -1,25 +1,36 @@
-"""Reads user-item edges out of PyG data, whatever of PyG's conventions it follows."""
+"""Reads user-item edges out of PyG data, whatever of PyG's conventions it follows.
+
+One part of a split has truth and message-passing edges, see :func:`read_data`. A graph that is not
+split yet has pairs of users and items, see :func:`read_interactions`.
+"""
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.storage import BaseStorage, EdgeStorage
 from torch_geometric.typing import EdgeType
+from torch_geometric.utils import index_to_mask, scatter
 
 from pyg_recmetrics.checks import (
     as_tensor,
     check_device,
     check_edges,
+    check_finite,
     check_mask,
+    check_pairs,
     check_positive_integer,
+    check_shape,
     check_weight,
 )
 from pyg_recmetrics.task.edges import (
     coalesce_edges,
     contains,
     count_zero_ratings,
+    number_pairs,
     to_bipartite,
 )
 from pyg_recmetrics.utils import warn
@@ -36,6 +47,8 @@ _NEEDS_TRUTH = (
 class UserItemEdges:
     """One part of a split: truth and seen in local ids, message passing in homogeneous ones."""
 
+    #: What holds the truth.
+    store: EdgeStorage
     num_users: int
     num_items: int
     truth: Tensor
@@ -51,8 +64,6 @@ class UserItemEdges:
     candidates: Tensor | None = None
     #: The edges of all other types between users and items, from users to items.
     others: dict[EdgeType, Tensor] = field(default_factory=dict)
-    #: The type of the edges that are those of the truth in reverse; `None` if there is none.
-    reverse_type: EdgeType | None = None
 
 
 def read_data(
@@ -73,7 +84,6 @@ def read_data(
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
         users, opposite = _read_users(data[source], num_users), opposite_edges(data, store._key)
-        reverse_type = next((key for key in opposite if _is_reverse(key, store._key)), None)
         others = opposite | {
             key: read_edge_index(data[key])
             for key in data.edge_types
@@ -84,12 +94,13 @@ def read_data(
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
         num_users, num_items = count_users(data, num_users)
-        users, others, reverse_type = _read_users(data, num_users + num_items), {}, None
+        users, others = _read_users(data, num_users + num_items), {}
         truth = to_bipartite(truth, "edge_label_index", num_users)
         seen = to_bipartite(seen, "edge_index", num_users)
         if candidates is not None:
             candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
     return UserItemEdges(
+        store=store,
         num_users=num_users,
         num_items=num_items,
         truth=truth,
@@ -101,17 +112,13 @@ def read_data(
         users=users,
         candidates=candidates,
         others=others,
-        reverse_type=reverse_type,
     )
 
 
-def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | None) -> None:
+def check_graph(
+    data: object, *, num_users: int | None, edge_type: EdgeType | None, name: str = "data"
+) -> None:
     """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
-    if isinstance(edge_type, Data | HeteroData):
-        raise TypeError(
-            "'data' needs to be one part of a split, whose 'edge_index' says what users have seen "
-            "(got two); write RankingTask.from_data(test)"
-        )
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(
@@ -120,8 +127,8 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
             )
     elif not isinstance(data, Data):
         raise TypeError(
-            f"'data' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__}); pass "
-            f"one part of a split, or write RankingTask(edges, num_users=..., num_items=...)"
+            f"'{name}' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__}); "
+            f"pass one part of a split"
         )
     elif edge_type is not None:
         raise ValueError(
@@ -134,7 +141,7 @@ def check_graph(data: object, *, num_users: int | None, edge_type: EdgeType | No
 _FEWEST_NEGATIVES = 10
 
 
-def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
+def check_ratings(edges: UserItemEdges) -> None:
     """Raises or warns if `RandomLinkSplit` has added one to the ratings of a part, or may have.
 
     It does so with integers if it samples negatives: a multiple of the ratings, or a part of them.
@@ -143,7 +150,8 @@ def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
     weight, num_ratings = edges.weight, edges.truth.size(1)
     if weight is None or weight.is_floating_point() or bool((weight == weight[:1]).all()):
         return
-    labels = [store[name] for name in ("edge_label", "neg_edge_label") if name in store]
+    names = {"edge_label", "neg_edge_label"}.intersection(edges.store.keys())
+    labels = [edges.store[name] for name in names]
     num_zero = sum(int((as_tensor(label, "edge_label") == 0).sum()) for label in labels)
     is_few = num_zero * _FEWEST_NEGATIVES < num_ratings
     if is_few or 0 not in (num_zero % num_ratings, num_ratings % num_zero):
@@ -165,13 +173,13 @@ def check_ratings(store: EdgeStorage, edges: UserItemEdges) -> None:
     )
 
 
-def check_directions(data: Data, edges: UserItemEdges) -> None:
+def check_directions(edges: UserItemEdges) -> None:
     """Raises if `RandomLinkSplit` took a graph with edges in both directions for a directed one."""
     num_nodes = edges.num_users + edges.num_items
     is_forward = edges.edge_index[0] < edges.num_users
     if bool(is_forward.all()) or not bool(is_forward.any()):
         return
-    truth = check_edges(data[f"{_truth_name(data.edge_stores[0])}_index"], "edge_label_index")
+    truth = check_edges(edges.store[f"{_truth_name(edges.store)}_index"], "edge_label_index")
     is_there, is_mirrored = (
         contains(coalesce_edges(index, num_nodes), truth, num_nodes)
         for index in (edges.edge_index, edges.edge_index.flip([0]))
@@ -183,11 +191,6 @@ def check_directions(data: Data, edges: UserItemEdges) -> None:
             f"in both directions (got {num_mirrored} of {edges.truth.size(1)} ground-truth edges "
             f"whose opposite is in 'edge_index')"
         )
-
-
-def _is_reverse(edge_type: EdgeType, of: EdgeType) -> bool:
-    """Whether edges of an opposite type are those of another in reverse, by their names."""
-    return not is_named_reverse(edge_type) or edge_type[1] == f"rev_{of[1]}"
 
 
 def find_truth(data: Data | HeteroData, edge_type: EdgeType | None) -> EdgeStorage:
@@ -326,3 +329,158 @@ def read_edge_index(store: Data | EdgeStorage) -> Tensor:
             f"'edge_index' (got {sorted(store.keys())})"
         )
     return check_edges(store["edge_index"], "edge_index")
+
+
+# Graphs that are not split yet.
+
+#: A graph of users and items.
+Graph: TypeAlias = Data | HeteroData
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Distinct (user, item) pairs, sorted, and the pair of every edge.
+
+    Attributes:
+        user: Users of shape `[num_pairs]`.
+        item: Items of shape `[num_pairs]`.
+        of_edge: The pair of every edge, of shape `[num_edges]`.
+    """
+
+    user: Tensor
+    item: Tensor
+    of_edge: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeGroup:
+    """The user-item edges of one edge store: one type of a `HeteroData`, or all of a `Data`.
+
+    Attributes:
+        edge_type: The type of the edges, `None` in a homogeneous graph.
+        edges: Users over items in local ids, of shape `[2, num_edges]`.
+        is_forward: Which edges run from users to items, of shape `[num_edges]`.
+    """
+
+    edge_type: EdgeType | None
+    edges: Tensor
+    is_forward: Tensor
+
+    def store(self, data: Graph) -> EdgeStorage:
+        """Returns the edge store of this group in `data`, with the edges in the same order."""
+        return data.edge_stores[0] if self.edge_type is None else data[self.edge_type]
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """All user-item edges of a graph, in both directions, one group after the other.
+
+    Attributes:
+        num_users: The number of users.
+        num_items: The number of items.
+        user_type: The node type of users, `None` in a homogeneous graph.
+        groups: The edges of each store. The first group holds the edges from users to items; in a
+            `HeteroData`, the others hold reverse edges of the same pairs.
+    """
+
+    num_users: int
+    num_items: int
+    user_type: str | None
+    groups: list[EdgeGroup]
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The distinct pairs that the edges connect."""
+        edges = torch.cat([group.edges for group in self.groups], dim=1)
+        (user, item), of_edge = number_pairs(edges, self.num_items)
+        return Pairs(user, item, of_edge)
+
+    @property
+    def degree(self) -> Tensor:
+        """The number of items of every user, of shape `[num_users]`."""
+        return torch.bincount(self.pairs.user, minlength=self.num_users)
+
+    @property
+    def can_be_truth(self) -> Tensor:
+        """The edges to learn from and to test with, a mask of shape `[num_edges]`.
+
+        These run from users to items. A pair without such an edge has its reverse edge instead.
+        """
+        is_forward = torch.cat([group.is_forward for group in self.groups])
+        if bool(is_forward.all()):
+            return is_forward
+        pairs = self.pairs.of_edge[is_forward]
+        has_forward: Tensor = index_to_mask(pairs, self.pairs.user.size(0))
+        return is_forward | ~has_forward[self.pairs.of_edge]
+
+    def split_by_group(self, value: Tensor) -> tuple[Tensor, ...]:
+        """Divides a value for every edge into the values of each group."""
+        sizes = [group.edges.size(1) for group in self.groups]
+        values: tuple[Tensor, ...] = value.split(sizes)
+        return values
+
+    def time(self, data: Graph, name: str) -> Tensor | None:
+        """Returns the time of every edge, of shape `[num_edges]`, or `None` without times.
+
+        Reverse edges without a time have the time of their pair, the latest of a repeated pair.
+        """
+        stores = [group.store(data) for group in self.groups]
+        if name not in stores[0]:
+            return None
+        pairs = self.split_by_group(self.pairs.of_edge)
+        times = [
+            _check_time(store[name], name, pair) if name in store else None
+            for store, pair in zip(stores, pairs, strict=True)
+        ]
+        latest = scatter(times[0], pairs[0], dim_size=self.pairs.user.size(0), reduce="max")
+        of_groups = zip(times, pairs, strict=True)
+        return torch.cat([latest[pair] if time is None else time for time, pair in of_groups])
+
+    def reduce_by_pair(self, value: Tensor, reduce: str) -> Tensor:
+        """Reduces a value for every edge to the `"min"` or `"max"` of every pair."""
+        size = self.pairs.user.size(0)
+        reduced: Tensor = scatter(value, self.pairs.of_edge, dim_size=size, reduce=reduce)
+        return reduced
+
+
+def read_interactions(
+    data: Graph, edge_type: EdgeType | None, num_users: int | None
+) -> Interactions:
+    """Finds the user-item edges of a graph that is not split yet."""
+    check_graph(data, num_users=num_users, edge_type=edge_type)
+    if isinstance(data, HeteroData):
+        return _read_hetero(data, edge_type)
+    num_users, num_items = count_users(data, num_users)
+    edge_index = read_edge_index(data)
+    edges = to_bipartite(edge_index, "edge_index", num_users)
+    check_pairs(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
+    return Interactions(num_users, num_items, None, groups)
+
+
+def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
+    found = [
+        key
+        for key in data.edge_types
+        if "edge_index" in data[key] and key[0] != key[2] and not is_named_reverse(key)
+    ]
+    edge_type = choose_edge_type(data, edge_type, found, "connects two types of nodes")
+    num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
+    edges = read_edge_index(data[edge_type])
+    check_pairs(edges, "edge_index", num_users, num_items)
+    groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
+    pairs = coalesce_edges(edges, num_items)
+    for key, reverse in opposite_edges(data, edge_type).items():
+        check_device(reverse, f"data{list(key)}", edges.device, "edge_type")
+        check_pairs(reverse, "edge_index", num_users, num_items)
+        if torch.equal(coalesce_edges(reverse, num_items), pairs):
+            groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
+    return Interactions(num_users, num_items, edge_type[0], groups)
+
+
+def _check_time(value: object, name: str, edge: Tensor) -> Tensor:
+    time = as_tensor(value, name)
+    check_shape(time, name, tuple(edge.shape), "a time for every edge")
+    check_device(time, name, edge.device, "edge_index")
+    check_finite(time, name)
+    return time

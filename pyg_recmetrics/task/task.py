@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
@@ -35,6 +35,9 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.task.data_frames import FrameLike, read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
+    Queries,
+    QueriesLike,
+    TriplesLike,
     TruthByUser,
     are_candidates,
     check_truth_of,
@@ -46,14 +49,15 @@ from pyg_recmetrics.task.edges import (
     keep_retrievable,
     read_candidates,
     read_count,
+    read_events,
     read_message_passing,
     read_missing,
     read_num_relations,
     read_person,
     read_query,
-    read_ratings,
     read_seen,
     read_threshold,
+    read_triples,
     read_truth,
     read_users,
     read_weight,
@@ -67,16 +71,8 @@ from pyg_recmetrics.task.edges import (
 from pyg_recmetrics.task.graph import (
     check_directions,
     check_ratings,
-    find_truth,
     read_data,
     to_homogeneous,
-)
-from pyg_recmetrics.task.queries import (
-    Queries,
-    QueriesLike,
-    TriplesLike,
-    read_events,
-    read_triples,
 )
 from pyg_recmetrics.utils import (
     Frozen,
@@ -566,9 +562,9 @@ class RankingTask(Frozen):
         edges = read_data(data, edge_type, num_users)
         check_pairs(edges.truth, "edge_label_index", edges.num_users, edges.num_items)
         check_pairs(edges.seen, "edge_index", edges.num_users, edges.num_items)
-        check_ratings(find_truth(data, edge_type), edges)
+        check_ratings(edges)
         if isinstance(data, Data):
-            check_directions(data, edges)
+            check_directions(edges)
         weight = edges.weight
         if threshold is None:
             warn_about_zero_ratings(edges.num_zero_ratings)
@@ -589,13 +585,11 @@ class RankingTask(Frozen):
             item_ids=item_ids,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
+        remedy = (
+            "Take the truth out of these, as 'RandomLinkSplit' does with 'rev_edge_types' and the "
+            "splits of 'transforms' do by themselves, or do not propagate over them"
+        )
         for key, other in edges.others.items():
-            remedy = "Take the truth out of these, or do not propagate over them"
-            if key == edges.reverse_type:
-                remedy = (
-                    "'RandomLinkSplit' takes this type as 'rev_edge_types', and the splits of "
-                    "'transforms' find it"
-                )
             task._warn_of_leaks(other, f"the edges {key}, which a model may propagate over", remedy)
         return task
 
@@ -999,7 +993,7 @@ class RankingTask(Frozen):
     @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-        grouped = TruthByUser(self.truth[0], F.pad(self.degree.cumsum(0), (1, 0)))
+        grouped = TruthByUser(self.truth[0], index2ptr(self.truth[0], self.num_users))
         grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
         return grouped
 
@@ -1240,8 +1234,8 @@ def as_task(
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
     if weight is not None:
-        weight = read_ratings(weight, edges)
-    task._find_truth(edges, weight)
+        read_threshold(None, weight)
+    task._find_truth(edges, read_weight(weight, edges))
     task._complete()
     return task
 

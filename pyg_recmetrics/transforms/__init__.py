@@ -24,12 +24,13 @@ need them, and loaders sample their own.
 `evaluate(model, test)`, :meth:`RankingTask.from_data` and PyG's loaders take the parts as they are.
 """
 
-from pyg_recmetrics.transforms.interactions import KCore, SampledCandidates
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
 from pyg_recmetrics.transforms.splits import (
     JoinedUsers,
+    KCore,
     LeaveLastOut,
     PerUserSplit,
+    SampledCandidates,
     SeparatedUsers,
     TemporalSplit,
 )

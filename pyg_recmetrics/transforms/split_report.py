@@ -8,14 +8,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.data.storage import EdgeStorage
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
-from pyg_recmetrics.task.graph import UserItemEdges, find_truth, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, check_graph, read_data
 from pyg_recmetrics.utils import arguments_of
 
 #: What is counted in each part of a split, and how a table calls it.
@@ -197,64 +196,48 @@ def check_split(
         cold items                                 0    1     0
         none of the leaks that were looked for
     """
-    for name, part in (("train", train), ("val", val), ("test", test)):
-        if not isinstance(part, Data | HeteroData):
-            raise TypeError(
-                f"'{name}' needs to be a 'Data' or 'HeteroData' object (got "
-                f"{type(part).__name__}); put edges into graph['user', 'rates', 'item'].edge_index "
-                f"and .edge_label_index of graph = HeteroData()"
-            )
-    stages = [read_data(data, edge_type, num_users) for data in (train, val, test)]
-    for name, edges in (("val", stages[1]), ("test", stages[2])):
+    parts = {"train": train, "val": val, "test": test}
+    for name, part in parts.items():
+        check_graph(part, num_users=num_users, edge_type=edge_type, name=name)
+    stages = [read_data(part, edge_type, num_users) for part in parts.values()]
+    for name, edges in zip(parts, stages, strict=True):
         check_device(edges.truth, name, stages[0].truth.device, "train")
     sizes = [(edges.num_users, edges.num_items) for edges in stages]
     if len(set(sizes)) > 1:
         raise ValueError(
             f"'train', 'val' and 'test' need to have the same users and items (got {sizes} of them)"
         )
-    coalesced = [(_coalesce(edges, edges.seen), _coalesce(edges, edges.truth)) for edges in stages]
-    reports = [
-        _report(find_truth(data, edge_type), edges, *coalesced[number], coalesced[:number])
-        for number, (data, edges) in enumerate(zip((train, val, test), stages, strict=True))
-    ]
-    return SplitReport(*reports)
+    return SplitReport(*(_report(edges, stages[:n]) for n, edges in enumerate(stages)))
 
 
-def _report(
-    store: EdgeStorage,
-    edges: UserItemEdges,
-    seen: Tensor,
-    truth: Tensor,
-    earlier: Sequence[tuple[Tensor, Tensor]],
-) -> "pd.Series[Any]":
-    """Reports on one stage.
+def _report(edges: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Series[Any]":
+    """Reports on the edges of a stage.
 
-    Args:
-        store (EdgeStorage): What holds the edges.
-        edges (UserItemEdges): All edges of the stage.
-        seen (torch.Tensor): Its message-passing edges, coalesced.
-        truth (torch.Tensor): Its truth, coalesced.
-        earlier (sequence of tuple): Both of the stages before. Training has none before it, and no
-            leaks.
+    Training has no earlier stages, and no leaks.
     """
+
+    def joined(*parts: Tensor) -> Tensor:
+        return coalesce_edges(torch.cat([edges.truth[:, :0], *parts], dim=1), edges.num_items)
+
+    def num_among(*parts: Tensor) -> int:
+        return _num_true(contains(joined(*parts), truth, edges.num_items))
+
+    seen, truth = joined(edges.seen), joined(edges.truth)
     of_users = torch.bincount(truth[0], minlength=edges.num_users)
     evaluated = of_users if edges.users is None else of_users[edges.users]
     numbers: dict[str, int | None] = dict.fromkeys(_LABELS)
     numbers["num_edges"], numbers["num_truth"] = seen.size(1), truth.size(1)
     if earlier:
-        numbers["num_leaks"] = _num_true(contains(seen, truth, edges.num_items))
+        numbers["num_leaks"] = num_among(seen)
         # In a homogeneous graph, there are no other types: `seen` already has both directions.
-        others = _coalesce(edges, torch.cat([truth[:, :0], *edges.others.values()], dim=1))
-        numbers["num_reverse_leaks"] = _num_true(contains(others, truth, edges.num_items))
-        before = _coalesce(edges, torch.cat([rows for both in earlier for rows in both], dim=1))
-        numbers["num_earlier"] = _num_true(contains(before, truth, edges.num_items))
-        known = _coalesce(edges, torch.cat([seen, truth], dim=1))
-        was_truth = _coalesce(edges, torch.cat([of_part for _, of_part in earlier], dim=1))
+        numbers["num_reverse_leaks"] = num_among(*edges.others.values())
+        was_truth = joined(*(part.truth for part in earlier))
+        numbers["num_earlier"] = num_among(was_truth, *(part.seen for part in earlier))
         is_asked = of_users[was_truth[0]] > 0
-        is_unmasked = is_asked & ~contains(known, was_truth, edges.num_items)
-        numbers["num_unmasked"] = _num_true(is_unmasked)
-        numbers |= _count_later(store, edges, of_users > 0)
-    times = _times(store, edges)
+        is_known = contains(joined(seen, truth), was_truth, edges.num_items)
+        numbers["num_unmasked"] = _num_true(is_asked & ~is_known)
+        numbers |= _count_later(edges, of_users > 0)
+    times = _times(edges)
     numbers["num_timed"] = sum(rows.size(1) for time, rows in times if time is not None)
     numbers["num_users_without_truth"] = _num_true(evaluated == 0)
     for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
@@ -264,9 +247,10 @@ def _report(
     return pd.Series(numbers, dtype=object)
 
 
-def _times(store: EdgeStorage, edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
+def _times(edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
     """Returns the times of message-passing edges and of the truth, with the edges."""
-    both = ((store.get("time"), edges.seen), (store.get("edge_label_time"), edges.truth))
+    get = edges.store.get
+    both = ((get("time"), edges.seen), (get("edge_label_time"), edges.truth))
     # In a homogeneous graph, `time` may be that of nodes.
     return [
         (time if time is not None and time.shape == rows[0].shape else None, rows)
@@ -274,21 +258,15 @@ def _times(store: EdgeStorage, edges: UserItemEdges) -> list[tuple[Tensor | None
     ]
 
 
-def _count_later(
-    store: EdgeStorage, edges: UserItemEdges, has_truth: Tensor
-) -> dict[str, int | None]:
+def _count_later(edges: UserItemEdges, has_truth: Tensor) -> dict[str, int | None]:
     """Counts message passing later than truth of its user, and truth before any message passing."""
-    (of_seen, (user, _)), (of_truth, (truth_user, _)) = _times(store, edges)
+    (of_seen, (user, _)), (of_truth, (truth_user, _)) = _times(edges)
     if of_seen is None or of_truth is None:
         return {}
     first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
     is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
     is_later = has_truth[user] & (of_seen > first[user])
     return {"num_later": _num_true(is_later), "num_before_others": _num_true(is_before)}
-
-
-def _coalesce(edges: UserItemEdges, rows: Tensor) -> Tensor:
-    return coalesce_edges(rows, edges.num_items)
 
 
 def _num_true(mask: Tensor) -> int:

@@ -1,4 +1,4 @@
-"""Splits: random for each user, by the last items of each user, and by time.
+"""Splits: random for each user, by the last items of each user, and by time; cores and candidates.
 
 A split assigns each edge to training, validation and test, and the graph is cut accordingly. All
 users are evaluated, or a sample of them, which is separated from training or joined to it.
@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.data.storage import NodeStorage
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.typing import EdgeType
 from torch_geometric.utils import index_to_mask, lexsort, scatter, select
@@ -23,33 +24,25 @@ from pyg_recmetrics.checks import (
     as_number,
     check_boolean,
     check_choice,
+    check_finite_number,
     check_fraction,
     check_natural_number,
     check_positive_integer,
-    written,
 )
-from pyg_recmetrics.transforms.interactions import (
+from pyg_recmetrics.task.edges import coalesce_edges
+from pyg_recmetrics.task.graph import (
     EdgeGroup,
     Graph,
     Interactions,
-    nodes_of,
+    UserItemEdges,
+    find_truth,
+    read_data,
     read_interactions,
-    users_first,
 )
 from pyg_recmetrics.utils import warn
 
 #: A float is a fraction of all, and an integer an absolute number.
 Amount: TypeAlias = int | float
-
-
-def check_amounts(num_val: object, num_test: object) -> tuple[Amount, Amount]:
-    """Returns both amounts if they leave something to train with."""
-    val, test = _check_amount(num_val, "num_val", or_zero=True), _check_amount(num_test, "num_test")
-    if isinstance(val, float) and isinstance(test, float) and val + test >= 1:
-        raise ValueError(
-            f"'num_val' and 'num_test' need to sum to less than one (got {val} and {test})"
-        )
-    return val, test
 
 
 def _check_amount(value: object, name: str, *, or_zero: bool = False) -> Amount:
@@ -137,7 +130,12 @@ class UserItemSplit(BaseTransform):
     time_attr: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.num_val, self.num_test = check_amounts(self.num_val, self.num_test)
+        self.num_val = val = _check_amount(self.num_val, "num_val", or_zero=True)
+        self.num_test = test = _check_amount(self.num_test, "num_test")
+        if isinstance(val, float) and isinstance(test, float) and val + test >= 1:
+            raise ValueError(
+                f"'num_val' and 'num_test' need to sum to less than one (got {val} and {test})"
+            )
 
     def forward(self, data: Graph) -> SplitData:
         """Returns training, validation and test data."""
@@ -183,6 +181,44 @@ def cut(
         all_data.append(stage_data)
     train, val, test = all_data
     return train, val, test
+
+
+def nodes_of(data: Graph, node_type: str | None) -> NodeStorage:
+    """Returns the store of a type of nodes, or the only one of a homogeneous graph."""
+    return data.node_stores[0] if node_type is None else data[node_type]
+
+
+def remember_ids(data: Graph, node_type: str | None) -> None:
+    """Writes down the number of each node as `n_id`, unless the nodes already have one."""
+    store = nodes_of(data, node_type)
+    if "n_id" not in store:
+        device = data.edge_stores[0]["edge_index"].device
+        store["n_id"] = torch.arange(store.num_nodes, device=device)
+
+
+def users_first(data: Graph, interactions: Interactions, users: Tensor) -> Graph:
+    """Renumbers users so that the given `users` are first. All other nodes stay in order."""
+    is_other = ~index_to_mask(users, interactions.num_users)
+    order = torch.cat([users, is_other.nonzero().flatten()])
+    if interactions.user_type is None:
+        items = torch.arange(interactions.num_items, device=users.device)
+        order = torch.cat([order, items + interactions.num_users])
+    data, node_type = copy.copy(data), interactions.user_type
+    remember_ids(data, node_type)
+    store = nodes_of(data, node_type)
+    for key in store.node_attrs():
+        store[key] = select(store[key], order, data.__cat_dim__(key, store[key], store))
+    new_id = torch.empty_like(order)
+    new_id[order] = torch.arange(order.numel(), device=order.device)
+    for edges in data.edge_stores:
+        ends = (None, None) if node_type is None else (edges._key[0], edges._key[2])
+        for key, value in list(edges.items()):
+            # `edge_index`, `edge_label_index`, and whatever else holds pairs of nodes.
+            if key.endswith("edge_index") or key.endswith("edge_label_index"):
+                rows = zip(value, ends, strict=True)
+                renumbered = [new_id[row] if end == node_type else row for row, end in rows]
+                edges[key] = torch.stack(renumbered)
+    return data
 
 
 def _without_truth(data: Graph, interactions: Interactions) -> Graph:
@@ -304,7 +340,7 @@ class EvaluationUsers(ABC):
         if not self.consider_cold_start:
             is_eligible &= num_val + num_test < degree
         order = torch.randperm(interactions.num_users, generator=generator, device="cpu")
-        order = order.to(interactions.device)
+        order = order.to(degree.device)
         most = interactions.num_users if self.max_users is None else self.max_users
         if self.fraction is not None:
             most = min(most, max(1, round(interactions.num_users * self.fraction)))
@@ -753,9 +789,207 @@ def _stage_at(time: Tensor, cuts: tuple[Tensor, Tensor]) -> Tensor:
     return (time > last_of_train).byte() + (time > last_of_val).byte()
 
 
-for _split, _example in (
-    (PerUserSplit, "PerUserSplit(num_val=0.1, num_test=0.2)"),
-    (LeaveLastOut, "LeaveLastOut(num_test=1)"),
-    (TemporalSplit, "TemporalSplit(num_val=0.1, num_test=0.2)"),
-):
-    _split.__init__ = written(_example)(_split.__init__)  # type: ignore[method-assign]
+# What comes before a split and after it: cores, and candidates that are sampled.
+
+
+@dataclass(eq=False)
+class KCore(BaseTransform):
+    r"""Keeps the largest graph in which each user has at least `k` items, and each item `k` users.
+
+    The transform removes users and items with fewer. This leaves others with fewer, so it repeats
+    until nothing changes. Repeated edges count once. Apply this transform before a split.
+
+    The remaining users and items are renumbered without gaps, in the order they had, as PyG's
+    :class:`~torch_geometric.transforms.LargestConnectedComponents` does it. Removed items are
+    therefore no longer candidates. All attributes of nodes and edges, and edges of other types,
+    follow. `n_id` of the nodes is the number that each had before. A warning counts what leaves.
+
+    Args:
+        k (int): The smallest number of distinct edges of a user or item that is kept.
+        edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
+        num_users (int, optional): See :class:`PerUserSplit`. `num_users` of the result is the
+            number of users that are left. (default: `None`)
+
+    Raises:
+        TypeError: If `data` is neither `Data` nor `HeteroData`.
+        ValueError: If `k` is not a positive integer, the edges of the data are not found, they
+            are already split, or nothing is left.
+
+    Example:
+        >>> import warnings
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from pyg_recmetrics.transforms import KCore
+        >>> data = Data(num_nodes=6, num_users=3)  # three users, three items
+        >>> data.edge_index = torch.tensor([[0, 1, 1, 1, 2, 2], [3, 3, 4, 5, 4, 5]])
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warnings.simplefilter("always")
+        ...     core = KCore(2)(data)
+        >>> print(said[0].message)
+        KCore(k=2) leaves out 1 of 3 users and 1 of 3 items
+        >>> core.n_id.tolist(), core.num_users
+        ([1, 2, 4, 5], 2)
+        >>> core.edge_index.tolist()
+        [[0, 0, 1, 1], [2, 3, 2, 3]]
+    """
+
+    k: int
+    edge_type: EdgeType | None = field(default=None, repr=False)
+    num_users: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.k = check_positive_integer(self.k, "k")
+
+    def forward(self, data: Data | HeteroData) -> Data | HeteroData:
+        """Returns the graph that is left."""
+        interactions = read_interactions(data, self.edge_type, self.num_users)
+        for group in interactions.groups:
+            if label := next((key for key in group.store(data) if "label_index" in key), None):
+                raise ValueError(f"'data' needs to be filtered before it is split (got {label!r})")
+        has_user, has_item = self._core(interactions)
+        if not bool(has_user.any()):
+            raise ValueError(f"'k' needs to leave a user and an item (got {self.k})")
+        lost = [f"{int((~has).sum())} of {has.numel()}" for has in (has_user, has_item)]
+        if not bool(has_user.all() and has_item.all()):
+            warn(f"{self} leaves out {lost[0]} users and {lost[1]} items")
+        edge_type = interactions.groups[0].edge_type
+        if edge_type is None:
+            remember_ids(data, None)
+            core = data.subgraph(torch.cat([has_user, has_item]))
+            core.num_users = int(has_user.sum())
+            return core
+        kept = {edge_type[0]: has_user, edge_type[2]: has_item}
+        for node_type in kept:
+            remember_ids(data, node_type)
+        for other in {key[end] for key in data.edge_types for end in (0, 2)} - set(kept):
+            # Without a mask, PyG would keep all nodes, too, but it would number them on the CPU.
+            kept[other] = torch.ones_like(has_user[:1]).expand(data[other].num_nodes)
+        return data.subgraph(kept)
+
+    def _core(self, interactions: Interactions) -> tuple[Tensor, Tensor]:
+        """Returns the users and the items that are left, as masks."""
+        user, item = interactions.pairs.user, interactions.pairs.item
+        while True:
+            num_items = torch.bincount(user, minlength=interactions.num_users)
+            num_users = torch.bincount(item, minlength=interactions.num_items)
+            stays = (num_items[user] >= self.k) & (num_users[item] >= self.k)
+            if bool(stays.all()):
+                return num_items > 0, num_users > 0
+            user, item = user[stays], item[stays]
+
+
+#: The largest number of random numbers that are drawn at once.
+_MAX_DRAWS = 2**24
+
+
+@dataclass(eq=False)
+class SampledCandidates(BaseTransform):
+    r"""Lets each user's truth compete with a few sampled items instead of all items.
+
+    Many publications rank the truth of a user among, for example, 99 sampled items. Use this
+    transform to reproduce their numbers, and rank all items otherwise. Krichene and Rendle,
+    `"On Sampled Metrics for Item Recommendation" <https://doi.org/10.1145/3394486.3403226>`_ (KDD
+    2020), show that a sampled metric differs from the same metric of the full ranking even in
+    expectation, and that it can put recommenders into another order. With few samples, all
+    sampled metrics lose sight of the top of the list and come to say the same as the area under
+    the ROC curve. Without this transform, :func:`~pyg_recmetrics.evaluate` ranks all items, and is
+    fast.
+
+    Each user with truth gets a sample of its own, without replacement, of the items that it has
+    neither a message-passing edge nor a truth edge with in this part of the split. The sample is
+    smaller if there are not enough such items. The sample and the truth itself are the candidates
+    of the user, edges from users to items in `candidate_edge_index`, which
+    :meth:`RankingTask.from_data` reads. Apply the transform to one part of a split, or in a
+    :class:`~torch_geometric.transforms.Compose` to all of them.
+
+    Args:
+        num_negatives (int): The number of items to sample for each user. (default: `99`)
+        popularity (float): The exponent of popularity. The probability of an item is proportional
+            to its number of message-passing edges to the power of this exponent: `0.0` samples
+            uniformly, `1.0` by popularity. Items without such edges are only sampled with `0.0`.
+            (default: `0.0`)
+        seed (int): Equal seeds give equal samples, on every device and whatever the order of
+            the edges. (default: `0`)
+        edge_type (tuple, optional): The type of the edges from users to items in a `HeteroData`.
+            (default: `None`, the only one with ground truth; of opposite ones, that from `"user"`
+            nodes)
+        num_users (int, optional): The number of users in a homogeneous `Data`.
+            (default: `None`, the `num_users` of the data)
+
+    Raises:
+        TypeError: If `data` is neither `Data` nor `HeteroData`.
+        ValueError: If an argument is out of its range, or the data has no ground truth.
+
+    Example:
+        >>> from pyg_recmetrics import RankingTask, datasets
+        >>> from pyg_recmetrics.transforms import LeaveLastOut, SampledCandidates
+        >>> data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=5)
+        >>> *_, test = LeaveLastOut()(data)
+        >>> task = RankingTask.from_data(SampledCandidates(num_negatives=9)(test))
+        >>> task.num_candidates.unique()
+        tensor([10])
+    """
+
+    num_negatives: int = 99
+    popularity: float = 0.0
+    seed: int = 0
+    edge_type: EdgeType | None = field(default=None, repr=False)
+    num_users: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.num_negatives = check_positive_integer(self.num_negatives, "num_negatives")
+        self.popularity = check_finite_number(self.popularity, "popularity")
+        self.seed = check_natural_number(self.seed, "seed")
+
+    def forward(self, data: Data | HeteroData) -> Data | HeteroData:
+        """Returns the data with its candidates."""
+        edges = read_data(data, self.edge_type, self.num_users)
+        sampled = self._sample(edges)
+        num_sampled = torch.bincount(sampled[0], minlength=edges.num_users)
+        is_short = num_sampled[edges.truth[0].unique().cpu()] < self.num_negatives
+        if bool(is_short.any()):
+            warn(
+                f"{self} finds fewer items than it is to sample for {int(is_short.sum())} of "
+                f"{is_short.numel()} users"
+            )
+        candidates = torch.cat([edges.truth.cpu(), sampled], dim=1)
+        if isinstance(data, Data):
+            candidates[1] += edges.num_users
+        data = copy.copy(data)
+        find_truth(data, self.edge_type)["candidate_edge_index"] = candidates.to(edges.truth.device)
+        return data
+
+    def _sample(self, edges: UserItemEdges) -> Tensor:
+        # All on the CPU: random numbers, and the order of equal ones, differ by device.
+        truth, seen = edges.truth.cpu(), edges.seen.cpu()
+        num_items = edges.num_items
+        weight = self._weight(coalesce_edges(seen, num_items)[1], num_items)
+        users = truth[0].unique()
+        excluded = coalesce_edges(torch.cat([truth, seen], dim=1), num_items)
+        excluded = excluded[:, torch.isin(excluded[0], users)]
+        excluded[0] = torch.searchsorted(users, excluded[0])  # the row of each user in `users`
+        generator = torch.Generator().manual_seed(self.seed)
+        num_rows = max(1, _MAX_DRAWS // num_items)
+        sampled = []
+        for start in range(0, users.numel(), num_rows):
+            chunk = users[start : start + num_rows]
+            bounds = torch.tensor([start, start + chunk.numel()], device="cpu")
+            first, end = torch.searchsorted(excluded[0].contiguous(), bounds)
+            # The earliest of exponential arrivals with these rates are a sample without
+            # replacement (Efraimidis and Spirakis, "Weighted random sampling with a reservoir").
+            uniform = torch.rand(chunk.numel(), num_items, generator=generator, device="cpu")
+            arrival = uniform.log_().neg_().div_(weight)
+            arrival[excluded[0, first:end] - start, excluded[1, first:end]] = torch.inf
+            num_sampled = min(self.num_negatives, num_items)
+            earliest = arrival.topk(num_sampled, dim=1, largest=False)
+            is_sampled = earliest.values.isfinite()
+            user = chunk[:, None].expand_as(is_sampled)[is_sampled]
+            sampled.append(torch.stack([user, earliest.indices[is_sampled]]))
+        return torch.cat([truth[:, :0], *sampled], dim=1)
+
+    def _weight(self, item: Tensor, num_items: int) -> Tensor:
+        """Returns how likely each item is relative to others, of shape `[num_items]`."""
+        degree = torch.bincount(item, minlength=num_items).float()
+        if self.popularity == 0:
+            return torch.ones_like(degree)
+        return torch.where(degree > 0, degree**self.popularity, 0)

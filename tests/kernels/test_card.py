@@ -15,7 +15,7 @@ import torch
 from pyg_recmetrics.kernels import card
 from pyg_recmetrics.kernels.card import Ranked
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.counting import count_around, find_around
+from pyg_recmetrics.kernels.exact.ranks import count_around, find_around
 
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 HAS_TRITON = importlib.util.find_spec("triton") is not None

@@ -17,7 +17,6 @@ def test_values_are_within_bounds_and_undefined_just_without_truth():
     laws.check_bounds()
 
 
-@pytest.mark.filterwarnings("ignore:.*that are ranks or items")
 def test_renumbering_users_and_items_changes_nothing():
     laws.check_renumbering()
 

@@ -175,10 +175,8 @@ class TestErrors:
         ],
     )
     def test_wrong_scores_are_named(self, function, error, message):
-        with pytest.raises(error, match=message) as raised:
+        with pytest.raises(error, match=message):
             rank(PairScorer(function), TASK_OF_SCORES_AND_LISTS)
-        told = "".join([str(raised.value), *getattr(raised.value, "__notes__", [])])
-        assert "(while 2 users were ranked" in told
 
 
 MASKED = -torch.inf

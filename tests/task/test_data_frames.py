@@ -193,8 +193,8 @@ def test_types_that_differ_between_frames(test_ids, train_ids):
 @pytest.mark.parametrize(
     ("frames", "message"),
     [
-        ({"test": pl.DataFrame({"user_id": [[1]], "item_id": [1]})}, r"single ids .*\[1\]"),
-        ({"test": pd.DataFrame({"user_id": [[1]], "item_id": [1]})}, r"single ids .*\[1\]"),
+        ({"test": pl.DataFrame({"user_id": [[1]], "item_id": [1]})}, "single ids .*unhashable"),
+        ({"test": pd.DataFrame({"user_id": [[1]], "item_id": [1]})}, "single ids .*unhashable"),
         (
             {"test": pd.DataFrame([[1, 2, 3]], columns=["user_id", "item_id", "user_id"])},
             "'test' needs to have columns of different names",
@@ -268,17 +268,6 @@ class TestFromMatrix:
             RankingTask.from_matrix(test=np.array([[1.0, np.nan]]))
         with pytest.raises(ValueError, match=r"'item_ids' needs to hold 3 ids \(got 2\)"):
             RankingTask.from_matrix(test=self.test, item_ids=["a", "b"])
-
-
-class TestIdsThatAreNearlyEqual:
-    @pytest.mark.parametrize("ids", [[1, 1.0], [True, 1], [0, "a", False]])
-    def test_equal_ids_of_different_types_are_refused(self, ids):
-        users = pd.Series(ids, dtype=object)
-        test = pd.DataFrame({"user_id": users, "item_id": range(len(ids))})
-        with pytest.raises(ValueError, match="'user' needs to be a column in which equal ids have"):
-            RankingTask.from_frames(test=test)
-        again = pd.DataFrame({"user_id": users.iloc[[0, 0]], "item_id": [0, 1]})
-        assert len(RankingTask.from_frames(test=again).user_ids) == 1
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

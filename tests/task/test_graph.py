@@ -234,7 +234,7 @@ def test_a_leak_is_named_by_the_relation_that_has_it(relation, num_leaks):
     for message in said:
         assert message.startswith(f"{num_leaks} of 4 ground-truth edges leak")
         assert str(key) in message
-        assert ("rev_edge_types" in message) == (relation in ("rev_buys", "bought_by"))
+        assert "rev_edge_types" in message
 
 
 @pytest.mark.parametrize("num_leaks", [0, 1, 4])

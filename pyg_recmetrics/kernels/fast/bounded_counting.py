@@ -21,8 +21,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries, UserItems, nonzero
-from pyg_recmetrics.kernels.exact.counting import ranks_among_close
-from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_among_close
 from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
     RoundedItems,

@@ -58,8 +58,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries, UserItems, max_id, nonzero
-from pyg_recmetrics.kernels.exact.ranks import Ranks
-from pyg_recmetrics.kernels.exact.sorting import LOW_HALF, key_of, put_in_order_
+from pyg_recmetrics.kernels.exact.ranks import LOW_HALF, Ranks, key_of, put_in_order_
 from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
     RoundedItems,

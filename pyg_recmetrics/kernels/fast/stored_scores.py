@@ -33,8 +33,7 @@ from torch import Tensor
 from pyg_recmetrics.kernels.card import Error, Ranked
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.entries import Entries, UserItems, max_id
-from pyg_recmetrics.kernels.exact.counting import count_around, find_around, ranks_among_close
-from pyg_recmetrics.kernels.exact.ranks import Ranks
+from pyg_recmetrics.kernels.exact.ranks import Ranks, count_around, find_around, ranks_among_close
 
 #: How many items may be close to a relevant one: so many, and one of so many. The user of an item
 #: with more is left unsettled. These numbers decide about time and memory alone.

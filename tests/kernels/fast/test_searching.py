@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.devices import Scratch
+from pyg_recmetrics.kernels.exact.ranks import put_in_order_
 from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
-from pyg_recmetrics.kernels.exact.sorting import put_in_order_
 from pyg_recmetrics.kernels.fast import searching
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import (

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pyg_recmetrics import PairScorer, RankingTask, rank
-from pyg_recmetrics.kernels.exact import counting, scores
+from pyg_recmetrics.kernels.exact import ranks, scores
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching, stored_scores
 from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms, recommenders as ranked_embeddings
@@ -511,7 +511,7 @@ def draw_patches(draw, task):
         ]
     if draw.chance(0.3):
         patches += [
-            (counting, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
+            (ranks, "NUM_COMPARISONS", draw.choice([1, 7, 100]) * _scale(task)),
             (scores, "_NUM_PRODUCTS", draw.choice([1, 20])),
             (rounded_items, "_ITEMS_AT_ONCE", draw.choice([1, 5]) * _scale(task)),
             (rounded_items, "_MAX_BYTES", draw.choice([0, 2**29])),

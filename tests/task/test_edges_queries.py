@@ -121,7 +121,7 @@ BOTH = (SESSION, POSITION)
         ({"item": ITEM + 1}, r"'item' needs to hold item ids in \[0, 4\) \(got 4\)"),
         ({"item": ITEM.float()}, "'item' needs to hold integers"),
         ({"item": ITEM.to("meta")}, r"'item' .* device of 'query', cpu \(got meta"),
-        ({"seen": SESSION}, r"'seen' needs to be a pair .*shape \[4\]"),
+        ({"seen": SESSION}, "'seen' needs to be a pair .*got Tensor"),
         ({"seen": (SESSION, ITEM)}, r"as 'query', 2 \(got 1\)"),
         ({"seen": ((SESSION, -POSITION), ITEM)}, r"'seen' .* no negative numbers \(got -2\)"),
         ({"seen": (BOTH, ITEM[:3])}, r"'seen' needs to hold an item .*\(got \[3\]\)"),

@@ -1,4 +1,4 @@
-"""Ranks by counting, against plain Python."""
+"""Ranks by ranks, against plain Python."""
 
 import math
 
@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact import counting
-from pyg_recmetrics.kernels.exact.counting import count_ranks
+from pyg_recmetrics.kernels.exact import ranks as kernel
+from pyg_recmetrics.kernels.exact.ranks import count_ranks
 
 CPU = torch.device("cpu")
 
@@ -51,7 +51,7 @@ def test_ranks_are_those_of_plain_python(matrix, data, dtype, num_comparisons, w
     row, column = torch.tensor(ranked, dtype=torch.long).view(-1, 2).t()
     scores = torch.tensor(matrix, dtype=dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "NUM_COMPARISONS", num_comparisons)
+        patch.setattr(kernel, "NUM_COMPARISONS", num_comparisons)
         starts = range(0, scores.size(1), width)
         tiles = [(start, scores[:, start : start + width]) for start in starts]
         own = scores[row, column]

@@ -9,7 +9,7 @@ import torch
 from torch_geometric.nn import LightGCN, MIPSKNNIndex
 
 from pyg_recmetrics import RankingTask, evaluate, rank
-from pyg_recmetrics.ranking.fitted import ADAPTERS, is_fitted
+from pyg_recmetrics.ranking.models import ADAPTERS, library_of
 
 TASK = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 
@@ -26,10 +26,10 @@ class OfUser(OfLibrary):
 
 
 def test_a_model_is_found_by_its_class_or_by_one_that_it_is_made_of():
-    assert is_fitted(OfLibrary())
-    assert is_fitted(OfUser())
+    assert library_of(OfLibrary())
+    assert library_of(OfUser())
     for value in (OfLibrary, LightGCN(5, 2, 1), torch.ones(2), (torch.ones(2), OfLibrary()), ()):
-        assert not is_fitted(value)
+        assert not library_of(value)
 
 
 def test_an_unknown_model_is_told_what_is_known_and_the_line_for_a_function():

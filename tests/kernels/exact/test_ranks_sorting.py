@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.sorting import top_k
+from pyg_recmetrics.kernels.exact.ranks import top_k
 
 #: What is left in its buffers by one example does no harm in the next.
 SCRATCH = Scratch(torch.device("cpu"))
