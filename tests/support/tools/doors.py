@@ -38,7 +38,7 @@ from pyg_recmetrics import (
     modules,
     rank,
 )
-from pyg_recmetrics.command.main import main as command
+from pyg_recmetrics.__main__ import main as command
 from tests.support.cases.recommender_forms import PlainModel
 from tests.support.cases.worlds import (
     draw_metrics,
