@@ -545,7 +545,7 @@ def make_class(definition: Definition) -> type[RankingMetric]:
 
 def _signature(definition: Definition) -> inspect.Signature:
     """The signature of the function without `ranked`, and the options of the class."""
-    function = inspect.unwrap(definition.function)
+    function = definition.formula
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
