@@ -191,32 +191,18 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
             return TableFile(path, "Parquet", pa.parquet.read_table(file))
         lines = head.decode("utf-8-sig", "replace").splitlines()
         line = next((line for line in lines if line.strip() and line[0] != "#"), "")
-        if suffix in (".jsonl", ".ndjson", ".json") or line.startswith("{"):
-            return TableFile(path, "JSON lines", _read_json(file))
-        fields = line.split()
-        looks_so = (len(fields), *fields[1:2]) in ((4, "0"), (4, "Q0"), (6, "Q0"))
-        is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
-        if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
-            known = RUN if len(fields) >= len(RUN) else QRELS
+        if suffix in (".trec", ".run", ".qrels"):
+            known = RUN if len(line.split()) >= len(RUN) else QRELS
             # As in trec_eval, a run is ranked by its scores.
             rows = read_lines(file, known).drop(columns="rank", errors="ignore")
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
+        if suffix in (".jsonl", ".ndjson", ".json") or line.startswith("{"):
+            return TableFile(path, "JSON lines", pa.json.read_json(file))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
         # In tables without quotes, titles may hold some. R quotes all texts, the names first.
         is_quoted = sign != "\t" or line.startswith('"')
         return TableFile(path, form, _read_text(file, sign, columns, is_quoted))
-
-
-def _read_json(file: IO[bytes]) -> pa.Table:
-    """Reads JSON lines, in which a text stays one also if it looks like a date."""
-    table = pa.json.read_json(file)
-    as_texts = [(x.name, pa.string()) for x in table.schema if pa.types.is_temporal(x.type)]
-    if not as_texts:
-        return table
-    file.seek(0)
-    options = pa.json.ParseOptions(explicit_schema=pa.schema(as_texts))
-    return pa.json.read_json(file, parse_options=options)
 
 
 def read_ids(path: Path) -> list[str]:

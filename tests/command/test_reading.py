@@ -40,7 +40,6 @@ def write(path, content):
         ("t.inter", "user_id:token\titem_id:token\nann\ttea\nbob\tjam\n"),
         ("t.jsonl", '{"user": "ann", "item": "tea"}\n\n{"item": "jam", "user": "bob"}\n'),
         ("t.qrels", "ann 0 tea 1\nbob 0\tjam 1 \n"),
-        ("t", "ann 0 tea 1\nbob 0 jam 1\n"),
         ("t.txt", "user|item\nann|tea\nbob|jam\n"),
         ("t.data", '{"user": "ann", "item": "tea"}\n{"item": "jam", "user": "bob"}\n'),
     ],
@@ -319,10 +318,3 @@ def test_ids_that_are_no_text_are_an_error_with_the_file(folder):
     (folder / "ids").write_bytes(b"9\n\xff\n")
     with pytest.raises(ValueError, match=r"ids: .*utf-8"):
         read_ids(folder / "ids")
-
-
-@pytest.mark.parametrize("day", ["2020-01-01", "2020-01-01 10:00:00", "2020-01-01T10:00:00Z"])
-def test_a_text_that_looks_like_a_date_is_a_text(folder, day):
-    (folder / "t.jsonl").write_text(f'{{"user": "{day}", "item": 3, "more": {{"x": 1}}}}\n')
-    read = read_table(folder / "t.jsonl").read(user=None, item=None)
-    assert read.to_dict("list") == {"user": [day], "item": ["3"]}
