@@ -174,8 +174,7 @@ class Convention:
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
-        TypeError: If `population` is not a `Population`, `metrics` is not a mapping, or
-            `without_cut_off` is not a tuple or a list.
+        TypeError: If `population` is not a `Population`, or `metrics` is not a mapping.
         ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
 
     Example:
@@ -209,10 +208,6 @@ class Convention:
                 raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
             checked = {name: _checked(name, arguments) for name, arguments in metrics.items()}
             set_attributes(self, metrics=FrozenDict(checked))
-        if not isinstance(self.without_cut_off, list | tuple):
-            raise TypeError(
-                f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
-            )
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
         set_attributes(self, without_cut_off=without_cut_off)
 
@@ -280,8 +275,6 @@ class Convention:
         self, metrics: tuple[Metric, ...], *, knows_ties: bool = True
     ) -> dict[str, Metric]:
         """Returns what the library computes under names that are evaluated together."""
-        if self.metrics is None:
-            return {str(metric): metric for metric in metrics}
         deepest = max((metric.k for metric in metrics if metric.k), default=None)
         return {
             str(metric): self.resolve(metric, deepest, knows_ties=knows_ties) for metric in metrics

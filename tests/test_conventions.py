@@ -148,7 +148,6 @@ def test_names_may_be_spelled_in_other_ways():
     [
         ({"metrics": {"no": {}}}, ValueError, "'metrics' needs to name known metrics"),
         ({"metrics": {"mrr": {}, "rr": {}}}, ValueError, r"once \(got \['mrr', 'rr'\]\)"),
-        ({"without_cut_off": "mrr"}, TypeError, "'without_cut_off' needs to be a tuple of names"),
         ({"empty_target_action": "no"}, ValueError, "'empty_target_action' needs to be one of"),
         ({"population": 3}, TypeError, "'population' needs to be a 'Population'"),
         ({"min_pos_test": 0}, ValueError, "'min_pos_test' needs to be a positive integer"),
