@@ -323,24 +323,18 @@ def read_labels(
     if isinstance(labels, Tensor):
         if labels.is_floating_point() or labels.is_complex():
             raise ValueError(f"'{name}' needs to hold integers or booleans (got {labels.dtype})")
-        _check_one_for_each(list(labels.shape), name, what, num_wanted)
         found, number = labels.unique(return_inverse=True)
-        return number, found.tolist()
-    given = as_values(labels, name, "labels")
-    _check_one_for_each([len(given)], name, what, num_wanted)
-    distinct = list(dict.fromkeys(label for label in given if not _is_missing(label)))
-    with suppress(TypeError):  # labels of different types stay in the order in which they came
-        distinct = sorted(distinct)
-    numbers = {label: number for number, label in enumerate(distinct)}
-    found_numbers = [numbers.get(label, -1) for label in given]
-    return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
-
-
-def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int) -> None:
-    if shape != [num_wanted]:
-        raise ValueError(
-            f"'{name}' needs to have shape [{num_wanted}], a label for every {what} (got {shape})"
-        )
+        distinct = found.tolist()
+    else:
+        given = as_values(labels, name, "labels")
+        distinct = list(dict.fromkeys(label for label in given if not _is_missing(label)))
+        with suppress(TypeError):  # labels of different types stay in the order in which they came
+            distinct = sorted(distinct)
+        numbers = {label: place for place, label in enumerate(distinct)}
+        places = [numbers.get(label, -1) for label in given]
+        number = torch.tensor(places, dtype=torch.long, device="cpu")
+    check_shape(number, name, (num_wanted,), f"a label for every {what}")
+    return number, distinct
 
 
 def _is_missing(label: Any) -> bool:
