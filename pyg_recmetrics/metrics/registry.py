@@ -298,8 +298,8 @@ class Definition:
         if self.needs_cut_off or checked.get("k") is not None:
             checked["k"] = check_positive_integer(checked["k"], "k")
         for name, parameter in self.parameters.items():
-            if arguments[name] is not parameter.default:
-                checked[name] = parameter.check(arguments[name])
+            if name in checked and checked[name] is not parameter.default:
+                checked[name] = parameter.check(checked[name])
         return checked
 
     def check_holds(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
@@ -731,8 +731,6 @@ class Metric:
             raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
         if not defined.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
-        if self.k is not None:
-            set_attributes(self, k=check_positive_integer(self.k, "k"))
         try:
             given = dict(self.arguments)
         except (TypeError, ValueError) as error:
@@ -745,14 +743,11 @@ class Metric:
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-        checked = {
-            name: parameter.check(given[name])
-            for name, parameter in defined.parameters.items()
-            if name in given
-        }
-        # `None` stands for a number that is not given.
-        pairs = ((name, value) for name, value in checked.items() if value is not None)
-        set_attributes(self, arguments=tuple(pairs))
+        checked = defined.check({"k": self.k, **given})
+        # In the order of the parameters. `None` stands for a number that is not given.
+        pairs = ((name, checked.get(name)) for name in defined.parameters)
+        arguments = tuple((name, value) for name, value in pairs if value is not None)
+        set_attributes(self, k=checked["k"], arguments=arguments)
 
     @cached_property
     def definition(self) -> Definition:
