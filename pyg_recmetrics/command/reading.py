@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -224,7 +224,8 @@ def _read_text(
     file: IO[bytes], sign: str, columns: Sequence[str] | None, is_quoted: bool
 ) -> pa.Table:
     """Reads a table whose fields have a sign between them."""
-    data, quoting = file.read(), csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    data = file.read()
     if b"\0" in data:  # where the fields of some readers end
         line = data.partition(b"\0")[0].count(b"\n") + 1
         raise ValueError(f"line {line} needs to hold text (got a NUL byte)")
@@ -254,7 +255,7 @@ def _read_text(
     return pa.Table.from_pandas(rows, preserve_index=False).rename_columns(names)
 
 
-def _check_rows(data: bytes, sign: str, quoting: int) -> None:
+def _check_rows(data: bytes, sign: str, quoting: Literal[0, 3]) -> None:
     """Raises if a row is shorter than the first, or a quoted field does not end in its line.
 
     A quote that nothing closes would otherwise take up the rows that follow.

@@ -159,7 +159,10 @@ def report(options: argparse.Namespace) -> int:
 def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
     FILES.update(metrics="--metric", equivalence="--margin")
-    level, margin = _read_level(options), Equivalence.of(options.margin)
+    level = 0.95 if options.level is None else check_level(options.level)
+    if level <= 0.5:
+        raise ValueError(f"'level' needs to be more than 0.5 (got {level})")
+    margin = Equivalence.of(options.margin)
     margin.check(parse(options.metric))
     sides = options.results, options.baseline
     paths = [[_split(file)[1] for file in files] for files in sides]
@@ -220,14 +223,6 @@ def _why_undecided(row: PairedDifference, rows: str) -> str | None:
         few = f"few {rows} differ in {row.metric} ({differing:.3g})"
         return f"{few}, and {row.a} is {side} for all of them: too few to decide."
     return None
-
-
-def _read_level(options: argparse.Namespace) -> float:
-    """Returns the level of the test. Intervals of one side are those of twice the rest."""
-    level = 0.95 if options.level is None else check_level(options.level)
-    if level <= 0.5:
-        raise ValueError(f"'level' needs to be more than 0.5 (got {level})")
-    return level
 
 
 def _by_margin(
