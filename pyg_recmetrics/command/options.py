@@ -220,7 +220,7 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
         "say whether a new model may replace the old one, by its exit status",
         _EXIT_STATUS,
         (
-            _option(_RESULTS, "results of the new model; several files are its runs"),
+            _option("results FILE ..", "results of the new model; several files are its runs"),
             _option("--baseline FILE ..", "the same of the old model", required=True),
             _option("--metric NAME@K", "the one that decides", required=True),
             _option("--margin X", "how much worse it may be: .01, 2%%", required=True, type=amount),

@@ -58,19 +58,15 @@ def evaluate(options: Namespace) -> int:
         if options.item_ids is not None:
             items = reading.read_ids(options.item_ids)
         FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
-        users: Iterable[str] = lists["user"].unique()
     else:
         vectors = [
             reading.read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")
         ]
-        users, items = vectors
+        items = vectors[1]
         both = " and ".join(dict.fromkeys([str(options.users), str(options.items)]))
         FILES.update(items=options.items, recommender=both)
     FILES.update(test=options.test, truth=options.test, train="--train")
     task = _make_task(truth, seen, items, lists, options)
-    if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
-        file = FILES["recommender"]
-        note(f"{file}: users without interactions that are left out: {num_others:,}")
     by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
     recommender: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
     passed_on = same_options(measure, options)
@@ -164,17 +160,14 @@ def gate(options: argparse.Namespace) -> int:
         raise ValueError(f"'level' needs to be more than 0.5 (got {level})")
     margin = Equivalence.of(options.margin)
     margin.check(parse(options.metric))
-    sides = options.results, options.baseline
-    paths = [[_split(file)[1] for file in files] for files in sides]
-    if same := {*paths[0]} & {*paths[1]}:
+    sides = [[Path(file) for file in files] for files in (options.results, options.baseline)]
+    if same := {*sides[0]} & {*sides[1]}:
         raise ValueError(f"the baseline needs to be another file (got {min(same)} twice)")
-    names = [
-        _split(files[0])[0] or path.stem for files, (path, *_) in zip(sides, paths, strict=True)
-    ]
+    names = [path.stem for path, *_ in sides]
     if names[0] == names[1]:
-        names = [str(path) for path, *_ in paths]
+        names = [str(path) for path, *_ in sides]
     comparison = compare_results(
-        {name: [_load(path) for path in side] for name, side in zip(names, paths, strict=True)},
+        {name: [_load(path) for path in side] for name, side in zip(names, sides, strict=True)},
         metrics=[options.metric],
         baseline=names[1],
         # An interval of both sides at 90% has the ends of those of one side at 95%.
