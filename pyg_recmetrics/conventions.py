@@ -119,17 +119,11 @@ class Population:
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
         """Returns the ranking of those whose scores may be evaluated, and how many others had one.
 
-        Raises:
-            ValueError: If no user with ground truth is left.
+        Every metric is undefined if no user with ground truth is left.
         """
         if self.constant_scores:
             return ranked, 0
         is_constant = has_constant_scores(ranked)
-        if not bool((ranked.degree[~is_constant] > 0).any()):
-            warn(
-                "'constant_scores' of the population leaves no user with ground truth: all "
-                "candidates of each have the same score, so every metric is undefined"
-            )
         return select_users(ranked, ~is_constant), int(is_constant.sum())
 
     def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
@@ -202,11 +196,8 @@ class Convention:
             )
         # A convention is a value, which no caller can change for all others by accident.
         if self.metrics is not None:
-            given = check_mapping(self.metrics, "metrics")
-            metrics = {definition(name).name: arguments for name, arguments in given.items()}
-            if len(metrics) < len(given):
-                raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
-            checked = {name: _checked(name, arguments) for name, arguments in metrics.items()}
+            given = check_mapping(self.metrics, "metrics").items()
+            checked = {definition(name).name: _checked(name, each) for name, each in given}
             set_attributes(self, metrics=FrozenDict(checked))
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
         set_attributes(self, without_cut_off=without_cut_off)
