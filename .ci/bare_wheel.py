@@ -78,6 +78,6 @@ line = "evaluate --test a.csv --lists b.csv"
 assert "pip install pyarrow" in run(*line.split(), status=3)
 run("report", "old.npz", "new.npz", "-o", "report.html")
 assert (folder / "report.html").stat().st_size > 10_000
-gate = ("gate", "new.npz", "--baseline", "old.npz", "--metric", "ndcg@10", "--equivalence", "2%")
+gate = ("gate", "new.npz", "--baseline", "old.npz", "--metric", "ndcg@10", "--margin", "2%")
 run(*gate, status=2)  # nobody differs, so nothing is decided
 print("The wheel needs nothing but its requirements.")

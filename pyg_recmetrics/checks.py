@@ -21,13 +21,14 @@ from numbers import Real
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric import EdgeIndex, Index
 from torch_geometric.data.data import BaseData
 from torch_geometric.typing import Adj
-from torch_geometric.utils import is_sparse, scatter, to_edge_index
+from torch_geometric.utils import coalesce, is_sparse, to_edge_index
 
 
 class SparseMatrix(Protocol):
@@ -206,7 +207,7 @@ def as_matrix(value: Any, name: str) -> Matrix:
         shape = _shape(value)
         if len(shape) != 2:
             raise ValueError(f"'{name}' needs to be a matrix (got shape {list(shape)})")
-        edges, numbers = _add_up(*_entries(value, name), num_columns=shape[1])
+        edges, numbers = _add_up(*_entries(value, name))
     else:
         dense = as_tensor(value, name)
         if dense.dim() != 2:
@@ -234,16 +235,12 @@ def _entries(value: Any, name: str) -> tuple[Tensor, Tensor]:
     return edges, numbers.detach()
 
 
-def _add_up(edges: Tensor, value: Tensor, num_columns: int) -> tuple[Tensor, Tensor]:
+def _add_up(edges: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     """Adds up the values of entries that are stored in several parts."""
-    keys, part = (edges[0] * num_columns + edges[1]).unique(return_inverse=True)
-    if keys.numel() == part.numel():
+    merged, total = coalesce(edges, value.double(), reduce="sum")
+    if merged.size(1) == edges.size(1):
         return edges, value
-    total = scatter(value.double(), part, dim_size=keys.numel(), reduce="sum")
-    user = keys.div(num_columns, rounding_mode="floor")
-    return torch.stack([user, keys - user * num_columns]), (
-        total > 0 if value.dtype == torch.bool else total
-    )
+    return merged, total > 0 if value.dtype == torch.bool else total
 
 
 def _is_sequence(value: Any) -> bool:
@@ -323,30 +320,18 @@ def read_labels(
     if isinstance(labels, Tensor):
         if labels.is_floating_point() or labels.is_complex():
             raise ValueError(f"'{name}' needs to hold integers or booleans (got {labels.dtype})")
-        _check_one_for_each(list(labels.shape), name, what, num_wanted)
         found, number = labels.unique(return_inverse=True)
-        return number, found.tolist()
-    given = as_values(labels, name, "labels")
-    _check_one_for_each([len(given)], name, what, num_wanted)
-    distinct = list(dict.fromkeys(label for label in given if not _is_missing(label)))
-    with suppress(TypeError):  # labels of different types stay in the order in which they came
-        distinct = sorted(distinct)
-    numbers = {label: number for number, label in enumerate(distinct)}
-    found_numbers = [numbers.get(label, -1) for label in given]
-    return torch.tensor(found_numbers, dtype=torch.long, device="cpu"), distinct
-
-
-def _check_one_for_each(shape: list[int], name: str, what: str, num_wanted: int) -> None:
-    if shape != [num_wanted]:
-        raise ValueError(
-            f"'{name}' needs to have shape [{num_wanted}], a label for every {what} (got {shape})"
-        )
-
-
-def _is_missing(label: Any) -> bool:
-    """Returns whether something is no label, but stands for a missing one."""
-    # Missing values of pandas are neither equal to themselves nor unequal.
-    return label is None or not isinstance(label == label, bool) or label != label
+        distinct = found.tolist()
+    else:
+        given = as_values(labels, name, "labels")
+        distinct = list(dict.fromkeys(label for label in given if not pd.isna(label)))
+        with suppress(TypeError):  # labels of different types stay in the order in which they came
+            distinct = sorted(distinct)
+        numbers = {label: place for place, label in enumerate(distinct)}
+        places = [numbers.get(label, -1) for label in given]
+        number = torch.tensor(places, dtype=torch.long, device="cpu")
+    check_shape(number, name, (num_wanted,), f"a label for every {what}")
+    return number, distinct
 
 
 P = ParamSpec("P")

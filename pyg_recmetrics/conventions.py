@@ -119,17 +119,11 @@ class Population:
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
         """Returns the ranking of those whose scores may be evaluated, and how many others had one.
 
-        Raises:
-            ValueError: If no user with ground truth is left.
+        Every metric is undefined if no user with ground truth is left.
         """
         if self.constant_scores:
             return ranked, 0
         is_constant = has_constant_scores(ranked)
-        if not bool((ranked.degree[~is_constant] > 0).any()):
-            warn(
-                "'constant_scores' of the population leaves no user with ground truth: all "
-                "candidates of each have the same score, so every metric is undefined"
-            )
         return select_users(ranked, ~is_constant), int(is_constant.sum())
 
     def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
@@ -174,8 +168,7 @@ class Convention:
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
-        TypeError: If `population` is not a `Population`, `metrics` is not a mapping, or
-            `without_cut_off` is not a tuple or a list.
+        TypeError: If `population` is not a `Population`, or `metrics` is not a mapping.
         ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
 
     Example:
@@ -203,16 +196,9 @@ class Convention:
             )
         # A convention is a value, which no caller can change for all others by accident.
         if self.metrics is not None:
-            given = check_mapping(self.metrics, "metrics")
-            metrics = {definition(name).name: arguments for name, arguments in given.items()}
-            if len(metrics) < len(given):
-                raise ValueError(f"'metrics' needs each metric once (got {list(given)})")
-            checked = {name: _checked(name, arguments) for name, arguments in metrics.items()}
+            given = check_mapping(self.metrics, "metrics").items()
+            checked = {definition(name).name: _checked(name, each) for name, each in given}
             set_attributes(self, metrics=FrozenDict(checked))
-        if not isinstance(self.without_cut_off, list | tuple):
-            raise TypeError(
-                f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
-            )
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
         set_attributes(self, without_cut_off=without_cut_off)
 
@@ -280,8 +266,6 @@ class Convention:
         self, metrics: tuple[Metric, ...], *, knows_ties: bool = True
     ) -> dict[str, Metric]:
         """Returns what the library computes under names that are evaluated together."""
-        if self.metrics is None:
-            return {str(metric): metric for metric in metrics}
         deepest = max((metric.k for metric in metrics if metric.k), default=None)
         return {
             str(metric): self.resolve(metric, deepest, knows_ties=knows_ties) for metric in metrics

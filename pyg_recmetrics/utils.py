@@ -160,9 +160,6 @@ class FrozenDict(Mapping[K, V]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def __or__(self, other: Mapping[K, V]) -> "FrozenDict[K, V]":
-        return FrozenDict({**self._items, **other})
-
     def __hash__(self) -> int:
         return hash(frozenset(self._items.items()))
 

@@ -99,7 +99,7 @@ def definitions(monkeypatch):
     copied = dict(registry._DEFINITIONS)
     monkeypatch.setattr(registry, "_DEFINITIONS", copied)
     yield copied
-    registry._PARSED.clear()
+    registry._parse.cache_clear()
 
 
 def pytest_addoption(parser):

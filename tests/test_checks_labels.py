@@ -47,8 +47,8 @@ def test_what_is_missing_has_no_label(missing):
     ("labels", "error", "message"),
     [
         (torch.tensor([0.5, 1, 2]), ValueError, "'groups' needs to hold integers or booleans"),
-        (torch.tensor([1, 2]), ValueError, r"a label for every user \(got \[2\]\)"),
-        (["a"], ValueError, r"a label for every user \(got \[1\]\)"),
+        (torch.tensor([1, 2]), ValueError, r"a label for every user of shape \[3\] \(got \[2\]\)"),
+        (["a"], ValueError, r"a label for every user of shape \[3\] \(got \[1\]\)"),
         ("abc", TypeError, r"a sequence of labels \(got str\)"),
         ({"a", "b", "c"}, TypeError, r"a sequence of labels \(got set\)"),
         ({0: "a", 1: "b", 2: "c"}, TypeError, r"a sequence of labels \(got dict\)"),

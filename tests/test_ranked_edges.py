@@ -306,7 +306,6 @@ def test_the_list_of_an_edge_is_as_long_as_without_other_truth():
 
 
 @OF_EACH_EDGE
-@pytest.mark.filterwarnings("ignore:'constant_scores' of the population")
 def test_edges_of_users_who_are_left_out_keep_their_rows(tmp_path):
     task = RankingTask(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 3]]), num_users=3, num_items=4)
     scores = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.5] * 4, [0.1, 0.2, 0.3, 0.4]])

@@ -116,7 +116,7 @@ def as_number(value: Any) -> Any:
 
 
 _EXIT_STATUS = """exit status:
-  0  done; of 'gate': the new model is not worse, or equivalent
+  0  done; of 'gate': the new model is not worse by more than the margin
   1  of 'gate': it is worse
   2  of 'gate': undecided
   3  an option or a file is wrong, or something is not installed
@@ -144,7 +144,6 @@ def amount(text: str) -> float | str:
 
 _LEVEL = _option("--level X", "of confidence: 0.95", type=float)
 _DETERMINISTIC = _option("--deterministic NAME ..", "names of recommenders that no seed changes")
-_EQUIVALENCE = "the smallest difference that matters: a number, or a share such as 2%%"
 
 _COLUMNS = (
     _option("--user-column NAME", "the column of users"),
@@ -153,7 +152,7 @@ _COLUMNS = (
 )
 _COMPARISON = (
     _option("--baseline NAME", "compare all others with this one"),
-    _option("--equivalence X", _EQUIVALENCE, type=amount),
+    _option("--equivalence X", "the smallest difference that matters: .01, or 2%%", type=amount),
     _LEVEL,
     _DETERMINISTIC,
 )
@@ -161,12 +160,6 @@ _FORMS = (
     _option("--json", "print JSON", dest="form", const="json"),
     _option("--markdown", "print a table in Markdown", dest="form", const="markdown"),
     _option("--latex", "print a table in LaTeX", dest="form", const="latex"),
-)
-
-#: One of these is needed by `gate`.
-_SIZES = (
-    _option("--margin X", "how much worse it may be: .01, or 2%% of the old", type=amount),
-    _option("--equivalence X", f"test both sides; {_EQUIVALENCE}", type=amount),
 )
 
 #: What the help says about each subcommand, what stands below, and the options. What a public
@@ -227,9 +220,10 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
         "say whether a new model may replace the old one, by its exit status",
         _EXIT_STATUS,
         (
-            _option(_RESULTS, "results of the new model; several files are its runs"),
+            _option("results FILE ..", "results of the new model; several files are its runs"),
             _option("--baseline FILE ..", "the same of the old model", required=True),
             _option("--metric NAME@K", "the one that decides", required=True),
+            _option("--margin X", "how much worse it may be: .01, 2%%", required=True, type=amount),
             _LEVEL,
             _DETERMINISTIC,
             _FORMS[0],
@@ -258,16 +252,10 @@ def make_parser() -> argparse.ArgumentParser:
         _add(command, *_option("-q --quiet", "do not say how files are read"))
         for option in options:
             _add(command, *option)
-        if name == "gate":
-            group = command.add_mutually_exclusive_group(required=True)
-            for option in _SIZES:
-                _add(group, *option)
     return parser
 
 
-def _add(
-    parser: argparse._ActionsContainer, spelled: str, about: str, more: dict[str, Any]
-) -> None:
+def _add(parser: argparse.ArgumentParser, spelled: str, about: str, more: dict[str, Any]) -> None:
     words = spelled.split()
     names = [word for word in words if word.startswith("-")] or words[:1]
     taken = [word for word in words if word not in (*names, "..")]

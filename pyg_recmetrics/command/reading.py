@@ -4,9 +4,8 @@ import csv
 import io
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -26,9 +25,6 @@ from pyg_recmetrics.utils import reading
 
 #: So much of a file says what its format is.
 _NUM_BYTES = 2**13
-
-#: So many bytes are looked through for quotes at once.
-_BYTES_AT_ONCE = 2**20
 
 #: Up to this size, floating-point numbers tell all integers apart.
 _MAX_INTEGER = 2**53
@@ -195,35 +191,18 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
             return TableFile(path, "Parquet", pa.parquet.read_table(file))
         lines = head.decode("utf-8-sig", "replace").splitlines()
         line = next((line for line in lines if line.strip() and line[0] != "#"), "")
-        if suffix in (".jsonl", ".ndjson", ".json") or line.startswith("{"):
-            return TableFile(path, "JSON lines", _read_json(file))
-        fields = line.split()
-        looks_so = (len(fields), *fields[1:2]) in ((4, "0"), (4, "Q0"), (6, "Q0"))
-        is_open = columns is None and suffix not in (".csv", ".tsv", ".inter")
-        if suffix in (".trec", ".run", ".qrels") or (is_open and looks_so):
-            known = RUN if len(fields) >= len(RUN) else QRELS
+        if suffix in (".trec", ".run", ".qrels"):
+            known = RUN if len(line.split()) >= len(RUN) else QRELS
             # As in trec_eval, a run is ranked by its scores.
             rows = read_lines(file, known).drop(columns="rank", errors="ignore")
             return TableFile(path, "TREC", pa.Table.from_pandas(rows, preserve_index=False))
+        if suffix in (".jsonl", ".ndjson", ".json") or line.startswith("{"):
+            return TableFile(path, "JSON lines", pa.json.read_json(file))
         sign = "\t" if suffix in (".tsv", ".inter") else max(",\t;|", key=line.count)
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
         # In tables without quotes, titles may hold some. R quotes all texts, the names first.
         is_quoted = sign != "\t" or line.startswith('"')
-        has_quotes = _has_quotes(file)
-        if is_quoted and has_quotes and (num_inside := _count_lines_in_quotes(file, sign)):
-            note(f"{path}: ends of lines that quotes enclose, which end no row: {num_inside:,}")
         return TableFile(path, form, _read_text(file, sign, columns, is_quoted))
-
-
-def _read_json(file: IO[bytes]) -> pa.Table:
-    """Reads JSON lines, in which a text stays one also if it looks like a date."""
-    table = pa.json.read_json(file)
-    as_texts = [(x.name, pa.string()) for x in table.schema if pa.types.is_temporal(x.type)]
-    if not as_texts:
-        return table
-    file.seek(0)
-    options = pa.json.ParseOptions(explicit_schema=pa.schema(as_texts))
-    return pa.json.read_json(file, parse_options=options)
 
 
 def read_ids(path: Path) -> list[str]:
@@ -241,90 +220,19 @@ def read_ids(path: Path) -> list[str]:
     return ids
 
 
-def _has_quotes(file: IO[bytes]) -> bool:
-    """Returns whether there are quotes in a file of text.
-
-    Raises:
-        ValueError: If it holds a NUL byte, where the fields of some readers end.
-    """
-    has_quotes, num_lines = False, 1
-    for part in iter(partial(file.read, _BYTES_AT_ONCE), b""):
-        before, nul, _ = part.partition(b"\0")
-        num_lines += before.count(b"\n")
-        if nul:
-            raise ValueError(f"line {num_lines} needs to hold text (got a NUL byte)")
-        has_quotes = has_quotes or b'"' in part
-    file.seek(0)
-    return has_quotes
-
-
-def _count_lines_in_quotes(file: IO[bytes], sign: str) -> int:
-    """Returns how many ends of lines are part of a quoted field.
-
-    Raises:
-        ValueError: If a quote begins a field, and none ends it: the field would go on to the next.
-            Or each line of a field would be a row: it has as many fields, and numbers where the
-            row has numbers.
-    """
-    text, num_rows, first = io.TextIOWrapper(file, "utf-8-sig", newline=""), 0, 1
-    lines: list[str] = []  # of the row that is read
-    rows = _rows(_noted(text, lines), sign, strict=True)
-    try:
-        for row in rows:
-            if len(lines) > 1 and _are_rows(_rows(lines, sign, quoting=csv.QUOTE_NONE), row):
-                raise csv.Error(f"one in line {rows.line_num}, and each of these would be a row")
-            num_rows, first = num_rows + 1, rows.line_num + 1
-            lines.clear()
-    except csv.Error as error:
-        raise ValueError(
-            f"line {first} needs to close the quote that begins a field, and to double quotes "
-            f"inside of it (got {error})"
-        ) from error
-    text.detach()
-    file.seek(0)
-    return int(rows.line_num) - num_rows
-
-
-def _rows(lines: Iterable[str], sign: str, **form: Any) -> Any:
-    """Returns a reader of the rows in lines, by the module `csv`."""
-    return csv.reader(lines, delimiter=sign, skipinitialspace=True, **form)
-
-
-def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
-    for line in lines:
-        read.append(line)
-        yield line
-
-
-def _are_rows(lines: Iterable[list[str]], row: list[str]) -> bool:
-    """Returns whether each line has as many fields as a row, and numbers where it has some."""
-    numbers = [field for field, text in enumerate(row) if re.fullmatch(NUMBER, text)]
-    return len(row) > 1 and all(
-        len(line) == len(row) and all(re.fullmatch(NUMBER, line[x]) for x in numbers)
-        for line in lines
-    )
-
-
-def _check_lengths(file: IO[bytes], sign: str, quoting: int, length: int) -> None:
-    """Raises if a row has fewer fields than the first."""
-    file.seek(0)
-    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-    rows = _rows(text, sign, quoting=quoting)
-    for row in rows:
-        if any(row) and len(row) < length:
-            raise ValueError(
-                f"line {rows.line_num} needs to hold {length} fields, as the first row does (got "
-                f"{len(row)})"
-            )
-
-
 def _read_text(
     file: IO[bytes], sign: str, columns: Sequence[str] | None, is_quoted: bool
 ) -> pa.Table:
     """Reads a table whose fields have a sign between them."""
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    data = file.read()
+    if b"\0" in data:  # where the fields of some readers end
+        line = data.partition(b"\0")[0].count(b"\n") + 1
+        raise ValueError(f"line {line} needs to hold text (got a NUL byte)")
+    if is_quoted and b'"' in data:
+        _check_rows(data, sign, quoting)
     frame = pd.read_csv(
-        file,
+        io.BytesIO(data),
         sep=sign,
         header=None,
         dtype=str,
@@ -334,7 +242,7 @@ def _read_text(
         encoding="utf-8-sig",
     )
     if frame.iloc[:, -1].eq("").any():  # also where a row ends before
-        _check_lengths(file, sign, quoting, frame.shape[1])
+        _check_rows(data, sign, quoting)
     first = [*frame.iloc[0]]
     names = first if columns is None else [*columns]
     if len(names) != len(first):
@@ -345,3 +253,30 @@ def _read_text(
     if rows[rows[0] == names[0]].eq(names).all(axis=1).any():
         raise ValueError(f"a row repeats the names of the columns (got {names})")
     return pa.Table.from_pandas(rows, preserve_index=False).rename_columns(names)
+
+
+def _check_rows(data: bytes, sign: str, quoting: Literal[0, 3]) -> None:
+    """Raises if a row is shorter than the first, or a quoted field does not end in its line.
+
+    A quote that nothing closes would otherwise take up the rows that follow.
+    """
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
+    rows = csv.reader(text, delimiter=sign, skipinitialspace=True, quoting=quoting, strict=True)
+    length, line = 0, 0
+    try:
+        for row in rows:
+            if rows.line_num > line + 1:
+                raise csv.Error(f"one that goes on to line {rows.line_num}")
+            line = rows.line_num
+            if any(row):
+                length = length or len(row)
+                if len(row) < length:
+                    raise ValueError(
+                        f"line {line} needs to hold {length} fields, as the first row does (got "
+                        f"{len(row)})"
+                    )
+    except csv.Error as error:
+        raise ValueError(
+            f"line {line + 1} needs to close the quote that begins a field, and to double quotes "
+            f"inside of it (got {error}); fields of several lines need Parquet or JSON lines"
+        ) from error

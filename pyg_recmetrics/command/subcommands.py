@@ -58,19 +58,15 @@ def evaluate(options: Namespace) -> int:
         if options.item_ids is not None:
             items = reading.read_ids(options.item_ids)
         FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
-        users: Iterable[str] = lists["user"].unique()
     else:
         vectors = [
             reading.read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")
         ]
-        users, items = vectors
+        items = vectors[1]
         both = " and ".join(dict.fromkeys([str(options.users), str(options.items)]))
         FILES.update(items=options.items, recommender=both)
     FILES.update(test=options.test, truth=options.test, train="--train")
     task = _make_task(truth, seen, items, lists, options)
-    if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
-        file = FILES["recommender"]
-        note(f"{file}: users without interactions that are left out: {num_others:,}")
     by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
     recommender: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
     passed_on = same_options(measure, options)
@@ -136,9 +132,6 @@ def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
     }
 
 
-_STATUS = {"better": DONE, "equivalent": DONE, "worse": WORSE}
-
-
 def compare(options: argparse.Namespace) -> int:
     """Compares saved results, and prints their differences."""
     comparison = _compare(_by_name(options.results), options)
@@ -161,39 +154,34 @@ def report(options: argparse.Namespace) -> int:
 
 def gate(options: argparse.Namespace) -> int:
     """Says in one sentence whether a new model may replace the old one."""
-    option = "--equivalence" if options.margin is None else "--margin"
-    FILES.update(metrics="--metric", equivalence=option)
-    level, size = _read_level(options), _read_size(options)
-    sides = options.results, options.baseline
-    paths = [[_split(file)[1] for file in files] for files in sides]
-    if same := {*paths[0]} & {*paths[1]}:
+    FILES.update(metrics="--metric", equivalence="--margin")
+    level = 0.95 if options.level is None else check_level(options.level)
+    if level <= 0.5:
+        raise ValueError(f"'level' needs to be more than 0.5 (got {level})")
+    margin = Equivalence.of(options.margin)
+    margin.check(parse(options.metric))
+    sides = [[Path(file) for file in files] for files in (options.results, options.baseline)]
+    if same := {*sides[0]} & {*sides[1]}:
         raise ValueError(f"the baseline needs to be another file (got {min(same)} twice)")
-    names = [
-        _split(files[0])[0] or path.stem for files, (path, *_) in zip(sides, paths, strict=True)
-    ]
+    names = [path.stem for path, *_ in sides]
     if names[0] == names[1]:
-        names = [str(path) for path, *_ in paths]
+        names = [str(path) for path, *_ in sides]
     comparison = compare_results(
-        {name: [_load(path) for path in side] for name, side in zip(names, paths, strict=True)},
+        {name: [_load(path) for path in side] for name, side in zip(names, sides, strict=True)},
         metrics=[options.metric],
         baseline=names[1],
-        equivalence=options.equivalence,
         # An interval of both sides at 90% has the ends of those of one side at 95%.
-        level=level if options.margin is None else 2 * level - 1,
+        level=2 * level - 1,
         deterministic=options.deterministic or (),
     )
     cautions = list(_cautions(comparison.protocol))
     for caution in cautions:
         show_warning(caution)
-    row, decisive = comparison[0], dict[str, Any]()
-    if why := _why_undecided(row, comparison.protocol.nouns.rows):
-        status, sentence = UNDECIDED, why
-        decisive = {"verdict": None, "p_value": None, "p_adjusted": None}
-    elif options.margin is None:
-        status = _STATUS.get(row.verdict or "", UNDECIDED)
-        sentence = comparison.claims()[0]
+    row, decisive = comparison[0], dict[str, Any](verdict=None, p_value=None, p_adjusted=None)
+    if sentence := _why_undecided(row, comparison.protocol.nouns.rows):
+        status = UNDECIDED
     else:
-        status, sentence, decisive = _by_margin(comparison, size, level)
+        status, sentence, decisive = _by_margin(comparison, margin, level)
     if options.form == "json":
         said = {"status": status, "sentence": sentence, "cautions": cautions, "level": level}
         said |= {"margin": options.margin, "interval_level": comparison.protocol.level}
@@ -228,21 +216,6 @@ def _why_undecided(row: PairedDifference, rows: str) -> str | None:
         few = f"few {rows} differ in {row.metric} ({differing:.3g})"
         return f"{few}, and {row.a} is {side} for all of them: too few to decide."
     return None
-
-
-def _read_level(options: argparse.Namespace) -> float:
-    """Returns the level of the test. Intervals of one side are those of twice the rest."""
-    level = 0.95 if options.level is None else check_level(options.level)
-    if options.margin is not None and level <= 0.5:
-        raise ValueError(f"'level' needs to be more than 0.5 with --margin (got {level})")
-    return level
-
-
-def _read_size(options: argparse.Namespace) -> Equivalence:
-    """Returns the difference that matters, which is less than metrics can differ by at all."""
-    size = Equivalence.of(options.equivalence if options.margin is None else options.margin)
-    size.check(parse(options.metric))
-    return size
 
 
 def _by_margin(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property, partial, wraps
+from functools import cached_property, lru_cache, partial, wraps
 from types import NoneType
 from typing import (
     Annotated,
@@ -125,9 +125,6 @@ Value: TypeAlias = str | int | float | bool
 P = ParamSpec("P")
 V = TypeVar("V")
 
-#: Longer numbers are no integers: Python reads none of more than 4,300 digits.
-_MAX_DIGITS = 1000
-
 #: How the mean over users weighs them, see :func:`precision`.
 Average: TypeAlias = Annotated[
     Literal["macro", "micro"],
@@ -188,11 +185,9 @@ class Parameter:
 
         Words, `true` and `false` may be in upper or lower case.
         """
-        if self.kind is int:
-            return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else text
-        if self.kind is float:
+        if self.kind in (int, float):
             with suppress(ValueError):
-                return float(text)
+                return self.kind(text)
         return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
@@ -292,26 +287,19 @@ class Definition:
         """Returns what it needs besides ranks, given the values of its parameters."""
         return tuple(need.format_map(arguments) for need in self.needs)
 
-    def check(self, ranked: object, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the arguments of a call as the function takes them.
-
-        Args:
-            ranked (RankedEdges): The ranking.
-            arguments (mapping): The values of `k` and of all other parameters, by name.
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the values of `k` and of all other parameters as the function takes them.
 
         Raises:
-            TypeError: If `ranked` is not `RankedEdges`, or an argument has a wrong type.
-            ValueError: If an argument is not valid, or the ranking does not hold what the metric
-                needs.
+            TypeError: If an argument has a wrong type.
+            ValueError: If an argument is not valid.
         """
-        ranked = check_ranked(ranked)
         checked = dict(arguments)
         if self.needs_cut_off or checked.get("k") is not None:
             checked["k"] = check_positive_integer(checked["k"], "k")
         for name, parameter in self.parameters.items():
-            if arguments[name] is not parameter.default:
-                checked[name] = parameter.check(arguments[name])
-        self.check_holds(ranked, checked)
+            if name in checked and checked[name] is not parameter.default:
+                checked[name] = parameter.check(checked[name])
         return checked
 
     def check_holds(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
@@ -330,14 +318,18 @@ class Definition:
                 seen = catalogue_of(ranked).interactions
                 check_ids(seen[0], "seen", "user", ranked.num_users)
 
-    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
-        """Returns the metric of every user for arguments that are checked, `k` included."""
-        self.check_holds(ranked, arguments)
-        return self.mask(self.formula(ranked, **arguments), ranked)
+    def measure(self, ranked: object, arguments: Mapping[str, Any]) -> Tensor:
+        """Returns the metric of every user for arguments that are checked, `k` included.
 
-    def mask(self, value: Tensor, ranked: RankedEdges) -> Tensor:
-        """Returns the values of users, `NaN` where the metric needs truth and there is none."""
-        truth = grouped_truth(ranked)
+        It is `NaN` where the metric needs truth and there is none.
+
+        Raises:
+            TypeError: If `ranked` is not `RankedEdges`.
+            ValueError: If the ranking does not hold what the metric needs.
+        """
+        ranked = check_ranked(ranked)
+        self.check_holds(ranked, arguments)
+        value, truth = self.formula(ranked, **arguments), grouped_truth(ranked)
         if not value.dim() or not self.needs_truth or truth.num_with_truth == truth.num_users:
             return value
         return value.masked_fill(truth.has_none, torch.nan)
@@ -396,9 +388,6 @@ class AggregateMetric(Protocol):
 
 
 _DEFINITIONS: dict[str, Definition] = {}
-
-#: The metrics that spellings were read as, until another metric is registered.
-_PARSED: dict[str, "Metric"] = {}
 
 
 def register(
@@ -475,7 +464,6 @@ def register(
     _check_properties(properties)
 
     def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        unchecked = _define(function, properties)
         signature = inspect.signature(function)
 
         @written("metrics.recall(rank(recommender, task), k=20)")
@@ -485,9 +473,10 @@ def register(
             bound.apply_defaults()
             given = dict(bound.arguments)
             ranked = given.pop("ranked")
-            return unchecked.mask(function(ranked, **unchecked.check(ranked, given)), ranked)
+            return defined.measure(ranked, defined.check(given))
 
-        _add(replace(unchecked, function=checked))
+        defined = _define(function, checked, properties)
+        _add(defined)
         return checked
 
     return decorate
@@ -633,7 +622,7 @@ def _add(defined: Definition) -> None:
                 f"metric of '{owner.function.__module__}')"
             )
     _DEFINITIONS[defined.name] = defined
-    _PARSED.clear()
+    _parse.cache_clear()
 
 
 def _check_properties(properties: Mapping[str, Any]) -> None:
@@ -643,9 +632,7 @@ def _check_properties(properties: Mapping[str, Any]) -> None:
             if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
                 raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
         elif name == "range":
-            if not isinstance(value, tuple) or not all(isinstance(x, int | float) for x in value):
-                raise TypeError(f"'range' needs to be a pair of numbers (got {value!r})")
-            if len(value) != 2 or not value[0] <= value[1]:
+            if not value[0] <= value[1]:
                 raise ValueError(f"'range' needs to be in ascending order (got {value!r})")
         else:
             check_boolean(value, name)
@@ -656,13 +643,17 @@ def _check_properties(properties: Mapping[str, Any]) -> None:
             )
 
 
-def _define(function: Callable[..., Tensor], properties: Mapping[str, Any]) -> Definition:
+def _define(
+    formula: Callable[..., Tensor],
+    function: Callable[..., Tensor],
+    properties: Mapping[str, Any],
+) -> Definition:
     """Reads what the signature of a metric says, besides what its author says."""
-    signature = inspect.signature(function)
+    signature = inspect.signature(formula)
     first, *others = signature.parameters or [""]
     if first != "ranked":
         raise TypeError(f"'{function.__name__}' needs to take 'ranked' first (got {signature})")
-    hints = get_type_hints(function, include_extras=True)
+    hints = get_type_hints(formula, include_extras=True)
     k = signature.parameters.get("k")
     parameters = {
         name: parameter_of(name, signature.parameters[name].default, hints[name], function.__name__)
@@ -673,7 +664,7 @@ def _define(function: Callable[..., Tensor], properties: Mapping[str, Any]) -> D
         **properties,
         name=function.__name__,
         function=function,
-        formula=function,
+        formula=formula,
         has_cut_off=k is not None,
         needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
         parameters=parameters,
@@ -740,8 +731,6 @@ class Metric:
             raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
         if not defined.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
-        if self.k is not None:
-            set_attributes(self, k=check_positive_integer(self.k, "k"))
         try:
             given = dict(self.arguments)
         except (TypeError, ValueError) as error:
@@ -754,14 +743,11 @@ class Metric:
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-        checked = {
-            name: parameter.check(given[name])
-            for name, parameter in defined.parameters.items()
-            if name in given
-        }
-        # `None` stands for a number that is not given.
-        pairs = ((name, value) for name, value in checked.items() if value is not None)
-        set_attributes(self, arguments=tuple(pairs))
+        checked = defined.check({"k": self.k, **given})
+        # In the order of the parameters. `None` stands for a number that is not given.
+        pairs = ((name, checked.get(name)) for name in defined.parameters)
+        arguments = tuple((name, value) for name, value in pairs if value is not None)
+        set_attributes(self, k=checked["k"], arguments=arguments)
 
     @cached_property
     def definition(self) -> Definition:
@@ -902,7 +888,7 @@ class Metric:
         If it has one value for all users together, returns a tensor with one number.
         """
         of_k = {"k": self.k} if self.definition.has_cut_off else {}
-        return self.definition.measure(check_ranked(ranked), self.all_arguments | of_k)
+        return self.definition.measure(ranked, self.all_arguments | of_k)
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
@@ -916,9 +902,10 @@ class Metric:
 # Other spellings are read as well: aliases of metrics, upper case, and `-` for `_`. All of them
 # print as the name of the metric.
 
+# Python reads no numbers of more than 4,300 digits.
 _SPELLING = re.compile(
     r"(?P<name>[\w-]+)(?:\((?P<arguments>[^()]*)\))?"
-    rf"(?:@(?P<k>[1-9][0-9]{{0,{_MAX_DIGITS - 1}}}))?",
+    r"(?:@(?P<k>[1-9][0-9]{0,999}))?",
     flags=re.ASCII,
 )
 
@@ -943,20 +930,10 @@ def parse(spelling: str | Metric) -> Metric:
         >>> metrics.parse("hit_at_4"), metrics.parse("Hit Rate@4"), metrics.parse("TAP@4")
         (hit_rate@4, hit_rate@4, map(normalizer=min)@4)
     """
-    if isinstance(spelling, Metric):
-        return spelling
-    metric = _PARSED.get(_check_spelling(spelling))
-    if metric is None:
-        if len(_PARSED) >= _MAX_PARSED:
-            _PARSED.clear()
-        metric = _PARSED[spelling] = _parse(spelling)
-    return metric
+    return spelling if isinstance(spelling, Metric) else _parse(_check_spelling(spelling))
 
 
-#: So many spellings are kept with the metrics that they were read as.
-_MAX_PARSED = 1024
-
-
+@lru_cache(maxsize=1024)
 def _parse(spelling: str) -> Metric:
     match = _SPELLING.fullmatch(_canonical(spelling))
     if match is None:

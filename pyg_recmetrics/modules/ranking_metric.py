@@ -167,7 +167,8 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Forgets all users."""
         if link_pred.WITH_TORCHMETRICS:
             super().reset()
-        self._set_initial_state()
+        for name, part in self._parts.items():
+            self.set(name, part.initial)
 
     def get(self, name: str) -> Tensor:
         """Returns the current value of a tensor of the state."""
@@ -199,11 +200,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
             for name, (merging, initial) in self._parts.items():
                 default: Tensor | list[Tensor] = [] if merging == "cat" else initial
                 self.add_state(self._attributes[name], default, dist_reduce_fx=merging)
-        self._set_initial_state()
-
-    def _set_initial_state(self) -> None:
-        for name, part in self._parts.items():
-            self.set(name, part.initial)
+        self.reset()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
@@ -268,7 +265,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
 
     Raises:
         TypeError: If an argument has a wrong type or is unknown.
-        ValueError: If an argument is not one that the metric takes.
+        ValueError: If an argument is not one that the metric takes, or `average` is `"micro"`.
 
     Example:
         >>> import torch
@@ -302,6 +299,11 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
             check_catalogue(self.catalogue)
         of_function = {n: arguments[n] for n in self.definition.parameters if n in arguments}
         self.metric = Metric(self.definition.name, arguments.get("k"), tuple(of_function.items()))
+        if self.metric.is_pooled:
+            raise ValueError(
+                "'average' needs to be 'macro' over mini-batches, because the denominator of a "
+                "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
+            )
         self.metric.check_catalogue(self.catalogue)
         self.k = _NoCutOff() if self.metric.k is None else self.metric.k
         self._has_warned = False
@@ -386,7 +388,7 @@ class MeanOverUsers(RankingMetric):
 
     Raises:
         TypeError: If an argument has a wrong type or is unknown.
-        ValueError: If an argument is not one that the metric takes, or `average` is `"micro"`.
+        ValueError: If an argument is not one that the metric takes.
 
     Example:
         >>> import torch
@@ -398,14 +400,6 @@ class MeanOverUsers(RankingMetric):
         >>> metric.compute()
         tensor(0.7500)
     """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.metric.is_pooled:
-            raise ValueError(
-                "'average' needs to be 'macro' over mini-batches, because the denominator of a "
-                "micro-average is that of all users: use 'evaluate' for it (got 'micro')"
-            )
 
     def parts(self) -> dict[str, StateTensor]:
         """Returns a sum over users and their number, of no users."""
@@ -545,7 +539,7 @@ def make_class(definition: Definition) -> type[RankingMetric]:
 
 def _signature(definition: Definition) -> inspect.Signature:
     """The signature of the function without `ranked`, and the options of the class."""
-    function = inspect.unwrap(definition.function)
+    function = definition.formula
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]

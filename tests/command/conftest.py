@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyg_recmetrics.command.main import main
+from pyg_recmetrics.__main__ import main
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def start(line, *program):
 
 def test_help_and_mistakes_are_answered_without_torch():
     code = (
-        "import sys; from pyg_recmetrics.command.main import main; "
+        "import sys; from pyg_recmetrics.__main__ import main; "
         "lines = '--help', '--version', 'gate --help', 'evaluate --tset x'; "
         "print(*[main(line.split()) for line in lines]); "
         "print({'torch', 'numpy', 'pandas', 'tqdm'} & set(sys.modules))"
@@ -66,7 +66,7 @@ def test_the_version_is_that_of_the_package(run):
         ("evaluate", "the following arguments are required: --test"),
         ("evaluate --test a", "needs --lists (and --item-ids), or --users and --items"),
         ("evaluate --test a --users b --lists c", "needs --lists (and --item-ids), or"),
-        ("gate a --baseline b --metric ndcg@2", "arguments --margin --equivalence is required"),
+        ("gate a --baseline b --metric ndcg@2", "the following arguments are required: --margin"),
     ],
 )
 def test_mistakes_in_options_have_a_status_of_their_own(run, line, part):
@@ -98,7 +98,7 @@ def test_a_terminal_shows_a_progress_bar(files, run, monkeypatch):
 
 def test_a_reader_that_has_seen_enough_is_no_error(files):
     code = (
-        "import os, sys; from pyg_recmetrics.command.main import main; "
+        "import os, sys; from pyg_recmetrics.__main__ import main; "
         "r, w = os.pipe(); os.dup2(w, 1); os.close(w); os.close(r); sys.exit(main())"
     )
     done = start("evaluate -q --test test.csv --users u.csv --items i.csv", "-c", code)

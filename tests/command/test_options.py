@@ -13,6 +13,6 @@ def test_options_are_spelled_out():
 @pytest.mark.parametrize(
     ("text", "value"), [("2%", "2%"), ("0.5%", "0.5%"), ("0.01", 0.01), ("1e-3", 1e-3)]
 )
-def test_equivalence_is_a_number_or_a_share(text, value):
-    line = ["gate", "a", "--baseline", "b", "--metric", "mrr", "--equivalence", text]
-    assert make_parser().parse_args(line).equivalence == value
+def test_a_margin_is_a_number_or_a_share(text, value):
+    line = ["gate", "a", "--baseline", "b", "--metric", "mrr", "--margin", text]
+    assert make_parser().parse_args(line).margin == value

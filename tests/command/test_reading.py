@@ -35,12 +35,11 @@ def write(path, content):
     [
         ("t.csv", "user,item\nann,tea\nbob,jam\n"),
         ("t.csv", "\ufeffuser;item\r\nann;tea\r\n\r\nbob;jam"),
-        ("t.csv", 'user, item, "a, b"\nann, tea, "1\n2"\nbob, jam, 3\n'),
+        ("t.csv", 'user, item, "a, b"\nann, tea, "1, 2"\nbob, jam, 3\n'),
         ("t.tsv", "item\tuser\ntea\tann\njam\tbob\n"),
         ("t.inter", "user_id:token\titem_id:token\nann\ttea\nbob\tjam\n"),
         ("t.jsonl", '{"user": "ann", "item": "tea"}\n\n{"item": "jam", "user": "bob"}\n'),
         ("t.qrels", "ann 0 tea 1\nbob 0\tjam 1 \n"),
-        ("t", "ann 0 tea 1\nbob 0 jam 1\n"),
         ("t.txt", "user|item\nann|tea\nbob|jam\n"),
         ("t.data", '{"user": "ann", "item": "tea"}\n{"item": "jam", "user": "bob"}\n'),
     ],
@@ -111,7 +110,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         ("t.csv", "who,item\nann,tea\n", "one column needs to have a usual name for users"),
         ("t.csv", "user,item\nann,tea\nbob,jam,1\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", "user,item\nann,tea\n\nbob,\n", "integers or texts of one line (got '' in row 2"),
-        ("t.csv", 'user,item\nann,"tea\nbob"\n', r"(got 'tea\nbob' in row 1)"),
+        ("t.csv", 'user,item\nann,"tea\nbob"\n', "line 2 needs to close the quote"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
         ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "line 2 needs to close the quote"),
@@ -292,19 +291,17 @@ def test_a_pair_of_stray_quotes_around_rows_is_an_error(folder, place, sign, let
 
 
 def test_tabs_may_stand_between_quoted_fields_as_r_writes_them(folder):
-    whole = pd.DataFrame({"user": ["u1", "u2"], "item": ['"i"', "i2"], "note": ["two\nlines", "x"]})
+    whole = pd.DataFrame({"user": ["u1", "u2"], "item": ['"i"', "i2"], "note": ["two, here", "x"]})
     whole.to_csv(folder / "t.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONNUMERIC)
     assert read_table(folder / "t.tsv").data.to_pandas().to_dict("list") == whole.to_dict("list")
 
 
-def test_quotes_that_are_closed_lose_no_row(folder, run):
-    for titles in (TITLES[1::2], map(quoted, TITLES), [quoted("two\nlines"), "a", "b", "c", "d"]):
+def test_quotes_that_are_closed_lose_no_row(folder):
+    for titles in (TITLES[1::2], map(quoted, TITLES)):
         titles = [*titles]
         titles += ["x"] * (5 - len(titles))
         (folder / "t.csv").write_text(as_csv(titles, "\n", ";"))
         assert len(read_table(folder / "t.csv").data) == 5
-    *_, err = run("evaluate --lists lists.csv --metrics recall@1 --test t.csv")
-    assert "ends of lines that quotes enclose, which end no row: 1" in err
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -321,10 +318,3 @@ def test_ids_that_are_no_text_are_an_error_with_the_file(folder):
     (folder / "ids").write_bytes(b"9\n\xff\n")
     with pytest.raises(ValueError, match=r"ids: .*utf-8"):
         read_ids(folder / "ids")
-
-
-@pytest.mark.parametrize("day", ["2020-01-01", "2020-01-01 10:00:00", "2020-01-01T10:00:00Z"])
-def test_a_text_that_looks_like_a_date_is_a_text(folder, day):
-    (folder / "t.jsonl").write_text(f'{{"user": "{day}", "item": 3, "more": {{"x": 1}}}}\n')
-    read = read_table(folder / "t.jsonl").read(user=None, item=None)
-    assert read.to_dict("list") == {"user": [day], "item": ["3"]}

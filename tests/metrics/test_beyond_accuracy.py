@@ -20,7 +20,7 @@ from pyg_recmetrics import (
     metrics,
     rank,
 )
-from pyg_recmetrics.command.main import main
+from pyg_recmetrics.__main__ import main
 from tests.support.cases.strategies import cases
 from tests.support.references import naive, world
 from tests.support.tools.laws import CUT_OFFS, metrics_of_lists

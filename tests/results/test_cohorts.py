@@ -125,8 +125,8 @@ class TestGroups:
 
     def test_what_is_wrong_is_named(self, result):
         for groups, error, message in (
-            (torch.arange(3), ValueError, r"shape \[70\], a label for every user \(got \[3\]\)"),
-            (["a", "b"], ValueError, r"a label for every user \(got \[2\]\)"),
+            (torch.arange(3), ValueError, r"a label for every user of shape \[70\] \(got \[3\]\)"),
+            (["a", "b"], ValueError, r"a label for every user of shape \[70\] \(got \[2\]\)"),
             (torch.rand(NUM_USERS), ValueError, r"integers or booleans \(got torch.float32\)"),
             ("country", TypeError, r"a sequence of labels \(got str\)"),
             ({1, 2}, TypeError, r"a sequence of labels \(got set\)"),

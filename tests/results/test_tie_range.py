@@ -23,9 +23,7 @@ OF_RANKS = [name for name in metrics.names() if not metrics.definition(name).nee
 
 TIES = ["index", "mean", "worst"]
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*depending on the order of ties", "ignore:'constant_scores' of the population"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
 
 
 def draw_query(seed):

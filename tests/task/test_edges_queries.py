@@ -128,7 +128,7 @@ BOTH = (SESSION, POSITION)
         ({"seen": (BOTH, ITEM + 4)}, "'seen' needs to hold item ids"),
         ({"candidates": ITEM[None]}, r"'candidates' needs to have shape \[num_candidates\] .*4\]"),
         ({"candidates": [4]}, "'candidates' needs to hold item ids"),
-        ({"person": [1, 2, 3]}, r"'person' .* shape \[4\], .* edge"),
+        ({"person": [1, 2, 3]}, r"'person' .* edge of shape \[4\]"),
         ({"person": ["a", None, "b", "a"]}, "got none for 1 of"),
         ({"person": [1, 2, 3, 4]}, r"'person' needs to be the same .* the query \(7, 2\)\)"),
         ({"weight": torch.ones(3)}, r"'weight' .* shape \[4\]"),

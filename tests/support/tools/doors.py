@@ -38,7 +38,7 @@ from pyg_recmetrics import (
     modules,
     rank,
 )
-from pyg_recmetrics.command.main import main as command
+from pyg_recmetrics.__main__ import main as command
 from tests.support.cases.recommender_forms import PlainModel
 from tests.support.cases.worlds import (
     draw_metrics,
@@ -419,16 +419,11 @@ class Doors:
             return path.write_text("".join(",".join(line) + "\n" for line in lines))
 
         try:
-            found = self.by_command("csv", write, **options)
+            return self.by_command("csv", write, **options)
         except ValueError as error:
             if strays and "needs to close the quote" in str(error):
                 return None
             raise
-        if strays and found and "which end no row" in self.said:
-            # Numbers tell a row from the second line of a field. Of texts alone, this is said.
-            assert not str(self.world.users[0]).isdigit(), self.said
-            return None
-        return found
 
     def list_command(self, **options):
         suffix = ["csv", "tsv", "parquet", "jsonl"][self.draw.randrange(4)]
@@ -459,7 +454,6 @@ class Doors:
             code = command(line)
         if code:
             raise ValueError(error.getvalue())
-        self.said = error.getvalue()
         means = json.loads(out.getvalue())["metrics"]
         return {name: math.nan if x["mean"] is None else x["mean"] for name, x in means.items()}
 
@@ -474,7 +468,7 @@ RELATIONS = [
 ]
 
 #: What the titles of items may be.
-TITLES = ["", "Low", "It is 1", 'a 5" disc', 'a "Hero"', 'The "Up", "It"\nand "Ok"']
+TITLES = ["", "Low", "It is 1", 'a 5" disc', 'a "Hero"', 'The "Up", "It" and "Ok"']
 
 #: How a frame becomes a file.
 WRITERS = {
