@@ -358,7 +358,11 @@ class Measured(Tabular):
 
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
-        return format_interval(*self.mean(metric)[:3])
+        return format_interval(*self._shown(metric))
+
+    def _shown(self, metric: str | Metric) -> tuple[float, float, float]:
+        """Returns the mean that is printed, and its interval; `NaN` if there is none."""
+        return self.mean(metric)[:3]
 
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""
@@ -1196,25 +1200,21 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         cells = {(metric.label, metric.k or 0): self.cell(metric) for metric in self.metrics}
-        lows = [self._shown(metric).low for metric in self.metrics]
-        said = notes.lines("below_result", self, has_interval=not np.isnan(lows).all())
+        has_interval = any(not math.isnan(self._shown(metric)[1]) for metric in self.metrics)
+        said = notes.lines("below_result", self, has_interval)
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
             notes=tuple(said),
         )
 
-    def cell(self, metric: str | Metric) -> str:
-        """Returns the mean of a metric with its interval, as the table shows it."""
-        return format_interval(self[metric], *self._shown(metric))
-
-    def _shown(self, metric: str | Metric) -> Interval:
-        """Returns the interval of a mean that is printed; `NaN` if there is none."""
-        if self._sampled is not None:
-            low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
-            reach = max(self[metric] - low, high - self[metric])
-            return Interval(self[metric] - reach, self[metric] + reach)
-        return Interval(*self.mean(metric)[1:3])
+    def _shown(self, metric: str | Metric) -> tuple[float, float, float]:
+        if self._sampled is None:
+            return super()._shown(metric)
+        mean = self[metric]
+        low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
+        reach = max(mean - low, high - mean)
+        return mean, mean - reach, mean + reach
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.

@@ -10,8 +10,7 @@ pytest.importorskip("matplotlib")
 import torch
 
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
-from pyg_recmetrics.reporting.contents import Page as Parts, read_contents
-from pyg_recmetrics.reporting.page import SECTIONS
+from pyg_recmetrics.reporting.page import SECTIONS, Page as Parts, read_contents
 from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.machines.browser import find_chromium, open_browser
 

@@ -1,4 +1,4 @@
-"""Benchmark: the table of a paper."""
+"""The table of a paper: several recommenders in several metrics, on one data set or several."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
