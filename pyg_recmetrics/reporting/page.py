@@ -26,7 +26,7 @@ from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders,
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
 from pyg_recmetrics.results.notes import claims_on_best, notes_of_all
-from pyg_recmetrics.results.result import Measured, common_popularity
+from pyg_recmetrics.results.result import Measured, can_tell, common_popularity
 from pyg_recmetrics.results.runs import (
     check_same_task,
     common_metrics,
@@ -34,7 +34,6 @@ from pyg_recmetrics.results.runs import (
     notes_on_budgets,
     recommenders_by_name,
 )
-from pyg_recmetrics.results.tie_range import can_tell
 from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data

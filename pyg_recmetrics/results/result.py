@@ -5,11 +5,12 @@ import math
 import re
 import textwrap
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,7 @@ from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     ListStatistics,
     RankedEdges,
+    Ties,
     candidates_of,
     catalogue_of,
     count_irrelevant,
@@ -50,6 +52,7 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
     fields_of,
     from_fields,
+    has_constant_scores,
     lists_of,
     select_edges,
     select_users,
@@ -78,7 +81,6 @@ from pyg_recmetrics.results.statistics import (
     mean_of_runs,
     mean_of_users,
 )
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -108,6 +110,39 @@ _NUM_COLUMNS = 88
 
 #: From how many users on a mean may be too good to go without a question.
 _MANY_USERS = 100
+
+#: The ways to rank ties that may flatter a recommender.
+_FLATTERING: tuple[Ties, ...] = ("index", "best")
+
+#: The lowest and the highest order of equal scores, for what falls with every rank.
+_ENDS: tuple[Ties, ...] = ("worst", "best")
+
+
+class TieRange(NamedTuple):
+    """The lowest and the highest mean of a metric, over all orders of equal scores."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        digits = (n for n in range(4, 17) if round(self.low, n) != round(self.high, n))
+        n = next(digits, 4)
+        low, high = (f"{mean:.{n}f}".removeprefix("0") for mean in self)
+        return f"{low} to {high}"
+
+
+def can_tell(ranked: RankedEdges, metric: Metric) -> bool:
+    """Returns whether ties matter to a metric, and the range is known if the ranking is deep."""
+    is_deep = ranked.depth is None or metric.depth is not None
+    return metric.needs_truth and is_deep and not _is_unknown(ranked, metric)
+
+
+def _is_unknown(ranked: RankedEdges, metric: Metric) -> bool:
+    """Returns whether it would take all orders of equal scores to find the range of a metric."""
+    given = metric.all_arguments
+    has_grades = ranked.weight is not None
+    is_graded = metric.depth_of_hits is not None and has_grades and given.get("gain") != "binary"
+    return given.get("users") == "hit" or (is_graded and metric.depends_on_weight)
 
 
 class ByMetric(FrozenDict[str, V]):
@@ -612,17 +647,41 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return replace(counts, num_without_truth=self.sampling.num_without_truth)
 
     @cached_property
-    def _ties(self) -> TieRanges:
-        return TieRanges(self.ranked, self._contribute)
+    def _is_all_tied(self) -> bool:
+        """Whether all candidates of every user with ground truth have one score."""
+        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
+        return bool(is_constant.all())
+
+    @cached_property
+    def _has_tie(self) -> Tensor:
+        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
+        # Truth that is no candidate ties with nothing, and has a negative number.
+        return self.ranked.sum(cast("Tensor", self.ranked.num_tied) > 0) > 0
+
+    @cached_property
+    def _tied(self) -> RankedEdges:
+        return select_users(self.ranked, self._has_tie)
+
+    @cached_property
+    def _orders_of_tied(self) -> list[RankedEdges]:
+        return [*map(self._tied.with_ties, _ENDS)]
+
+    def _orders_by_hits(self, k: int) -> Iterator[RankedEdges]:
+        """Yields the worst and the best orders of all numbers of hits in the top `k`."""
+        most = min(k, int(self._tied.degree.max()))
+        for num_hits in range(most + 1):
+            for ties in _ENDS:
+                yield self._tied._with_ties(ties, hits=(k, num_hits))
 
     def _find_ties(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
         found = {}
-        for name in self.per_user if self._ties.may_flatter else ():
+        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
+        for name in self.per_user if may_flatter else ():
             if not can_tell(self.ranked, self.definitions[name]):
                 continue
             low, high = span = self.tie_range(name)
-            width = 0.0 if self._ties.is_all_tied else 2 * self.estimate_of(name).margin(0.95)
+            width = 0.0 if self._is_all_tied else 2 * self.estimate_of(name).margin(0.95)
             # A single user has no interval.
             if low < high and not high - low <= width:
                 found[name] = f"{name} is {span}"
@@ -706,12 +765,31 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _ends(self, metric: str | Metric) -> list[float]:
         """Returns the ends of :meth:`tie_range`."""
-        contributed = self._contributions_of_rows(metric)
-        ends = [contributed]
-        if self.num_tied:
-            ends += self._ties.ends(self._resolve(metric), contributed)
-        means = [exact_mean(self._averaged(end)) for end in ends]
+        resolved = self._resolve(metric)
+        low = high = contributed = self._contributions_of_rows(metric)
+        for order in self._orders(resolved):
+            # The value of a user without ties stays as it is, unless it depends on other users.
+            value = torch.where(self._has_tie, self._contribute(resolved, order), contributed)
+            low, high = torch.fmin(low, value), torch.fmax(high, value)
+        means = [exact_mean(self._averaged(end)) for end in (contributed, low, high)]
         return [min(means), max(means)]
+
+    def _orders(self, metric: Metric) -> Iterable[RankedEdges]:
+        """Returns the orders of equal scores that may be the lowest or the highest of a metric.
+
+        Raises:
+            ValueError: If they are not known.
+        """
+        if not self.num_tied or not metric.needs_truth:
+            return ()
+        if _is_unknown(self.ranked, metric):
+            raise ValueError(
+                f"'metric' needs to be one of which the orders of equal scores that are lowest and "
+                f"highest are known (got '{metric}')"
+            )
+        orders = map(self.ranked.with_ties, _ENDS) if metric.is_pooled else self._orders_of_tied
+        of_hits = () if metric.depth_of_hits is None else self._orders_by_hits(metric.depth_of_hits)
+        return chain(orders, of_hits)
 
     def bounds(self, metric: str | Metric) -> Interval:
         r"""Returns the bounds on the mean of a metric over all users of the task.

@@ -483,8 +483,6 @@ def by_name(
             raise TypeError(
                 f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}')"
             )
-        if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
-            raise ValueError(f"'{argument}' needs names that can be written (got {name!r})")
     named = {str(name): result for name, result in results.items()}
     if len(named) < len(results):
         raise ValueError(f"'{argument}' needs a name of its own for each (got {list(results)})")
