@@ -115,8 +115,9 @@ class Table(Tabular):
     def to_markdown(self) -> str:
         """Returns the table in Markdown."""
         rule = ["---", *["---:"] * (len(self.head) - 1)]
-        rows = [[_to_markdown(cell) for cell in self._filled(row)] for row in self.rows]
-        lines = [f"| {' | '.join(row)} |" for row in [map(_to_markdown, self.head), rule, *rows]]
+        empty = [""] * (len(self.head) - 1)
+        rows = [[Best(row[0]), *empty] if self.is_heading(row) else row for row in self.rows]
+        lines = [f"| {' | '.join(map(_to_markdown, row))} |" for row in [self.head, rule, *rows]]
         return "\n".join([*lines, *(f"\n{note.translate(_MARKDOWN)}" for note in self.notes)])
 
     def to_latex(self) -> str:
@@ -165,12 +166,6 @@ class Table(Tabular):
     def is_heading(self, row: Sequence[str]) -> bool:
         """Returns whether a row is a heading of the rows below it."""
         return len(row) == 1 < len(self.head)
-
-    def _filled(self, row: Sequence[str]) -> Sequence[str]:
-        """Returns a row with as many cells as there are columns."""
-        if not self.is_heading(row):
-            return row
-        return (Best(row[0]), *[""] * (len(self.head) - 1))
 
     def _latex_row(self, row: Sequence[str]) -> str:
         if self.is_heading(row):

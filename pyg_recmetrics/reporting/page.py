@@ -376,10 +376,10 @@ def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = Non
     top = [[Remarks(first, "claims")], warnings, _table(named, benchmark), *forests]
     page.add("Result", [*top, [Remarks(others)], folded, *items])
     for name, contents in named.items():
-        for heading, makers in SECTIONS.items():
+        for heading, make in SECTIONS.items():
             if not name or heading != "Split":
-                parts = [make(contents) for make in makers]
-                page.add(f"{name}: {heading}" if name else heading, parts, is_folded=True)
+                title = f"{name}: {heading}" if name else heading
+                page.add(title, [make(contents)], is_folded=True)
     return page
 
 
@@ -505,9 +505,9 @@ def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
     for run in measured.runs:
         for caution in run.cautions():
             found.setdefault(re.sub(r"[\d.,]+", "", caution), caution)
-    runs = measured.runs
-    can = metric is not None and all(can_tell(x.ranked, x._resolve(metric)) for x in runs)
-    if can and metric is not None and measured.num_tied:
+    if metric is None or not measured.num_tied:
+        return list(found.values())
+    if all(can_tell(run.ranked, run._resolve(metric)) for run in measured.runs):
         low, high = measured.tie_range(metric)
         if high - low > _MUCH * high:
             ends = f"{low:.4f} to {high:.4f}"
@@ -608,14 +608,14 @@ def _split(contents: Contents) -> Iterator[PagePart]:
 
 
 #: The sections on each data set, and what they consist of.
-SECTIONS: dict[str, Sequence[Maker]] = {
-    "Means": [_means],
-    "Comparison": [_differences],
-    "Curves": [_curves],
-    "Users": [_by_degree],
-    "Long tail": [_long_tail],
-    "Recipe": [_recipe],
-    "Split": [_split],
+SECTIONS: dict[str, Maker] = {
+    "Means": _means,
+    "Comparison": _differences,
+    "Curves": _curves,
+    "Users": _by_degree,
+    "Long tail": _long_tail,
+    "Recipe": _recipe,
+    "Split": _split,
 }
 
 

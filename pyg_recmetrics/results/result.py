@@ -457,8 +457,8 @@ class Measured(Tabular):
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
     """Returns whether a metric has a value for every row, or one for all together."""
     first = measured.runs[0]
-    name = str(parse(metric))
-    return name in first.per_user or (name not in first and not first._resolve(metric).is_aggregate)
+    is_known = metric in first
+    return metric in first.per_user if is_known else not first._resolve(metric).is_aggregate
 
 
 def exposure_of(measured: Measured, k: int) -> Tensor:
@@ -698,7 +698,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         are_own = all(name in self.definitions for name in names)
         of_ties = self._moved_by_ties.items()
         moved = [span for name, span in of_ties if name in names or not are_own]
-        return notes.line("movable", moved, notes.line("ties", self)) if moved else None
+        return notes.line("movable", moved, notes.line("ties", self))
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""

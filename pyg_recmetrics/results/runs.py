@@ -205,9 +205,8 @@ class Runs(Measured, Rows[EvaluationResult]):
                 self._runs.append(result)
         self.num_trials = largest(result.num_trials for result in self)
         self.seconds = largest(result.seconds for result in self)
-        counts = [run.num_tied for run in self.runs if run.num_tied is not None]
-        is_known = len(counts) == len(self.runs)
-        self.num_tied = sum(counts) / len(counts) if is_known else None
+        counts = [run.num_tied for run in self.runs]
+        self.num_tied = None if None in counts else sum(filter(None, counts)) / len(counts)
         for note in notes.lines("copies", len(self), len(self.runs)):
             warn(note)
 

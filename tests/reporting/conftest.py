@@ -102,7 +102,7 @@ def contents_of(results, split=None, comparison=None):
 
 def section_of(section, results, split=None):
     contents, page = contents_of(results, split), Parts()
-    page.add(section, [make(contents) for make in SECTIONS[section]])
+    page.add(section, [SECTIONS[section](contents)])
     return page.sections, page.missing
 
 
