@@ -1,10 +1,10 @@
 """Several results: the runs of a recommender, recommenders by name, and those of a training."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain, combinations, pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import pandas as pd
 import torch
@@ -25,22 +25,17 @@ from pyg_recmetrics.tables import Rows, Table, format_error
 from pyg_recmetrics.task.edges import coalesce_truth
 from pyg_recmetrics.utils import counted, list_some, warn
 
-T = TypeVar("T")
 
-
-def check_alike(
-    results: Mapping[str, T], differences: Callable[[T, T], Iterable[str]], need: str
-) -> None:
+def check_alike(facts: Mapping[str, Mapping[str, object]], need: str) -> None:
     """Raises if some results differ from the first.
 
     Args:
-        results (mapping): The results by name.
-        differences (callable): Returns in what two of them differ.
+        facts (mapping): What results must have in common, by their names.
         need (str): What they need to be, as the error says.
     """
-    (first_name, first), *others = results.items()
-    for name, result in others:
-        if differing := sorted({*differences(first, result)}):
+    (first_name, first), *others = facts.items()
+    for name, other in others:
+        if differing := differing_keys(first, other):
             raise ValueError(
                 f"'results' needs to {need} (got '{first_name}' and '{name}', which differ in "
                 f"{', '.join(differing)})"
@@ -48,13 +43,15 @@ def check_alike(
 
 
 def differing_keys(first: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-    """Returns the keys whose values differ, or that one of two lacks."""
-    return [key for key in {**first, **other} if not is_same(first.get(key), other.get(key))]
+    """Returns the keys that both have, and whose values differ."""
+    return sorted(key for key in first.keys() & other.keys() if not is_same(first[key], other[key]))
 
 
 def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
     """Raises if results are of different tasks, or measured in a way that moves their numbers."""
-    check_alike(by_name, _differences_of_task, "be of the same task")
+    for facts_of in (_identity, _details):
+        facts = {name: facts_of(result) for name, result in by_name.items()}
+        check_alike(facts, "be of the same task")
 
 
 def how_measured(result: EvaluationResult) -> dict[str, object]:
@@ -64,16 +61,6 @@ def how_measured(result: EvaluationResult) -> dict[str, object]:
         "empty_target_action": result.empty_target_action,
         "per": (result.average_over, result.ranked.origin.user_of_row is None),
     }
-
-
-def _differences_of_task(first: EvaluationResult, second: EvaluationResult) -> list[str]:
-    """Returns in what the tasks of two results differ, or how these are measured."""
-    a = _details(first)
-    b = _details(second)
-    return [
-        *differing_keys(_identity(first), _identity(second)),
-        *(key for key in a.keys() & b.keys() if not is_same(a[key], b[key])),
-    ]
 
 
 def _details(result: EvaluationResult) -> dict[str, object]:
@@ -98,7 +85,7 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     """
     ranked = result.ranked
     task = result.task
-    how = how_measured(result) | {"num_users": ranked.num_users}
+    how = how_measured(result) | {"num_users": ranked.num_users, "task": task is None}
     if task is not None:
         fields = task.to_dict()
         # Tasks have the same pairs if they have the same truth, whatever it was selected from.
@@ -319,10 +306,14 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
 
 def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
     """Returns whether runs are of one task, and rank alike one by one."""
-    return len(runs) == len(others) and all(
-        not _differences_of_task(*both) and _is_copy(*both)
-        for both in zip(runs, others, strict=True)
-    )
+    if len(runs) != len(others):
+        return False
+    for one, other in zip(runs, others, strict=True):
+        of_task = differing_keys(_identity(one), _identity(other))
+        details = differing_keys(_details(one), _details(other))
+        if of_task or details or not _is_copy(one, other):
+            return False
+    return True
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.
