@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from pyg_recmetrics.plot import picture as style
+from pyg_recmetrics import plot as style
 
 HERE = Path(__file__).resolve().parent
 PAGES = [HERE / f"{name}.md" for name in ("start", "groups")]

@@ -432,36 +432,6 @@ def read_margin(margin: float | Mapping[str, float] | Margin, metrics: Iterable[
     return read
 
 
-def check_can_sample(
-    margins: Margin, definitions: Mapping[str, Metric], task: RankingTask, convention: Convention
-) -> None:
-    """Raises if a sample of users does not tell the means of a metric.
-
-    Args:
-        margins (Margin): The margins.
-        definitions (mapping): What is computed under the name of each metric.
-        task (RankingTask): The task.
-        convention (Convention): Who is evaluated, and how ties are ranked.
-    """
-    for name, metric in definitions.items():
-        is_mean = metric.needs_truth and not (metric.is_aggregate or metric.is_pooled)
-        is_bounded = torch.inf not in map(abs, metric.definition.range)
-        if not is_mean or (name in margins.sizes and not is_bounded):
-            raise ValueError(
-                f"a margin needs means of bounded values over users with truth (got '{name}')"
-            )
-    if task.person is not None:
-        raise ValueError(
-            "a margin needs users who are drawn one by one (got a task with the persons of its "
-            "rows, who have several each)"
-        )
-    if not convention.population.constant_scores:
-        raise ValueError(
-            "a margin needs to know before the ranking who is evaluated (got a population with "
-            "'constant_scores=False', which scores decide)"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class UserSample:
     """The users of a task in random order, made once for all epochs.
@@ -483,10 +453,29 @@ class UserSample:
     action: EmptyTargetAction
 
     def __post_init__(self) -> None:
-        metrics = self.convention.resolve_all(self.metrics)
-        check_can_sample(self.margins, metrics, self.task, self.convention)
+        self._check_can_sample()
         if self.action == "error":
             check_num_without_truth(self.num_without_truth)
+
+    def _check_can_sample(self) -> None:
+        """Raises if a sample of users does not tell the means of a metric."""
+        for name, metric in self.convention.resolve_all(self.metrics).items():
+            is_mean = metric.needs_truth and not (metric.is_aggregate or metric.is_pooled)
+            is_bounded = torch.inf not in map(abs, metric.definition.range)
+            if not is_mean or (name in self.margins.sizes and not is_bounded):
+                raise ValueError(
+                    f"a margin needs means of bounded values over users with truth (got '{name}')"
+                )
+        if self.task.person is not None:
+            raise ValueError(
+                "a margin needs users who are drawn one by one (got a task with the persons of its "
+                "rows, who have several each)"
+            )
+        if not self.convention.population.constant_scores:
+            raise ValueError(
+                "a margin needs to know before the ranking who is evaluated (got a population with "
+                "'constant_scores=False', which scores decide)"
+            )
 
     @cached_property
     def order(self) -> UserOrder:

@@ -87,12 +87,13 @@ class Rows(Tabular, Sequence[T]):
 class Table(Tabular):
     """Cells that are already written out, and notes that stand below them.
 
+    The first column is aligned to the left, and all others to the right.
+
     Attributes:
         head (sequence of str): The names of the columns.
         rows (sequence): The cells of every row. A row with a single cell is a heading of the rows
             below it, if there are several columns.
         notes (tuple of str): Lines of text about the table.
-        num_left (int): How many columns are aligned to the left; the others are to the right.
         groups (sequence of str): What each column belongs to, as the names of columns say, too. In
             LaTeX, it stands once above them.
     """
@@ -100,7 +101,6 @@ class Table(Tabular):
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: tuple[str, ...] = ()
-    num_left: int = 1
     groups: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -114,14 +114,15 @@ class Table(Tabular):
 
     def to_markdown(self) -> str:
         """Returns the table in Markdown."""
-        rule = ["---" if column < self.num_left else "---:" for column in range(len(self.head))]
-        rows = [[_to_markdown(cell) for cell in self._filled(row)] for row in self.rows]
-        lines = [f"| {' | '.join(row)} |" for row in [map(_to_markdown, self.head), rule, *rows]]
+        rule = ["---", *["---:"] * (len(self.head) - 1)]
+        empty = [""] * (len(self.head) - 1)
+        rows = [[Best(row[0]), *empty] if self.is_heading(row) else row for row in self.rows]
+        lines = [f"| {' | '.join(map(_to_markdown, row))} |" for row in [self.head, rule, *rows]]
         return "\n".join([*lines, *(f"\n{note.translate(_MARKDOWN)}" for note in self.notes)])
 
     def to_latex(self) -> str:
         """Returns a `tabular` with the rules of the package booktabs, and its notes below it."""
-        alignment = "l" * self.num_left + "r" * (len(self.head) - self.num_left)
+        alignment = "l" + "r" * (len(self.head) - 1)
         lines = [
             rf"\begin{{tabular}}{{@{{}}{alignment}@{{}}}}",
             r"\toprule",
@@ -166,12 +167,6 @@ class Table(Tabular):
         """Returns whether a row is a heading of the rows below it."""
         return len(row) == 1 < len(self.head)
 
-    def _filled(self, row: Sequence[str]) -> Sequence[str]:
-        """Returns a row with as many cells as there are columns."""
-        if not self.is_heading(row):
-            return row
-        return (Best(row[0]), *[""] * (len(self.head) - 1))
-
     def _latex_row(self, row: Sequence[str]) -> str:
         if self.is_heading(row):
             text = row[0].translate(_LATEX)
@@ -192,9 +187,8 @@ class Table(Tabular):
         cells = []
         for column, cell in enumerate(row):
             tag = f'th scope="{scope}"' if scope == "col" or column == 0 else "td"
-            side = "left" if column < self.num_left else "right"
-            style = f'style="text-align: {side}"'
-            cells.append(f"<{tag} {style}>{_to_html(cell)}</{tag[:2]}>")
+            side = "right" if column else "left"
+            cells.append(f'<{tag} style="text-align: {side}">{_to_html(cell)}</{tag[:2]}>')
         return f"<tr>{''.join(cells)}</tr>"
 
     def _aligned(self, rows: Sequence[Sequence[str]]) -> Iterable[str]:
@@ -204,10 +198,7 @@ class Table(Tabular):
             if self.is_heading(row):
                 yield row[0]
                 continue
-            cells = [
-                cell.ljust(width) if column < self.num_left else cell.rjust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
+            cells = [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
             yield "  ".join(cells).rstrip()
 
 

@@ -6,10 +6,9 @@ This package may import the conventions and all layers below them. It knows no r
 from pyg_recmetrics.results.cohorts import Cohorts
 from pyg_recmetrics.results.comparison import Comparison, compare
 from pyg_recmetrics.results.counts import Sampling
-from pyg_recmetrics.results.history import History
 from pyg_recmetrics.results.merging import merge
 from pyg_recmetrics.results.result import EvaluationResult
-from pyg_recmetrics.results.runs import Runs
+from pyg_recmetrics.results.runs import History, Runs
 from pyg_recmetrics.results.verdicts import PairedDifference, Protocol
 
 __all__ = [

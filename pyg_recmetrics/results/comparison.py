@@ -143,26 +143,31 @@ class RecommenderPair:
         """Returns the difference without corrections, with intervals of level `1 - alpha`."""
         a, b = (float(values.mean()) for values in self.both)
         found = self.difference
-        known: dict[str, Any] = {"mean_a": a, "mean_b": b}
+        row = PairedDifference(str(self.metric), *self.names, found.value, mean_a=a, mean_b=b)
         if self.has_lift:
-            known["lift"] = 100 * found.value / b
+            row = row._replace(lift=100 * found.value / b)
         if self.has_rows:
             wins, losses = _counts(self.metric, *self.both)
             ties = len(self.both[0]) - wins - losses
-            known |= {"wins": wins, "ties": ties, "losses": losses}
-        if found.mean.has_interval:
-            margin = found.uncertainty.margin(alpha / 2)
-            known |= {"low": found.value - margin, "high": found.value + margin}
-            known["p_value"] = found.uncertainty.p_value(found.value)
-            known |= {"user_error": math.sqrt(found.mean.of_users), "run_error": found.run_error}
-        if found.mean.has_interval and self.has_lift and a > 0:
-            # The interval of the lift is one of the logarithm of the ratio.
-            margin = self._scaled(1 / a, 1 / b).uncertainty.margin(alpha / 2)
-            log_ratio = math.log(a / b) if found.value else 0.0
-            with np.errstate(over="ignore"):
-                ends = 100 * np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
-            known["lift_low"], known["lift_high"] = ends.tolist()
-        return PairedDifference(str(self.metric), *self.names, found.value, **known)
+            row = row._replace(wins=wins, ties=ties, losses=losses)
+        if not found.mean.has_interval:
+            return row
+        margin = found.uncertainty.margin(alpha / 2)
+        row = row._replace(
+            low=found.value - margin,
+            high=found.value + margin,
+            p_value=found.uncertainty.p_value(found.value),
+            user_error=math.sqrt(found.mean.of_users),
+            run_error=found.run_error,
+        )
+        if not self.has_lift or a <= 0:
+            return row
+        # The interval of the lift is one of the logarithm of the ratio.
+        margin = self._scaled(1 / a, 1 / b).uncertainty.margin(alpha / 2)
+        log_ratio = math.log(a / b) if found.value else 0.0
+        with np.errstate(over="ignore"):
+            low, high = 100 * np.expm1(np.array([log_ratio - margin, log_ratio + margin]))
+        return row._replace(lift_low=float(low), lift_high=float(high))
 
     @property
     def has_lift(self) -> bool:
@@ -610,7 +615,7 @@ def compare_on_each(
     tested = [row.metric for row in judged if row.verdict is not None]
     runs = [run for of_one in results.values() for run in every_run(of_one).values()]
     shared = {"level": level, "equivalence": equivalence, "num_data_sets": len(pairs)}
-    known = {str(metric) for metric in common_metrics(runs) if str(metric) in runs[0].per_user}
+    known = {*map(str, common_metrics(runs))} & {*runs[0].per_user}
     shared["num_metrics"] = len(known) if known >= {*tested} else 0
     shared |= {"num_tests": len(tested), "num_tested_metrics": len({*tested})}
     rest = iter(judged)
@@ -647,14 +652,12 @@ def _protocol(
 ) -> Protocol:
     """Returns how pairs were tested, and what recommenders know of themselves."""
     without_seed = tuple(name for name in deterministic if name in recommenders)
-    near_copies = []
-    remarks = []
-    for name, each in recommenders.items():
-        if len(each.runs) > 1 and name not in without_seed:
-            share = share_of_differing(each.runs)
-            if share < LEAST_DIFFERING:
-                near_copies.append(name)
-                remarks += notes.lines("near_copies", name, share)
+    shares = {
+        name: share_of_differing(each.runs)
+        for name, each in recommenders.items()
+        if len(each.runs) > 1 and name not in without_seed
+    }
+    near_copies = {name: share for name, share in shares.items() if share < LEAST_DIFFERING}
     nouns = next(iter(recommenders.values())).runs[0].nouns
     metrics = [str(pair.metric) for pair in pairs]
     means = [(str(pair.metric), pair.mean) for pair in pairs if pair.difference.mean.has_interval]
@@ -666,7 +669,7 @@ def _protocol(
         deterministic=without_seed,
         nouns=nouns,
         near_copies=tuple(near_copies),
-        remarks=(*remarks, *remarks_on(recommenders, metrics)),
+        remarks=(*notes.lines("near_copies", near_copies), *remarks_on(recommenders, metrics)),
         caution=notes.caution(means, nouns.means, nouns.drawn, are_differences=True),
         **shared,
     )

@@ -148,12 +148,9 @@ def _task_of(result: EvaluationResult) -> RankingTask:
 
 def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]) -> None:
     """Raises if results differ in anything that is not about their users."""
-    facts = [_in_common(*pair) for pair in zip(parts, tasks, strict=True)]
-    check_alike(
-        {f"result {number}": fact for number, fact in enumerate(facts)},
-        differing_keys,
-        "hold results that differ in their users alone",
-    )
+    pairs = zip(parts, tasks, strict=True)
+    facts = {f"result {number}": _in_common(*pair) for number, pair in enumerate(pairs)}
+    check_alike(facts, "hold results that differ in their users alone")
     depths = {x for part in parts if (x := part.ranked.depth) is not None}
     # Where no user is evaluated, lists are empty.
     widths = {of.width for part in parts if (of := part.ranked.lists) is not None} - {0}

@@ -251,15 +251,14 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
 
 def in_words(definitions: Iterable[Metric]) -> str:
     """Says what the metrics are, with one definition for all cut-offs of a metric."""
-    cut_offs: dict[tuple[str, str, bool], list[str]] = {}
+    cut_offs: dict[tuple[str, str, bool], dict[str, None]] = {}
     for metric in definitions:
         # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
-        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
-        cut_off = "" if metric.k is None else f"@{metric.k}"
-        if cut_off not in same:  # Two metrics may differ in an argument that has no effect.
-            same.append(cut_off)
+        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), {})
+        # Two metrics may differ in an argument that has no effect.
+        same["" if metric.k is None else f"@{metric.k}"] = None
     said = []
-    for (name, variant, _), (*others, last) in cut_offs.items():
-        spelled = name + (f"{', '.join(others)} and {last}" if others else last)
+    for (name, variant, _), same in cut_offs.items():
+        spelled = f"{name}{_listed(same)}"
         said.append(f"{spelled} ({variant})" if variant else spelled)
     return "; ".join(said)

@@ -5,11 +5,12 @@ import math
 import re
 import textwrap
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,7 @@ from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
     ListStatistics,
     RankedEdges,
+    Ties,
     candidates_of,
     catalogue_of,
     count_irrelevant,
@@ -50,6 +52,7 @@ from pyg_recmetrics.ranked_edges import (
     evaluated_mask,
     fields_of,
     from_fields,
+    has_constant_scores,
     lists_of,
     select_edges,
     select_users,
@@ -78,7 +81,6 @@ from pyg_recmetrics.results.statistics import (
     mean_of_runs,
     mean_of_users,
 )
-from pyg_recmetrics.results.tie_range import TieRange, TieRanges, can_tell
 from pyg_recmetrics.sums import Numbers, exact_mean, on_host
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.task import RankingTask
@@ -108,6 +110,39 @@ _NUM_COLUMNS = 88
 
 #: From how many users on a mean may be too good to go without a question.
 _MANY_USERS = 100
+
+#: The ways to rank ties that may flatter a recommender.
+_FLATTERING: tuple[Ties, ...] = ("index", "best")
+
+#: The lowest and the highest order of equal scores, for what falls with every rank.
+_ENDS: tuple[Ties, ...] = ("worst", "best")
+
+
+class TieRange(NamedTuple):
+    """The lowest and the highest mean of a metric, over all orders of equal scores."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        digits = (n for n in range(4, 17) if round(self.low, n) != round(self.high, n))
+        n = next(digits, 4)
+        low, high = (f"{mean:.{n}f}".removeprefix("0") for mean in self)
+        return f"{low} to {high}"
+
+
+def can_tell(ranked: RankedEdges, metric: Metric) -> bool:
+    """Returns whether ties matter to a metric, and the range is known if the ranking is deep."""
+    is_deep = ranked.depth is None or metric.depth is not None
+    return metric.needs_truth and is_deep and not _is_unknown(ranked, metric)
+
+
+def _is_unknown(ranked: RankedEdges, metric: Metric) -> bool:
+    """Returns whether it would take all orders of equal scores to find the range of a metric."""
+    given = metric.all_arguments
+    has_grades = ranked.weight is not None
+    is_graded = metric.depth_of_hits is not None and has_grades and given.get("gain") != "binary"
+    return given.get("users") == "hit" or (is_graded and metric.depends_on_weight)
 
 
 class ByMetric(FrozenDict[str, V]):
@@ -358,7 +393,11 @@ class Measured(Tabular):
 
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
-        return format_interval(*self.mean(metric)[:3])
+        return format_interval(*self._shown(metric))
+
+    def _shown(self, metric: str | Metric) -> tuple[float, float, float]:
+        """Returns the mean that is printed, and its interval; `NaN` if there is none."""
+        return self.mean(metric)[:3]
 
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""
@@ -418,8 +457,8 @@ class Measured(Tabular):
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
     """Returns whether a metric has a value for every row, or one for all together."""
     first = measured.runs[0]
-    name = str(parse(metric))
-    return name in first.per_user or (name not in first and not first._resolve(metric).is_aggregate)
+    is_known = metric in first
+    return metric in first.per_user if is_known else not first._resolve(metric).is_aggregate
 
 
 def exposure_of(measured: Measured, k: int) -> Tensor:
@@ -608,17 +647,41 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return replace(counts, num_without_truth=self.sampling.num_without_truth)
 
     @cached_property
-    def _ties(self) -> TieRanges:
-        return TieRanges(self.ranked, self._contribute)
+    def _is_all_tied(self) -> bool:
+        """Whether all candidates of every user with ground truth have one score."""
+        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
+        return bool(is_constant.all())
+
+    @cached_property
+    def _has_tie(self) -> Tensor:
+        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
+        # Truth that is no candidate ties with nothing, and has a negative number.
+        return self.ranked.sum(cast("Tensor", self.ranked.num_tied) > 0) > 0
+
+    @cached_property
+    def _tied(self) -> RankedEdges:
+        return select_users(self.ranked, self._has_tie)
+
+    @cached_property
+    def _orders_of_tied(self) -> list[RankedEdges]:
+        return [*map(self._tied.with_ties, _ENDS)]
+
+    def _orders_by_hits(self, k: int) -> Iterator[RankedEdges]:
+        """Yields the worst and the best orders of all numbers of hits in the top `k`."""
+        most = min(k, int(self._tied.degree.max()))
+        for num_hits in range(most + 1):
+            for ties in _ENDS:
+                yield self._tied._with_ties(ties, hits=(k, num_hits))
 
     def _find_ties(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
         found = {}
-        for name in self.per_user if self._ties.may_flatter else ():
+        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
+        for name in self.per_user if may_flatter else ():
             if not can_tell(self.ranked, self.definitions[name]):
                 continue
             low, high = span = self.tie_range(name)
-            width = 0.0 if self._ties.is_all_tied else 2 * self.estimate_of(name).margin(0.95)
+            width = 0.0 if self._is_all_tied else 2 * self.estimate_of(name).margin(0.95)
             # A single user has no interval.
             if low < high and not high - low <= width:
                 found[name] = f"{name} is {span}"
@@ -635,7 +698,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         are_own = all(name in self.definitions for name in names)
         of_ties = self._moved_by_ties.items()
         moved = [span for name, span in of_ties if name in names or not are_own]
-        return notes.line("movable", moved, notes.line("ties", self)) if moved else None
+        return notes.line("movable", moved, notes.line("ties", self))
 
     def _mean(self, name: str, numbers: Numbers) -> float:
         """Returns the mean of a metric over all users, or its value for all of them together."""
@@ -702,12 +765,31 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _ends(self, metric: str | Metric) -> list[float]:
         """Returns the ends of :meth:`tie_range`."""
-        contributed = self._contributions_of_rows(metric)
-        ends = [contributed]
-        if self.num_tied:
-            ends += self._ties.ends(self._resolve(metric), contributed)
-        means = [exact_mean(self._averaged(end)) for end in ends]
+        resolved = self._resolve(metric)
+        low = high = contributed = self._contributions_of_rows(metric)
+        for order in self._orders(resolved):
+            # The value of a user without ties stays as it is, unless it depends on other users.
+            value = torch.where(self._has_tie, self._contribute(resolved, order), contributed)
+            low, high = torch.fmin(low, value), torch.fmax(high, value)
+        means = [exact_mean(self._averaged(end)) for end in (contributed, low, high)]
         return [min(means), max(means)]
+
+    def _orders(self, metric: Metric) -> Iterable[RankedEdges]:
+        """Returns the orders of equal scores that may be the lowest or the highest of a metric.
+
+        Raises:
+            ValueError: If they are not known.
+        """
+        if not self.num_tied or not metric.needs_truth:
+            return ()
+        if _is_unknown(self.ranked, metric):
+            raise ValueError(
+                f"'metric' needs to be one of which the orders of equal scores that are lowest and "
+                f"highest are known (got '{metric}')"
+            )
+        orders = map(self.ranked.with_ties, _ENDS) if metric.is_pooled else self._orders_of_tied
+        of_hits = () if metric.depth_of_hits is None else self._orders_by_hits(metric.depth_of_hits)
+        return chain(orders, of_hits)
 
     def bounds(self, metric: str | Metric) -> Interval:
         r"""Returns the bounds on the mean of a metric over all users of the task.
@@ -1196,25 +1278,21 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         labels = list(dict.fromkeys(metric.label for metric in self.metrics))
         cut_offs = sorted({metric.k or 0 for metric in self.metrics})
         cells = {(metric.label, metric.k or 0): self.cell(metric) for metric in self.metrics}
-        lows = [self._shown(metric).low for metric in self.metrics]
-        said = notes.lines("below_result", self, has_interval=not np.isnan(lows).all())
+        has_interval = any(not math.isnan(self._shown(metric)[1]) for metric in self.metrics)
+        said = notes.lines("below_result", self, has_interval)
         return Table(
             head=["metric", *(f"@{k}" if k else "" for k in cut_offs)],
             rows=[[label, *(cells.get((label, k), "") for k in cut_offs)] for label in labels],
             notes=tuple(said),
         )
 
-    def cell(self, metric: str | Metric) -> str:
-        """Returns the mean of a metric with its interval, as the table shows it."""
-        return format_interval(self[metric], *self._shown(metric))
-
-    def _shown(self, metric: str | Metric) -> Interval:
-        """Returns the interval of a mean that is printed; `NaN` if there is none."""
-        if self._sampled is not None:
-            low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
-            reach = max(self[metric] - low, high - self[metric])
-            return Interval(self[metric] - reach, self[metric] + reach)
-        return Interval(*self.mean(metric)[1:3])
+    def _shown(self, metric: str | Metric) -> tuple[float, float, float]:
+        if self._sampled is None:
+            return super()._shown(metric)
+        mean = self[metric]
+        low, high = self._sampled.bounds.get(str(metric), (math.nan, math.nan))
+        reach = max(mean - low, high - mean)
+        return mean, mean - reach, mean + reach
 
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.

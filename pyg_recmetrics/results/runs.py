@@ -1,10 +1,10 @@
-"""Several results: the runs of a recommender, and recommenders by name."""
+"""Several results: the runs of a recommender, recommenders by name, and those of a training."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain, combinations, pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import pandas as pd
 import torch
@@ -23,24 +23,19 @@ from pyg_recmetrics.results.result import (
 )
 from pyg_recmetrics.tables import Rows, Table, format_error
 from pyg_recmetrics.task.edges import coalesce_truth
-from pyg_recmetrics.utils import list_some, warn
-
-T = TypeVar("T")
+from pyg_recmetrics.utils import counted, list_some, warn
 
 
-def check_alike(
-    results: Mapping[str, T], differences: Callable[[T, T], Iterable[str]], need: str
-) -> None:
+def check_alike(facts: Mapping[str, Mapping[str, object]], need: str) -> None:
     """Raises if some results differ from the first.
 
     Args:
-        results (mapping): The results by name.
-        differences (callable): Returns in what two of them differ.
+        facts (mapping): What results must have in common, by their names.
         need (str): What they need to be, as the error says.
     """
-    (first_name, first), *others = results.items()
-    for name, result in others:
-        if differing := sorted({*differences(first, result)}):
+    (first_name, first), *others = facts.items()
+    for name, other in others:
+        if differing := differing_keys(first, other):
             raise ValueError(
                 f"'results' needs to {need} (got '{first_name}' and '{name}', which differ in "
                 f"{', '.join(differing)})"
@@ -48,13 +43,15 @@ def check_alike(
 
 
 def differing_keys(first: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-    """Returns the keys whose values differ, or that one of two lacks."""
-    return [key for key in {**first, **other} if not is_same(first.get(key), other.get(key))]
+    """Returns the keys that both have, and whose values differ."""
+    return sorted(key for key in first.keys() & other.keys() if not is_same(first[key], other[key]))
 
 
 def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
     """Raises if results are of different tasks, or measured in a way that moves their numbers."""
-    check_alike(by_name, _differences_of_task, "be of the same task")
+    for facts_of in (_identity, _details):
+        facts = {name: facts_of(result) for name, result in by_name.items()}
+        check_alike(facts, "be of the same task")
 
 
 def how_measured(result: EvaluationResult) -> dict[str, object]:
@@ -64,16 +61,6 @@ def how_measured(result: EvaluationResult) -> dict[str, object]:
         "empty_target_action": result.empty_target_action,
         "per": (result.average_over, result.ranked.origin.user_of_row is None),
     }
-
-
-def _differences_of_task(first: EvaluationResult, second: EvaluationResult) -> list[str]:
-    """Returns in what the tasks of two results differ, or how these are measured."""
-    a = _details(first)
-    b = _details(second)
-    return [
-        *differing_keys(_identity(first), _identity(second)),
-        *(key for key in a.keys() & b.keys() if not is_same(a[key], b[key])),
-    ]
 
 
 def _details(result: EvaluationResult) -> dict[str, object]:
@@ -98,7 +85,7 @@ def _identity(result: EvaluationResult) -> dict[str, object]:
     """
     ranked = result.ranked
     task = result.task
-    how = how_measured(result) | {"num_users": ranked.num_users}
+    how = how_measured(result) | {"num_users": ranked.num_users, "task": task is None}
     if task is not None:
         fields = task.to_dict()
         # Tasks have the same pairs if they have the same truth, whatever it was selected from.
@@ -205,9 +192,8 @@ class Runs(Measured, Rows[EvaluationResult]):
                 self._runs.append(result)
         self.num_trials = largest(result.num_trials for result in self)
         self.seconds = largest(result.seconds for result in self)
-        counts = [run.num_tied for run in self.runs if run.num_tied is not None]
-        is_known = len(counts) == len(self.runs)
-        self.num_tied = sum(counts) / len(counts) if is_known else None
+        counts = [run.num_tied for run in self.runs]
+        self.num_tied = None if None in counts else sum(filter(None, counts)) / len(counts)
         for note in notes.lines("copies", len(self), len(self.runs)):
             warn(note)
 
@@ -320,10 +306,14 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
 
 def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
     """Returns whether runs are of one task, and rank alike one by one."""
-    return len(runs) == len(others) and all(
-        not _differences_of_task(*both) and _is_copy(*both)
-        for both in zip(runs, others, strict=True)
-    )
+    if len(runs) != len(others):
+        return False
+    for one, other in zip(runs, others, strict=True):
+        of_task = differing_keys(_identity(one), _identity(other))
+        details = differing_keys(_details(one), _details(other))
+        if of_task or details or not _is_copy(one, other):
+            return False
+    return True
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.
@@ -483,8 +473,6 @@ def by_name(
             raise TypeError(
                 f"'{argument}' needs to hold {what} (got {type(result).__name__} as '{name}')"
             )
-        if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
-            raise ValueError(f"'{argument}' needs names that can be written (got {name!r})")
     named = {str(name): result for name, result in results.items()}
     if len(named) < len(results):
         raise ValueError(f"'{argument}' needs a name of its own for each (got {list(results)})")
@@ -508,3 +496,102 @@ def recommenders_by_name(
             read = _read_results(runs)
             found[name] = read[0] if len(read) == 1 else Runs(read)
     return found
+
+
+class History(Rows[dict[str, float]]):
+    r"""The means of every evaluation of a training so far, and the whole result of the best.
+
+    An evaluation is the best if its monitored metric is better than that of all before. An
+    evaluation whose metric is undefined (`NaN`) is no improvement.
+
+    Args:
+        monitor (Metric): The metric that decides.
+        patience (int, optional): How many evaluations in a row without improvement to wait for
+            before stopping. (default: `None`, never stop)
+
+    Attributes:
+        best (EvaluationResult or None): The best so far, which says of how many it is the best;
+            `None` before the first evaluation.
+        best_index (int or None): The index of the best among the evaluations.
+
+    Example:
+        >>> import torch
+        >>> from pyg_recmetrics import Evaluator, RankingTask
+        >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+        >>> evaluator = Evaluator(task, ["recall@1", "mrr@3"], monitor="mrr@3", patience=2)
+        >>> for shift in range(5):
+        ...     result = evaluator(torch.tensor([1.0, 3.0, 2.0]).roll(shift))
+        ...     if evaluator.should_stop:
+        ...         break
+        >>> print(evaluator.history)
+        call  recall@1   mrr@3
+        ----------------------------
+        0       0.0000  0.4167
+        1       0.5000  0.7500  best
+        2       0.5000  0.6667
+        3       0.0000  0.4167
+    """
+
+    def __init__(self, monitor: Metric, patience: int | None = None) -> None:
+        self.monitor = monitor
+        self.patience = patience
+        self.best: EvaluationResult | None = None
+        self.best_index: int | None = None
+        self._rows: list[dict[str, float]] = []
+
+    def append(self, result: EvaluationResult) -> None:
+        """Adds an evaluation."""
+        # By its name, which need not be parsed.
+        if self._is_improvement(result[str(self.monitor)]):
+            self.best = result
+            self.best_index = len(self._rows)
+        self._rows.append(dict(result))
+        if self.best is not None:
+            self.best = self.best._with(num_calls=len(self._rows))
+
+    @property
+    def is_best(self) -> bool:
+        """Whether the last evaluation is the best so far."""
+        return self.best_index == len(self) - 1
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the last `patience` evaluations were no improvement."""
+        best = -1 if self.best_index is None else self.best_index
+        return self.patience is not None and len(self) - 1 - best >= self.patience
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns the means as a data frame with a row for every call and a column per metric.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Evaluator, RankingTask
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> evaluator = Evaluator(task, ["recall@1", "mrr"])
+            >>> _ = [evaluator(torch.tensor([0.1, x, 0.2])) for x in (0.3, 0.0)]
+            >>> evaluator.history.to_pandas()
+               recall@1       mrr
+            0       0.0  0.416667
+            1       0.5  0.750000
+        """
+        return pd.DataFrame(self._rows)
+
+    def _is_improvement(self, value: float) -> bool:
+        if self.best is None:
+            return not math.isnan(value)
+        best = self.best[str(self.monitor)]
+        return value > best if self.monitor.definition.higher_is_better else value < best
+
+    def __str__(self) -> str:
+        return super().__str__() if self else "no evaluation so far"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(len(self), 'evaluations')}, monitor={self.monitor})"
+
+    def table(self) -> Table:
+        """Returns the printed table."""
+        rows = []
+        for index, means in enumerate(self):
+            mark = "best" if index == self.best_index else ""
+            rows.append([str(index), *(f"{mean:.4f}" for mean in means.values()), mark])
+        return Table(["call", *self.to_pandas(), ""], rows)

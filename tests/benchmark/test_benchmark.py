@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, EvaluationResult, RankingTask, Runs, compare, evaluate
-from pyg_recmetrics.benchmark.benchmark import by_data_set, with_best
+from pyg_recmetrics.benchmark import by_data_set, with_best
 from pyg_recmetrics.results.notes import notes_of_all
 from pyg_recmetrics.results.statistics import holm
 from pyg_recmetrics.tables import Best

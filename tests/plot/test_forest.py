@@ -10,7 +10,7 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 
 from pyg_recmetrics import Comparison, Runs, compare, evaluate, plot
-from pyg_recmetrics.plot.picture import COLORS
+from pyg_recmetrics.plot import COLORS
 from pyg_recmetrics.results.notes import lift_in_words
 from pyg_recmetrics.tables import format_p
 from tests.support.cases.random_tasks import random_scores, random_task

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from pyg_recmetrics import plot
-from pyg_recmetrics.plot.picture import style_of
+from pyg_recmetrics.plot import style_of
 from tests.support.tools import notebooks
 
 pytest.importorskip("nbclient")

@@ -23,7 +23,7 @@ from pyg_recmetrics import (
     evaluate,
     plot,
 )
-from pyg_recmetrics.plot.lines import _ends_of_groups
+from pyg_recmetrics.plot import _ends_of_groups
 from tests.support.tools.small_pictures import (
     FORESTS,
     NUM_ITEMS,

@@ -10,8 +10,7 @@ pytest.importorskip("matplotlib")
 import torch
 
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
-from pyg_recmetrics.reporting.contents import Page as Parts, read_contents
-from pyg_recmetrics.reporting.page import SECTIONS
+from pyg_recmetrics.reporting.page import SECTIONS, Page as Parts, read_contents
 from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.machines.browser import find_chromium, open_browser
 
@@ -103,7 +102,7 @@ def contents_of(results, split=None, comparison=None):
 
 def section_of(section, results, split=None):
     contents, page = contents_of(results, split), Parts()
-    page.add(section, [make(contents) for make in SECTIONS[section]])
+    page.add(section, [SECTIONS[section](contents)])
     return page.sections, page.missing
 
 

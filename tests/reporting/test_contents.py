@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pyg_recmetrics import Benchmark, compare, datasets, evaluate, transforms
-from pyg_recmetrics.reporting.contents import read_contents
+from pyg_recmetrics.reporting.page import read_contents
 from tests.reporting.conftest import contents_of
 from tests.support.cases.small_benchmark import DETERMINISTIC
 from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK

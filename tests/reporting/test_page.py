@@ -12,8 +12,8 @@ from pyg_recmetrics import (
     RankedEdges,
     Runs,
 )
-from pyg_recmetrics.plot.picture import COLORS
-from pyg_recmetrics.reporting.contents import DARK_COLORS
+from pyg_recmetrics.plot import COLORS
+from pyg_recmetrics.reporting.page import DARK_COLORS
 from tests.support.machines.missing_packages import hide_package
 
 FOLDED = ["Means", "Comparison", "Curves", "Users", "Long tail", "Recipe"]

@@ -12,8 +12,14 @@ from pyg_recmetrics import (
     evaluate,
     transforms,
 )
-from pyg_recmetrics.reporting.contents import Grid, Remarks, read_contents
-from pyg_recmetrics.reporting.page import SECTIONS, _by_popularity, page_on
+from pyg_recmetrics.reporting.page import (
+    SECTIONS,
+    Grid,
+    Remarks,
+    _by_popularity,
+    page_on,
+    read_contents,
+)
 from tests.reporting.conftest import contents_of
 
 SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]

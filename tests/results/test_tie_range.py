@@ -16,7 +16,7 @@ from pyg_recmetrics import (
     evaluate,
     metrics,
 )
-from pyg_recmetrics.results.tie_range import TieRange, can_tell
+from pyg_recmetrics.results.result import TieRange, can_tell
 from tests.support.tools.laws import with_arguments
 
 OF_RANKS = [name for name in metrics.names() if not metrics.definition(name).needs]
