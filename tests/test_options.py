@@ -82,26 +82,6 @@ class TestOptions:
         assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
 
 
-class TestPopulation:
-    # Users 0 and 1 have two relevant items, user 2 has one, and user 3 has none.
-    task = RankingTask(torch.tensor([[0, 0, 1, 1, 2], [0, 1, 2, 3, 0]]), num_users=4, num_items=4)
-    scores = torch.tensor([0.4, 0.3, 0.2, 0.1])
-    few = Population(min_pos_test=2)
-    convention = conventions.get("standard").with_population(few)
-
-    @pytest.mark.parametrize("convention", ["standard", "recometrics", "ranx"])
-    def test_it_replaces_that_of_the_convention(self, convention):
-        names = ["recall@2", "mrr@1"]
-        own = conventions.get(convention).with_population(self.few)
-        result = evaluate(self.scores, self.task, names, convention=own)
-        assert result.convention.population == self.few
-        assert result.convention.name == convention
-        assert (result["recall@2"], result["mrr@1"]) == (0.5, 0.5)
-        assert result.user_counts.num_left_out == 2
-        is_evaluated = ~result.per_user["recall@2"].isnan()
-        assert is_evaluated.tolist() == [True, True, False, False]
-
-
 class TestCatalogue:
     seen = torch.tensor([[0, 1, 2], [3, 0, 0]])
     task = RankingTask(TASK.truth, num_users=3, num_items=4, seen=seen)

@@ -3,10 +3,9 @@
 import pickle
 
 import pytest
-import torch
 from hypothesis import given, strategies as st
 
-from pyg_recmetrics import Evaluator, RankingTask, evaluate, metrics
+from pyg_recmetrics import metrics
 
 
 def test_it_is_a_value():
@@ -76,16 +75,3 @@ def test_other_spellings_print_as_ours(spelling, ours):
     metric = metrics.parse(spelling)
     assert (str(metric), hash(metric)) == (ours, hash(metrics.parse(ours)))
     assert metrics.parse_all([spelling, ours]) == metrics.parse_all(ours) == (metric,)
-
-
-def test_results_are_known_by_any_spelling():
-    task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-    scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
-    result = evaluate(scores, task, ["NDCG@2", "hr@1", "HR@1", "ndcg@2"])
-    assert list(result) == ["ndcg@2", "hit_rate@1"]
-    assert result["nDCG@2"] == result["ndcg@2"]
-    assert "HR@1" in result
-    assert result.per_user["hit@1"].tolist() == [0, 1]
-    assert metrics.curve(result.ranked, "P", max_k=2).tolist() == [[0, 0.5], [1, 0.5]]
-    evaluator = Evaluator(task, ["recall@1", "ndcg@2"], monitor="NDCG@2")
-    assert str(evaluator.history.monitor) == "ndcg@2"

@@ -272,11 +272,6 @@ class TestEmbeddings:
         with pytest.raises(ValueError, match=message):
             rank((self.user, items), TASK)
 
-    def test_a_task_without_ids_is_told_how_to_get_them(self):
-        task = RankingTask(TASK.truth, num_users=3, num_items=3)
-        with pytest.raises(ValueError, match=r"from_frames.*embeddings by id"):
-            rank((self.user, {100: [1.0]}), task)
-
 
 TRUTH = torch.tensor([[0, 1, 2, 2], [3, 1, 0, 3]])
 TASK_OF_COUNTS = RankingTask(TRUTH, num_users=3, num_items=4)
@@ -315,38 +310,7 @@ def test_what_is_given_counts():
         rank(SCORES, TRUTH, num_items=5)
 
 
-TASK_OF_FORMS = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
 OWN_MODEL = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
-
-
-class TwoTower(torch.nn.Module):
-    """A model with embeddings that it does not know how to rank by."""
-
-    def forward(self, x_dict, edge_index_dict):
-        return x_dict
-
-
-def told_about(recommender):
-    with pytest.raises(TypeError) as raised:
-        rank(recommender, TASK_OF_FORMS)
-    return str(raised.value).splitlines()
-
-
-@pytest.mark.parametrize(
-    ("recommender", "got"),
-    [
-        (3, "int"),
-        (None, "NoneType"),
-        ({1, 2}, "set"),
-        (LightGCN, "the class LightGCN"),
-        (TwoTower(), "TwoTower"),
-        (torch.nn.DataParallel(torch.nn.Linear(1, 1)), "DataParallel"),
-    ],
-)
-def test_each_form_has_a_line_of_its_own(recommender, got):
-    first, *rest = told_about(recommender)
-    assert first == f"'recommender' needs to be one of these (got {got}):"
-    assert rest[: len(FORMS)] == [f"  - {form}" for form in FORMS]
 
 
 @pytest.mark.parametrize("form", FORMS)

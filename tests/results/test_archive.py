@@ -7,7 +7,6 @@ import tempfile
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, strategies as st
 
 from pyg_recmetrics import (
     Catalogue,
@@ -18,7 +17,6 @@ from pyg_recmetrics import (
     evaluate,
 )
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.strategies import cases
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 from tests.support.tools.everything import everything
 
@@ -70,32 +68,6 @@ def saved_and_loaded(result):
 
 
 class TestFiles:
-    @pytest.mark.usefixtures("expect_lost_truth", "expect_ties")
-    @pytest.mark.filterwarnings("ignore:.*scores that fall")
-    @given(
-        case=cases(),
-        keep_items=st.booleans(),
-        action=st.sampled_from(["skip", "neg", "pos"]),
-        convention=st.sampled_from(["standard", "rectools"]),
-        part=st.sampled_from([None, "users", "candidates"]),
-    )
-    def test_what_is_loaded_is_what_was_saved(self, case, keep_items, action, convention, part):
-        options = {
-            None: {},
-            "users": {"users": torch.tensor(sorted({user for user, _ in case.truth}))},
-            "candidates": {"candidates": torch.tensor(sorted({item for _, item in case.truth}))},
-        }
-        task = case.task(**options[part])
-        result = evaluate(
-            case.score_matrix,
-            task,
-            ["recall@2", "ndcg@3"],
-            keep_items=keep_items,
-            empty_target_action=action,
-            convention=convention,
-        )
-        assert_same(result, saved_and_loaded(result))
-
     def test_all_that_is_known_comes_back(self, tmp_path):
         result = make_rich_result()
         loaded = saved_and_loaded(result)

@@ -81,29 +81,6 @@ class TestGroups:
         assert list(by_name) == ["ann", "bob", "cy"]
         assert_means(by_name, naive_means(result, lambda user: labels[user]))
 
-    @pytest.mark.parametrize(
-        "groups",
-        [
-            torch.arange(NUM_USERS) % 3 - 1,
-            pd.Series(np.arange(NUM_USERS) % 3 - 1),
-            [user % 3 - 1 for user in range(NUM_USERS)],
-        ],
-        ids=["tensor", "series", "list"],
-    )
-    def test_labels_come_in_many_forms(self, result, groups):
-        by_number = result.by(groups)
-        assert list(by_number) == [-1, 0, 1]
-        assert {type(label) for label in by_number} == {int}
-        assert_means(by_number, naive_means(result, lambda user: user % 3 - 1))
-
-    def test_booleans_and_missing_labels(self, result):
-        assert list(result.by(torch.arange(NUM_USERS) > 9)) == [False, True]
-        groups = pd.Series([1, pd.NA, *[2, 3] * 40][:NUM_USERS], dtype="Int64")
-        assert list(result.by(groups)) == [1, 2, 3]
-        groups = pd.Series(["x", None, float("nan"), *"yz" * 40][:NUM_USERS])
-        assert list(result.by(groups)) == ["x", "y", "z"]
-        assert list(result.by([2, "a"] * 35)) == [2, "a"]
-
     def test_level_of_the_interval(self, result):
         (everybody,) = result.by(["all"] * NUM_USERS, level=0.5).values()
         assert everybody["ndcg@3"][1:3] == result.confidence_interval("ndcg@3", 0.5)
@@ -122,18 +99,6 @@ class TestGroups:
         there, here = make(device).by(groups), make().by(torch.tensor(groups))
         for label in (0, 1):
             assert there[label]["ndcg@3"] == pytest.approx(here[label]["ndcg@3"], nan_ok=True)
-
-    def test_what_is_wrong_is_named(self, result):
-        for groups, error, message in (
-            (torch.arange(3), ValueError, r"shape \[70\], a label for every user \(got \[3\]\)"),
-            (["a", "b"], ValueError, r"a label for every user \(got \[2\]\)"),
-            (torch.rand(NUM_USERS), ValueError, r"integers or booleans \(got torch.float32\)"),
-            ("country", TypeError, r"a sequence of labels \(got str\)"),
-            ({1, 2}, TypeError, r"a sequence of labels \(got set\)"),
-            ([[0]] * NUM_USERS, TypeError, r"labels that can be hashed \(got \[0\]\)"),
-        ):
-            with pytest.raises(error, match=message):
-                result.by(groups)
 
 
 class TestDegree:
@@ -158,24 +123,6 @@ class TestDegree:
             result.by_degree()
         with pytest.raises(ValueError, match="'bins' needs to be a positive integer"):
             make().by_degree(0)
-
-
-class TestTable:
-    def test_printing(self, result):
-        by_name = result.by(["new"] * 2 + ["old"] * 68)
-        assert str(by_name).splitlines()[-2:] == [
-            "±: 95% confidence interval of the mean over users",
-            "intervals may be too narrow: there are few users in some groups (2)",
-        ]
-        assert repr(by_name) == "Cohorts(group: new, old)"
-
-    def test_a_group_of_nobody(self, result):
-        users = torch.full((NUM_USERS,), 1)
-        users[int((result.ranked.degree == 0).nonzero()[0])] = 0
-        nobody = result.by(users)[0]["recall@3"]
-        assert math.isnan(nobody.value)
-        assert nobody.num_users == 0
-        assert str(result.by(users)).splitlines()[2].split() == ["0", "0", "-", "-", "-"]
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,3 @@ class TestHistory:
         assert repr(history_of([0.1])) == "History(1 evaluation, monitor=recall@2)"
         assert str(history).splitlines()[3] == "1       0.3000  best"
         assert str(history_of([])) == "no evaluation so far"
-
-    def test_without_patience_it_never_stops(self):
-        assert not history_of([0.3, *[0.1] * 50]).should_stop

@@ -306,12 +306,6 @@ class TestIntervals:
         expected = result.confidence_interval("ndcg@3")
         assert moved.confidence_interval("ndcg@3") == pytest.approx(expected, rel=1e-12)
 
-    def test_a_single_user_has_no_interval(self):
-        ranked = RankedEdges.from_topk(torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0], [1]]))
-        result = EvaluationResult(ranked, ["recall@1"])
-        assert all(map(math.isnan, result.confidence_interval("recall@1")))
-        assert "±" not in str(result)
-
     def test_what_is_wrong_is_named(self, result):
         for level in (1, 95, "a"):
             with pytest.raises(ValueError, match=r"'level' needs to be a number between 0 and 1"):

@@ -34,24 +34,6 @@ def by_id(task, edges):
 
 @pytest.mark.parametrize("frame", FRAMES)
 class TestFromFrames:
-    def test_ids_are_numbered_in_their_order(self, frame):
-        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST))
-        assert task.user_ids == ("ann", "bob")
-        assert task.item_ids == ("egg", "jam", "tea")
-        assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
-        assert by_id(task, task.seen) == [("ann", "tea"), ("bob", "egg"), ("bob", "jam")]
-        assert task.weight is None
-
-    def test_ratings_and_a_threshold(self, frame):
-        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), rating="stars")
-        found = dict(zip(map(tuple, task.truth.t().tolist()), task.weight.tolist(), strict=True))
-        assert found == {(0, 0): 4, (0, 1): 5, (1, 2): 2}
-        good = RankingTask.from_frames(
-            train=frame(TRAIN), test=frame(TEST), rating="stars", threshold=4
-        )
-        assert by_id(good, good.truth) == [("ann", "egg"), ("ann", "jam")]
-        assert by_id(good, good.seen) == by_id(task, task.seen)
-
     def test_other_columns(self, frame):
         names = {"user_id": "who", "item_id": "what", "stars": "stars"}
         test, train = (

@@ -12,7 +12,6 @@ from pyg_recmetrics import RankingTask, datasets, evaluate, transforms
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
 from tests.support.cases.graphs import (
     FORMS,
-    SPLITS,
     USER_ITEM,
     WITHOUT_LEFT_OUT,
     Graph,
@@ -54,12 +53,6 @@ class TestCheckSplit:
             for number in earlier:
                 before |= pairs_of(parts[number], graph, "edge_index", "edge_label_index")
             assert found.num_earlier == len(label & before)
-
-    def test_a_split_of_ours_has_none(self):
-        for transform in SPLITS.values():
-            report = check_split(*transform(interactions()))
-            assert not report.has_leaks
-            assert report.findings() == []
 
     def test_truth_of_validation_that_a_test_forgot_to_exclude_is_found(self):
         train, val, test = LeaveLastOut()(interactions())
