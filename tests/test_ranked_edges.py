@@ -91,7 +91,8 @@ class TestToDict:
 
 
 OF_EACH_EDGE = pytest.mark.filterwarnings(
-    "ignore:.*the order of ties", "ignore:.*may be too narrow", "ignore:.*can never be"
+    *("ignore:.*the order of ties", "ignore:.*may be too narrow", "ignore:.*can never be"),
+    "ignore:.*holds scores that fall",
 )
 
 TIES = ["index", "best", "worst", "mean"]
@@ -131,7 +132,6 @@ def test_each_edge_is_ranked_as_in_a_task_of_its_own(case, ties):
     assert each.each_edge() is each
 
 
-@pytest.mark.filterwarnings("ignore:.*holds scores that fall")
 @OF_EACH_EDGE
 @given(case=cases(), k=st.integers(1, 6), ties=st.sampled_from(TIES))
 def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, ties):

@@ -16,7 +16,7 @@ from pyg_recmetrics import (
     conventions,
     evaluate,
 )
-from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.cases.random_tasks import random_scores
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 from tests.support.tools.everything import everything
 
@@ -92,14 +92,6 @@ class TestFiles:
         result = EvaluationResult(ranked.with_catalogue(Catalogue(3)), ["mrr@2", "coverage@2"])
         assert_same(result, loaded := saved_and_loaded(result))
         assert loaded.task is None
-
-    def test_from_another_device(self, device):
-        task = random_task(40, 9, truth_share=0.25, seen_share=0.25)
-        scores = random_scores(task, seed=1).to(device)
-        result = evaluate(scores, task.to(device), ["recall@2", "ndcg@3"])
-        loaded = saved_and_loaded(result)
-        assert loaded.ranked.rank.device.type == "cpu"
-        assert loaded.to_dict() == pytest.approx(result.to_dict())
 
     def test_other_ids_are_not_saved(self, tmp_path):
         task = RankingTask([[0], [1]], num_users=1, num_items=2, item_ids=[("a", 1), ("a", 2)])

@@ -18,9 +18,7 @@ from pyg_recmetrics import (
     compare,
     datasets,
     evaluate,
-    plot,
     rank,
-    report,
     transforms,
 )
 from pyg_recmetrics.ranked_edges import select_users
@@ -101,22 +99,6 @@ def test_edges_of_queries_are_called_so():
     assert frame["item"].tolist() == item.tolist()
 
 
-def test_pictures_name_what_they_count():
-    task, scores = queries(of_persons=True)
-    for options, noun in (
-        ({}, "queries"),
-        ({"per": "edge"}, "edges"),
-        ({"per": "person"}, "persons"),
-    ):
-        result = evaluate(scores, task, "recall@2", **options)
-        counted = f"{int((~result.values_of('recall@2')[0].isnan()).sum())} {noun}"
-        figure, _ = plot.means(result)
-        assert any(
-            counted in text.get_text()
-            for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
-        )
-
-
 @pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.filterwarnings("ignore:.*scores that fall")
 @given(case=cases(), max_k=st.none() | st.integers(1, 10), data=st.data())
@@ -147,7 +129,7 @@ def test_what_is_not_known_is_not_counted():
     assert UserCounts.of(without_lists, 3, 0, USERS).num_with_list is None
 
 
-def test_what_is_unusual_is_said_wherever_numbers_are_shown(tmp_path):
+def test_what_is_unusual_is_said_wherever_numbers_are_shown():
     interactions = datasets.synthetic_interactions(num_users=1000, num_items=400)
     data = transforms.PerUserSplit(num_test=0.2)(interactions)[2]
     task, scores = RankingTask.from_data(data), torch.rand(400)
@@ -173,9 +155,8 @@ def test_what_is_unusual_is_said_wherever_numbers_are_shown(tmp_path):
         ),
     ):
         result = evaluate(recommender, evaluated, ["ndcg@20", "recall@20"])
-        page = report({"a": result}, tmp_path / "page.html").read_text()
         assert len(result.cautions()) == (line is not None)
-        for text in (str(result), result.recipe(), *result.cautions(), page):
+        for text in (str(result), result.recipe(), *result.cautions()):
             if line is None:
                 assert "Caution" not in text
             else:

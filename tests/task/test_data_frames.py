@@ -277,15 +277,6 @@ def test_frames_may_be_empty(library):
                 RankingTask.from_frames(train=train, test=empty)
 
 
-def test_columns_are_found_by_their_usual_names():
-    train = pd.DataFrame({"userId": [1, 2], "movieId": [5, 6]})
-    test = pd.DataFrame({"user": [1, 2], "item": [6, 5], "other": [0, 0]})
-    task = RankingTask.from_frames(train=train, test=test)
-    assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
-    lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 5], "prediction": [0.5, 0.5]})
-    assert evaluate(lists, task, "recall@1")["recall@1"] == 1
-
-
 @pytest.mark.filterwarnings("ignore:.*that 'train' does not have")
 @pytest.mark.parametrize("make", FRAMES)
 def test_candidates_are_those_of_each_user_by_their_ids(make):
