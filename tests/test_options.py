@@ -10,9 +10,7 @@ import torch
 from pyg_recmetrics import (
     Catalogue,
     Evaluator,
-    Population,
     RankingTask,
-    conventions,
     evaluate,
 )
 from tests.support.cases.small_task import GOOD_SCORES, TASK
@@ -62,24 +60,6 @@ class TestOptions:
         explained = documented_arguments(Evaluator)
         assert set(explained) == {"data", "metrics", "monitor", "patience"}
         assert "All other arguments are those of :func:`evaluate`." in Evaluator.__doc__
-
-    def test_both_apply_them_alike(self):
-        options = {
-            "convention": conventions.Convention("mine", "me", None).with_population(
-                Population(min_items_pool=2)
-            ),
-            "empty_target_action": "pos",
-            "catalogue": Catalogue(4, item_category=torch.arange(4)),
-            "batch_size": 1,
-            "keep_items": 3,
-        }
-        names = ["recall@1", "recall@3", "diversity@2"]
-        expected = evaluate(GOOD_SCORES, TASK, names, **options)
-        result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
-        assert result == expected
-        assert result.convention == expected.convention == options["convention"]
-        assert result.ranked.lists.width == expected.ranked.lists.width == 3
-        assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
 
 
 class TestCatalogue:

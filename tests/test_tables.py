@@ -158,15 +158,6 @@ class TestFormats:
             assert unspaced(latex.rows) == unspaced(rows), name
             assert unspaced([latex.notes]) == unspaced([notes]), name
 
-    def test_all_but_plain_tables_become_data_frames(self, tables):
-        pytest.importorskip("pandas")
-        for name, shown in tables.items():
-            if not isinstance(shown, Table):
-                table = shown.table()
-                rows = [row for row in table.rows if not table.is_heading(row)]
-                rows = [row for row in rows if "reference" not in row]
-                assert len(shown.to_pandas()) >= len(rows), name
-
     def test_all_kinds_of_tables_are_among_them(self, tables):
         bases = {Tabular, Rows, Measured}
         kinds = {kind for base in bases for kind in base.__subclasses__()} - bases

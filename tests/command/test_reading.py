@@ -204,7 +204,7 @@ TEXT = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="
     form=st.sampled_from(["csv", "tsv", "inter", "jsonl", "parquet", "qrels", "csv.gz"]),
     rows=st.lists(st.tuples(TEXT | st.integers().map(str), TEXT), min_size=2, max_size=9),
 )
-@settings(max_examples=140, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=70, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read(tmp_path, form, rows):
     path = tmp_path / f"t.{form}"
     frame = pd.DataFrame(rows, columns=["user_id", "item_id"], dtype=object)

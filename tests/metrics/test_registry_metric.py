@@ -1,26 +1,9 @@
 """Metric: the value that stands for a metric with its arguments."""
 
-import pickle
-
 import pytest
 from hypothesis import given, strategies as st
 
 from pyg_recmetrics import metrics
-
-
-def test_it_is_a_value():
-    metric = metrics.Metric("HR", 10)
-    assert metric == metrics.Metric("hit_rate", k=10) == metrics.parse("hit-rate@10")
-    assert len({metric, metrics.parse("hr@10"), metrics.parse("hr@11")}) == 2
-    assert pickle.loads(pickle.dumps(metric)) == metric
-    by_name = metrics.Metric("ndcg", 5, {"ideal": "retrieved", "gain": "binary"})
-    assert by_name == metrics.Metric("ndcg", 5, (("gain", "binary"), ("ideal", "retrieved")))
-
-
-def test_depth_is_what_must_be_ranked():
-    depth = {text: metrics.parse(text).depth for text in ("recall@5", "mrr", "r_precision")}
-    assert depth == {"recall@5": 5, "mrr": None, "r_precision": 1}
-    assert metrics.parse("ndcg(ideal=retrieved,ideal_k=30)@10").depth == 30
 
 
 def values_of(parameter):

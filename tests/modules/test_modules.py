@@ -42,7 +42,7 @@ CATALOGUE = Catalogue(
     item_embedding=torch.randn(40, 4, generator=torch.Generator().manual_seed(0)),
 )
 #: Of each law. Without torchmetrics, what is different is seen at once.
-NUM_EXAMPLES = 1 if torchmetrics is None else 60
+NUM_EXAMPLES = 1 if torchmetrics is None else 30
 
 #: What a user without truth counts as.
 COUNTS_AS = {"skip": math.nan, "neg": 0.0, "pos": 1.0}
@@ -397,7 +397,7 @@ def random_batches(seed, k=30, num_items=30):
 
 
 @needs_torchmetrics
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(use=uses(CURVES))
 def test_curves_are_those_of_torchmetrics_whose_arguments_come_in_the_same_order(use):
     cls = getattr(torchmetrics.retrieval, f"Retrieval{use.cls.__name__}")
@@ -579,6 +579,7 @@ def test_plots(name):
     matplotlib.pyplot.close(figure)
 
 
+@pytest.mark.slow
 @needs_torchmetrics
 def test_all_else_works_without_torchmetrics():
     code = "import sys, pytest; sys.modules['torchmetrics'] = None; "

@@ -48,12 +48,3 @@ class TestHistory:
         assert history.best == {monitor: values[first]}
         assert history.is_best == (first == len(values) - 1)
         assert history.should_stop == (len(values) - first > patience)
-
-    def test_it_is_a_sequence_of_means(self):
-        history = history_of([0.1, 0.3, 0.2])
-        assert [row["recall@2"] for row in history] == [0.1, 0.3, 0.2]
-        assert history[-1] == {"recall@2": 0.2}
-        assert history[:2] == [{"recall@2": 0.1}, {"recall@2": 0.3}]
-        assert repr(history_of([0.1])) == "History(1 evaluation, monitor=recall@2)"
-        assert str(history).splitlines()[3] == "1       0.3000  best"
-        assert str(history_of([])) == "no evaluation so far"

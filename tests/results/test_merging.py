@@ -245,8 +245,7 @@ def test_parts_of_their_own_edges_stand_one_after_the_other(per, ties, first):
     assert everything(merge(parts)) == everything(evaluate(scores, whole, **options))
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("num_items", [8, 40])
+@pytest.mark.parametrize(("seed", "num_items"), [(0, 8), (1, 8), (2, 40), (3, 40)])
 def test_each_edge_is_known_as_deep_in_a_part_as_in_the_whole(seed, num_items):
     draw = torch.rand(9, num_items, generator=torch.Generator().manual_seed(seed))
     share = torch.tensor([0.6, 0.1, 0.05] * 3).unsqueeze(1)  # some users have many relevant items

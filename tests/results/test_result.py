@@ -61,11 +61,6 @@ class TestResult:
             counts = result.user_counts
             assert (counts.num_evaluated, counts.num_without_truth) == (1, 1)
 
-    def test_pandas(self, result):
-        frame = result.to_pandas()
-        assert frame.loc["recall@3"].to_dict() == {"metric": "recall", "k": 3, "value": 1.0}
-        assert frame["k"].isna().tolist() == [False, False, True, False]
-
     def test_no_frame_of_names(self, result):
         with pytest.raises(TypeError, match=r"'result\.to_pandas\(per_user=True\)'"):
             pd.DataFrame(result.per_user)

@@ -316,7 +316,7 @@ class TestPairedTests:
 
 
 class TestHolm:
-    @settings(max_examples=15)  # as statsmodels collects garbage in each call
+    @settings(max_examples=6)  # as statsmodels collects garbage in each call
     @given(st.lists(st.floats(0, 1), min_size=1, max_size=7))
     def test_it_is_that_of_statsmodels(self, p_values):
         multitest = pytest.importorskip("statsmodels.stats.multitest")

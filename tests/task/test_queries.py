@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankingTask
 from tests.support.cases.strategies import pairs
@@ -120,7 +120,6 @@ def by_query(edges, query):
 
 
 class TestNaiveOfEvents:
-    @settings(max_examples=100)
     @given(events=EVENTS, repeats=st.booleans(), exclude_seen=st.booleans())
     def test_it_is_the_task_of_a_loop_over_events(self, events, repeats, exclude_seen):
         options = {"repeats": repeats, "exclude_seen": exclude_seen}
