@@ -130,6 +130,9 @@ def test_each_edge_is_ranked_as_in_a_task_of_its_own(case, ties):
     assert torch.equal(each.origin.user_of_row, user)
     assert torch.equal(each.origin.person, user)
     assert each.each_edge() is each
+    if each.weight is not None:
+        edges = zip(user.tolist(), each.edge_label_index[1].tolist(), strict=True)
+        assert each.weight.tolist() == [case.truths[user][item] for user, item in edges]
 
 
 @OF_EACH_EDGE

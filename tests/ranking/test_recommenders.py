@@ -185,7 +185,7 @@ def forms(scores):
 class TestMaskedItems:
     def test_masked_truth_is_no_irrelevant_candidate_less(self):
         # User 0 has the candidates 0, 2, 3, of which 2 is relevant; user 1 has 1 (relevant) and 3.
-        with pytest.warns(UserWarning, match="counts as missed"):
+        with pytest.warns(UserWarning, match="2 of 4 ground-truth edges have a score of '-inf'"):
             result = evaluate(SCORES, TASK, ["fall_out@1", "fall_out@2", "fall_out@9"])
         assert result.per_user["fall_out@1"].tolist() == [1 / 2, 1]
         assert result.per_user["fall_out@2"].tolist() == [1 / 2, 1]
@@ -212,6 +212,21 @@ class TestMaskedItems:
             result = evaluate(recommender, task, ["recall@2", "coverage@2", "mrr"], keep_items=True)
             assert set(result.ranked.lists.to_matrix()[2].tolist()) <= {-1}
             assert [*result.to_dict().values()] == pytest.approx([0.5, 1.0, 2 / 3])
+
+    @pytest.mark.parametrize("algorithm", ["search", "dense"])
+    def test_a_user_whose_truth_is_no_candidate_counts_as_any_other(self, algorithm):
+        scores, candidates = torch.rand(2, 200), torch.arange(199)
+        scores[0, 7:9] = MASKED
+        task = RankingTask(
+            [[0, 1], [199, 3]], num_users=2, num_items=200, candidates=candidates, missing="count"
+        )
+        for recommender in (scores, lambda users: scores[users]):
+            ranked = rank(recommender, task, algorithm=algorithm)
+            assert ranked.num_candidates.tolist() == [197, 199]
+        scores[0, 7] = torch.inf
+        for recommender in (scores, lambda users: scores[users]):
+            with pytest.raises(ValueError, match="finite"):
+                rank(recommender, task, algorithm=algorithm)
 
 
 class TestErrorsOfScoreMask:

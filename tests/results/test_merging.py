@@ -123,19 +123,14 @@ class TestMissingParts:
         return [evaluate(make_scores(0), task.part(x, num_parts), self.METRICS) for x in places]
 
     @pytest.mark.parametrize("convention", ["standard", some()])
-    @pytest.mark.parametrize("is_saved", [False, True])
-    def test_a_lost_part(self, tmp_path, is_saved, convention):
+    def test_a_lost_part(self, convention):
         task = make_task()
-        for lost in range(5):
+        for lost in (0, 3):
             parts = [
                 evaluate(make_scores(0), task.part(x, 5), self.METRICS, convention=convention)
                 for x in range(5)
                 if x != lost
             ]
-            if is_saved:
-                for number, part in enumerate(parts):
-                    part.save(tmp_path / f"{number}.npz")
-                parts = sorted(tmp_path.iterdir())
             num_left = NUM_USERS - task.part(lost, 5).users.numel()
             with pytest.raises(ValueError, match=f"all parts .*got {num_left} of the {NUM_USERS}"):
                 merge(parts)

@@ -83,6 +83,17 @@ class TestResult:
         assert again.tie_range("mrr@3") == result.tie_range("mrr@3")
 
 
+def test_other_metrics_of_the_same_ranking():
+    task = random_task(60, 12, truth_share=0.2, seen_share=0.2)
+    scores = random_scores(task, 1)
+    result = evaluate(scores, task, "ndcg@3", convention="implicit")
+    for name in ("precision@2", "map@3"):
+        wanted = evaluate(scores, task, name, convention="implicit")[name]
+        assert float(result.values_of(name)[0].nanmean()) == pytest.approx(wanted, rel=1e-14)
+    with pytest.raises(ValueError, match=r"at most 3, the depth"):
+        result.values_of("precision@9")
+
+
 #: Conventions with metrics that they offer at every k.
 OFFERED = [
     (name, metric)
