@@ -555,7 +555,6 @@ def test_printing_also_of_a_subclass_that_takes_other_arguments():
             super().__init__(0.5, **kw)
 
     assert repr(modules.NDCG(20, gain="binary")) == "NDCG(k=20, gain='binary')"
-    assert repr(modules.PrecisionRecallCurve()) == "PrecisionRecallCurve()"
     assert repr(Curve(max_k=4)) == "Curve(min_precision=0.5, max_k=4)"
 
 
