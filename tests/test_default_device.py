@@ -1,4 +1,4 @@
-"""A default device other than that of the data changes nothing, here one that holds no numbers."""
+"""Neither the device of the data nor a default device, here one without numbers, changes a thing."""
 
 import ast
 from pathlib import Path

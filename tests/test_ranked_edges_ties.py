@@ -1,4 +1,4 @@
-"""How ties are broken, against all orders of what is tied, one by one."""
+"""How ties are broken at random, and what cannot be asked of them; the fuzz compares the others."""
 
 import itertools
 from collections import Counter

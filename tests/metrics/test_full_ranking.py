@@ -1,4 +1,4 @@
-"""Metrics of the whole ranking: of a model that cannot tell items apart, and of single edges."""
+"""Metrics of the whole ranking: of a model that cannot tell items apart, and of odd users."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Queries of several columns: as a naive loop over tuples numbers them."""
+"""Queries of several columns: their forms, events as a loop reads them, and triples."""
 
 import warnings
 
