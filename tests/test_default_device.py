@@ -1,4 +1,4 @@
-"""Neither the device of the data nor a default device, here one without numbers, changes a thing."""
+"""Neither the device of data nor a default device, here one without numbers, changes a thing."""
 
 import ast
 from pathlib import Path
