@@ -155,9 +155,17 @@ def of_tensors():
     yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
     yield from_pairs, (preds, preds * 1j, TRUTH[0]), ValueError, f"'target' {real}"
+    yield from_pairs, (preds, TRUTH[0, :2]), ValueError, "as many elements as 'preds', 3 (got 2"
+    yield from_pairs, (preds, TRUTH[0], preds), ValueError, "'indexes' needs to hold integers"
+    yield from_pairs, (preds * torch.nan, TRUTH[0], TRUTH[0]), ValueError, "'preds' needs to hold"
+    yield from_pairs, (preds, "100", TRUTH[0]), TypeError, "'target' needs to be a tensor"
+    ignoring = {"preds": preds, "target": TRUTH[0], "ignore_index": -(2**70)}
+    yield from_pairs, ignoring, ValueError, "'ignore_index' needs to be less than 2**53"
     yield PairScorer, (3,), TypeError, "'function' needs to be a function"
     yield PairScorer, (print, 0), ValueError, "'batch_size' needs to be a positive integer"
     yield rank, (SCORES.to(torch.float8_e4m3fn), TASK), ValueError, f"'recommender' {floating}"
+    yield rank, (SCORES.to_sparse(), TASK), ValueError, f"'recommender' {dense}"
+    yield rank, (SCORES * 1j, TASK), ValueError, "(got torch.complex64)"
     update = modules.NDCG(k=2).update
     yield update, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
     yield update, (LISTS, TRUTH, weight * 1j), ValueError, f"'edge_label_weight' {real}"

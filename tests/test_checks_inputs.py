@@ -269,21 +269,6 @@ class TestData:
         assert len(given) > 0
         assert all(edges is edge_index for edges in given)
 
-    def test_batches_of_users_as_in_pygs_example(self):
-        """A narrow view of the truth for each batch of users, and lists of a k-NN search."""
-        truth = EdgeIndex(TRUTH, sparse_size=(NUM_USERS, NUM_ITEMS)).sort_by("row")[0]
-        metrics = [modules.MAP(k=2), modules.Precision(k=2), modules.Recall(k=2)]
-        for start, length in ((0, 2), (2, 1)):
-            batch = truth.sparse_narrow(dim=0, start=start, length=length)
-            lists = SCORES[start : start + length].topk(2).indices
-            for metric in metrics:
-                metric.update(lists, batch)
-        task = RankingTask(TRUTH, num_users=3, num_items=4)
-        wanted = evaluate(SCORES, task, ["map@2", "precision@2", "recall@2"])
-        assert [float(metric.compute()) for metric in metrics] == pytest.approx(
-            list(wanted.values()), abs=1e-6
-        )
-
 
 class TestRecommenders:
     task = RankingTask(TRUTH, num_users=3, num_items=4)

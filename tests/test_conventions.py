@@ -9,13 +9,11 @@ import pytest
 import torch
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     RankedEdges,
     RankingTask,
     conventions,
     evaluate,
-    metrics,
 )
 from tests.support.cases.mixed_users import SEEN, TRUTH, task_of_mixed_users
 
@@ -226,22 +224,3 @@ class TestEvaluate:
         task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100)
         result = evaluate(torch.zeros(100), task, ["hit_rate@99", "ndcg@100"], convention="ncf")
         assert tuple(result.values()) == pytest.approx((0, 1 / math.log2(101)))
-
-    def test_every_convention_evaluates_what_it_offers(self):
-        score = torch.rand(4, generator=torch.Generator().manual_seed(0))
-        for convention in conventions.CONVENTIONS.values():
-            names = convention.metrics or metrics.names()
-            asked = [
-                f"{name}@2" if metrics.definition(name).has_cut_off else name for name in names
-            ]
-            items = Catalogue(4, item_category=torch.arange(4), item_embedding=torch.eye(4))
-            result = evaluate(
-                score,
-                task_of_mixed_users(),
-                asked,
-                convention=convention,
-                catalogue=items,
-            )
-            assert len(result) == len(asked)
-            assert convention.name in result.recipe()
-            assert convention.source

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pyg_recmetrics import RankingTask, datasets
+from pyg_recmetrics import datasets
 
 USER_ITEM = ("user", "rates", "item")
 
@@ -75,11 +75,3 @@ class TestLightGCNFormat:
     def test_nothing_at_all_is_named(self, write):
         with pytest.raises(ValueError, match="'folder' needs to hold interactions"):
             datasets.read_lightgcn(write("0\n", "0\n"))
-
-    def test_lastfm(self, lastfm):
-        edges, truth = lastfm[USER_ITEM].edge_index, lastfm[USER_ITEM].edge_label_index
-        assert (lastfm["user"].num_nodes, lastfm["item"].num_nodes) == (1892, 4489)
-        assert (edges.size(1), truth.size(1)) == (42135, 10533)
-        assert torch.unique(torch.cat([edges[0], truth[0]])).numel() == 1880
-        task = RankingTask.from_data(lastfm)
-        assert (task.degree > 0).sum() == 1858

@@ -1,4 +1,4 @@
-"""A default device other than that of the data changes nothing, here one that holds no numbers."""
+"""Neither the device of data nor a default device, here one without numbers, changes a thing."""
 
 import ast
 from pathlib import Path
@@ -7,6 +7,7 @@ import torch
 
 from pyg_recmetrics import (
     Catalogue,
+    EvaluationResult,
     RankedEdges,
     RankingTask,
     Runs,
@@ -17,6 +18,7 @@ from pyg_recmetrics import (
     modules,
     transforms,
 )
+from tests.support.cases.random_tasks import random_scores, random_task
 
 SPLITS = [
     transforms.PerUserSplit(num_val=0.1, num_test=0.2),
@@ -95,6 +97,25 @@ def test_everything_is_the_same(tmp_path):
     wanted = in_words(everything())
     with torch.device("meta"):
         assert in_words(everything()) == wanted
+
+
+def said_of_results(device, folder):
+    """What tables, frames, groups, comparisons and files say of what is on a device."""
+    task = random_task(80, 12, truth_share=0.2, seen_share=0.2)
+    scores, names = random_scores(task, 1, skill=0.2), ["recall@2", "ndcg@3", "coverage@2"]
+    result = evaluate(scores.to(device), task.to(device), names, keep_items=True)
+    result.save(folder / "result")
+    loaded = EvaluationResult.load(folder / "result")
+    other = evaluate(random_scores(task, 2), task, names)  # which stays where it is
+    for each in (result, loaded):
+        yield [str(each), str(each.by([0, 1] * 40)), str(compare({"a": each, "b": other}))]
+        frames = each.to_pandas(per_user=True), each.top_k(3), each.per_item("recall@3")
+        yield [frame.to_csv(float_format="%.9f") for frame in frames]
+    yield [each.device.type for each in (loaded.ranked.rank, loaded.task.truth)]
+
+
+def test_results_on_any_device_say_the_same(device, tmp_path):
+    assert [*said_of_results(device, tmp_path)] == [*said_of_results("cpu", tmp_path)]
 
 
 #: What makes a tensor of nothing, on the default device unless it is told another.

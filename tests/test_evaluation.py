@@ -3,107 +3,22 @@
 import pytest
 import scipy.sparse
 import torch
-from torch_geometric.data import Data
-from torch_geometric.nn import LightGCN
-from torch_geometric.transforms import RandomLinkSplit
 
 from pyg_recmetrics import (
     Catalogue,
-    EvaluationResult,
     Evaluator,
     Population,
     RankingTask,
     compare,
     conventions,
-    datasets,
     evaluate,
     metrics,
-    rank,
 )
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.small_task import BAD_SCORES, GOOD_SCORES, TASK
-
-TRUTH = torch.tensor([[0, 0, 1], [1, 2, 2]])
+from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
 class TestEvaluate:
-    task = RankingTask(
-        torch.tensor([[0, 0, 1], [1, 2, 2]]),
-        num_users=4,
-        num_items=3,
-        seen=torch.tensor([[1, 3, 3], [0, 0, 1]]),
-    )
-    scores = torch.tensor([[0.2, 0.1, 0.3], [0.9, 0.8, 0.7], [0, 0, 0], [0, 0, 0]])
-
-    def test_all_that_a_user_asks_for(self):
-        result = evaluate(self.scores, self.task, ["recall@1", "precision@3", "r_precision"])
-        assert result.to_dict() == {
-            "recall@1": 0.25,
-            "precision@3": 0.5,
-            "r_precision": 0.25,
-        }
-        assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (2, 2)
-        assert result.user_counts.num_with_few_candidates == 1
-        assert str(result).endswith(
-            "2 users evaluated, 2 without ground truth, 1 with fewer than 3 candidates\n"
-            "1 of 2 users has no training edges"
-        )
-
-    def test_some_users_only(self):
-        task = RankingTask(TRUTH, num_users=4, num_items=3, users=torch.tensor([1, 3]))
-        result = evaluate(self.scores, task, ["recall@3"], empty_target_action="neg")
-        assert (result.user_counts.num_evaluated, result.user_counts.num_without_truth) == (1, 1)
-        assert result["recall@3"] == 0.5
-        assert result.per_user["recall@3"].isnan().tolist() == [True, False, True, True]
-
-    def test_data_is_read_and_models_propagate_over_its_edges(self):
-        data = datasets.synthetic_interactions(num_users=50, num_items=40, mean_degree=8)
-        *_, test = RandomLinkSplit(edge_types=("user", "rates", "item"))(data)
-        model = LightGCN(90, embedding_dim=8, num_layers=2)
-        task = RankingTask.from_data(test)
-        result = evaluate(model, test)
-        user, item = model.get_embedding(task.edge_index).detach().split([50, 40])
-        assert result.to_dict() == evaluate((user, item), task).to_dict()
-        homogeneous = Data(
-            edge_index=task.edge_index,
-            edge_label_index=task.truth + torch.tensor([[0], [50]]),
-            num_nodes=90,
-        )
-        assert evaluate(model, homogeneous, num_users=50).to_dict() == result.to_dict()
-
-    @pytest.mark.parametrize(
-        ("action", "mean"), [("skip", 1 / 2), ("neg", 1 / 4), ("pos", 3 / 4), ("error", None)]
-    )
-    def test_users_who_have_seen_everything_count_as_users_without_truth(self, action, mean):
-        # Users 0 and 1 have truth, user 2 has none, and user 3 has seen all three items.
-        seen = torch.tensor([[3, 3, 3], [0, 1, 2]])
-        truth = torch.tensor([[0, 1, 3], [2, 0, 1]])
-        with pytest.warns(UserWarning, match="that are also in 'seen': 1 of 3"):
-            task = RankingTask(truth, num_users=4, num_items=3, seen=seen)
-        assert task.users.tolist() == [0, 1, 2, 3]
-        assert task.num_candidates.tolist() == [3, 3, 3, 0]
-        scores = torch.tensor([0.1, 0.2, 0.3])
-        ranked = rank(scores, task, full=True, keep_items=True)
-        if action == "error":
-            with pytest.raises(ValueError, match=r"'error' \(got 2 without\)"):
-                evaluate(scores, task, "recall@1", empty_target_action=action)
-            with pytest.raises(ValueError, match=r"'error' \(got 2 without\)"):
-                metrics.precision_recall_curve(ranked, 1, empty_target_action=action)
-            return
-        names = ["recall@1", "roc_auc", "coverage@1"]
-        result = evaluate(scores, task, names, empty_target_action=action)
-        assert result["recall@1"] == result["roc_auc"] == mean
-        assert result["coverage@1"] == 1 / 3
-        assert result.per_user["recall@1"].isnan().tolist() == [False, False, True, True]
-        assert (
-            result.user_counts.num_evaluated,
-            result.user_counts.num_without_truth,
-            result.user_counts.num_left_out,
-        ) == (2, 2, 0)
-        assert EvaluationResult(ranked, names, empty_target_action=action) == result
-        _, recall, _ = metrics.precision_recall_curve(ranked, 1, empty_target_action=action)
-        assert recall[0] == mean
-
     def test_lists_need_to_be_as_long_as_the_metrics_look(self, recwarn):
         # One user has six relevant items, which only R-precision looks for in six places.
         truth = torch.tensor([[0, 0, 0, 0, 0, 0, 1], [0, 1, 2, 3, 4, 5, 0]])
@@ -126,18 +41,6 @@ class TestEvaluate:
 
 
 class TestEvaluator:
-    def test_in_a_plain_loop(self):
-        evaluator = Evaluator(TASK, ["recall@2", "mrr@4"], monitor="mrr@4", patience=2)
-        stopped = []
-        for scores in (BAD_SCORES, GOOD_SCORES, BAD_SCORES, BAD_SCORES):
-            evaluator(scores)
-            stopped.append(evaluator.should_stop)
-        assert stopped == [False, False, False, True]
-        assert evaluator.best.to_dict() == evaluate(GOOD_SCORES, TASK, ["recall@2", "mrr@4"])
-        assert evaluator.best.per_user["mrr@4"].tolist()[:2] == [1.0, 1.0]
-        assert evaluator.history[0] == evaluate(BAD_SCORES, TASK, ["recall@2", "mrr@4"])
-        assert list(evaluator.history[0]) == ["recall@2", "mrr@4"]
-
     def test_the_first_metric_is_monitored_or_another_one_of_them(self):
         assert Evaluator(TASK, ["recall@2", "mrr@4"]).history.monitor == metrics.parse("recall@2")
         with pytest.raises(ValueError, match=r"one of \[recall@2\] \(got recall@3\)"):
@@ -173,7 +76,7 @@ POPULATIONS = [
 
 
 @pytest.mark.parametrize("population", POPULATIONS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 class TestWhoCounts:
     """Who counts is decided once, before anything is added up."""
 

@@ -43,22 +43,9 @@ def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
 
 
 @pytest.mark.slow
-def test_the_pairs_that_a_decoder_scores_are_ranked_as_by_a_loop_over_users(monkeypatch):
-    model, data, result = run_example(monkeypatch, "hetero_link_split.py", "--epochs", "120")
+def test_the_pairs_that_a_decoder_scores_are_ranked(monkeypatch):
+    *_, result = run_example(monkeypatch, "hetero_link_split.py", "--epochs", "120")
     assert result["recall@20"] > 0.27  # recommending the most popular items reaches 0.268
-    store = data["user", "rates", "item"]
-    with torch.no_grad():
-        z = model.encode(data)
-        for user in range(20):
-            of_user = model.decode(z, torch.full((500,), user), torch.arange(500))
-            seen, relevant = (
-                x[1, x[0] == user].tolist() for x in (store.edge_index, store.edge_label_index)
-            )
-            of_user[seen] = -torch.inf
-            hits = {*of_user.topk(20).indices.tolist()} & {*relevant}
-            expected = len(hits) / len(relevant) if relevant else float("nan")
-            found = float(result.per_user["recall@20"][user])
-            assert found == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.slow
@@ -232,54 +219,22 @@ def test_the_example_of_a_plain_loop_stops_and_goes_back_to_the_best(monkeypatch
     assert " best\n" in capsys.readouterr().out
 
 
-def naive_rank(scores, item, others):
-    """The mean of the best and the worst rank of an item without others."""
-    compared = [float(s) for i, s in enumerate(scores.tolist()) if i != item and i not in others]
-    own = float(scores[item])
-    return 1 + sum(s > own for s in compared) + sum(s == own for s in compared) / 2
-
-
 @pytest.mark.slow
-def test_a_knowledge_graph_is_evaluated_as_by_a_loop_over_triples(monkeypatch, capsys):
-    model, parts, result = run_example(monkeypatch, "knowledge_graph.py")
+def test_both_sides_of_each_triple_of_a_knowledge_graph_are_ranked(monkeypatch, capsys):
+    _, parts, result = run_example(monkeypatch, "knowledge_graph.py")
     assert result["hit_rate@10"] > 0.3  # by chance, it would be 0.02
     assert " ± " in str(result)
-    printed = capsys.readouterr().out
-    assert "By relation\ngroup" in printed
-    tails, heads = defaultdict(set), defaultdict(set)
-    for h, r, t in torch.cat(parts, dim=1).t().tolist():
-        tails[h, r].add(t)
-        heads[r, t].add(h)
-    model, entity, ranks = model.double(), torch.arange(500), []
-    with torch.no_grad():
-        for h, r, t in parts[2].t().tolist():
-            of_all = torch.full_like(entity, r)
-            scores = model(torch.full_like(entity, h), of_all, entity).float()
-            ranks.append(naive_rank(scores, t, tails[h, r]))
-            scores = model(entity, of_all, torch.full_like(entity, t)).float()
-            ranks.append(naive_rank(scores, h, heads[r, t]))
-    assert len(ranks) == result.user_counts.num_evaluated == 2 * parts[2].size(1)
-    assert sorted(result.ranked.rank.tolist()) == sorted(ranks)
-    assert result["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
-    assert result["hit_rate@10"] == pytest.approx(sum(rank <= 10 for rank in ranks) / len(ranks))
+    assert "By relation\ngroup" in capsys.readouterr().out
+    assert result.user_counts.num_evaluated == 2 * parts[2].size(1)
 
 
 @pytest.mark.slow
-def test_temporal_links_are_ranked_as_by_a_loop_over_events(monkeypatch, capsys):
-    embedding, data, some, every = run_example(monkeypatch, "temporal_links.py")
+def test_temporal_links_are_ranked_among_few_items_and_all(monkeypatch, capsys):
+    *_, some, every = run_example(monkeypatch, "temporal_links.py")
     assert some["mrr"] > 0.25  # by chance, it would be 0.05
     assert "Against 99 negatives" in capsys.readouterr().out
     assert some.user_counts.num_evaluated == every.user_counts.num_evaluated == 1200
     assert int(some.ranked.num_candidates.min()) < 100
-    weight = embedding.weight.detach().double()
-    events = list(zip(data.src.tolist(), data.dst.tolist(), data.t.tolist(), strict=True))
-    existing, ranks = set(data.dst.tolist()), []
-    for src, dst, t in events[-1200:]:
-        others = {d for s, d, at in events if s == src and at <= t}
-        others |= set(range(len(weight))) - existing
-        ranks.append(naive_rank((weight @ weight[src]).float(), dst, others))
-    assert sorted(every.ranked.rank.tolist()) == sorted(ranks)
-    assert every["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
 
 
 @pytest.mark.filterwarnings("ignore:.*isinstance.treespec, LeafSpec")  # in Lightning

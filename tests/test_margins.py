@@ -96,13 +96,6 @@ class TestMeans:
         other = evaluate(SCORES, TASK, METRICS, margin=Margin(0.02, seed=1))
         assert not other.ranked.users.equal(sampled.ranked.users)
 
-    def test_missed_truth_takes_no_irrelevant_candidate_away(self):
-        candidates = torch.tensor([[0, 1, 1], [0, 1, 2]])
-        truth = torch.tensor([[0, 1], [1, 1]])
-        task = RankingTask(truth, num_users=2, num_items=4, candidates=candidates)
-        result = evaluate(torch.tensor([0.1, 0.2, 0.3, 0.4]), task, "fall_out@1", margin=0.5)
-        assert result.per_user["fall_out@1"].tolist() == [1.0, 1.0]
-
     def test_all_are_ranked_if_half_of_them_would_not_do(self):
         result = evaluate(SCORES, TASK, METRICS, margin=0.001)
         assert result.sampling.stopped == "all"
@@ -218,10 +211,6 @@ class TestUsersWithoutTruth:
         assert result.sampling.num_counted == {"mrr": 3000, "recall@9": 0}
         assert math.isnan(result["recall@9"])
 
-    def test_they_are_an_error_if_they_are_to_be_one(self):
-        with pytest.raises(ValueError, match="needs every user to have ground truth if it is"):
-            evaluate(SCORES, self.task, METRICS, margin=0.02, empty_target_action="error")
-
 
 class TestWhoIsMeant:
     def test_runs_say_whose_mean_they_are(self, sampled):
@@ -235,24 +224,6 @@ class TestWhoIsMeant:
             f"run 2; only users ranked in every result count"
         )
         assert "margin" not in str(Runs([FULL, evaluate(make_scores(3), TASK, METRICS)]))
-
-    def test_queries_are_queries(self):
-        query = TASK.truth[0]
-        task = RankingTask.from_queries((query // 2, query % 2), TASK.truth[1], num_items=NUM_ITEMS)
-        result = evaluate(SCORES, task, "ndcg@5", margin=0.03)
-        assert result.sampling.stopped == "margin"
-        assert "users" not in str(result)
-        assert "queries with ground truth were drawn" in " ".join(result.recipe().split())
-
-    @pytest.mark.parametrize("action", ["skip", "neg", "pos"])
-    def test_users_count_who_turn_out_to_have_a_value(self, action):
-        options = {"metrics": "r_precision(users=hit)", "empty_target_action": action}
-        name, full = options["metrics"], evaluate(SCORES, TASK, **options)
-        result = evaluate(SCORES, TASK, margin=0.05, **options)
-        low, high = result.bounds(name)
-        assert result.sampling.num_ranked < NUM_USERS
-        assert low <= full[name] <= high
-        assert high - low <= 0.1
 
 
 class TestEpochs:

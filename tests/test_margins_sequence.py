@@ -106,13 +106,6 @@ class TestIntervals:
                 wanted = end_by_halving(sequence, impossible, sign)
                 assert end == pytest.approx(wanted, abs=2e-4 * margin)
 
-    def test_they_are_points_when_all_is_known(self):
-        values = drawn(300)
-        sequence = ConfidenceSequence(300, 0.05, margin=0.1)
-        sequence.add(values)
-        assert sequence.interval() == (sequence.mean, sequence.mean)
-        assert sequence.mean == pytest.approx(float(values.mean()))
-
     def test_they_follow_the_range_of_the_values(self):
         values = drawn(2000)[:500]
         narrow = ConfidenceSequence(2000, 0.05, 0.05)

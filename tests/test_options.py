@@ -10,9 +10,7 @@ import torch
 from pyg_recmetrics import (
     Catalogue,
     Evaluator,
-    Population,
     RankingTask,
-    conventions,
     evaluate,
 )
 from tests.support.cases.small_task import GOOD_SCORES, TASK
@@ -62,44 +60,6 @@ class TestOptions:
         explained = documented_arguments(Evaluator)
         assert set(explained) == {"data", "metrics", "monitor", "patience"}
         assert "All other arguments are those of :func:`evaluate`." in Evaluator.__doc__
-
-    def test_both_apply_them_alike(self):
-        options = {
-            "convention": conventions.Convention("mine", "me", None).with_population(
-                Population(min_items_pool=2)
-            ),
-            "empty_target_action": "pos",
-            "catalogue": Catalogue(4, item_category=torch.arange(4)),
-            "batch_size": 1,
-            "keep_items": 3,
-        }
-        names = ["recall@1", "recall@3", "diversity@2"]
-        expected = evaluate(GOOD_SCORES, TASK, names, **options)
-        result = Evaluator(TASK, names, monitor="diversity@2", **options)(GOOD_SCORES)
-        assert result == expected
-        assert result.convention == expected.convention == options["convention"]
-        assert result.ranked.lists.width == expected.ranked.lists.width == 3
-        assert result["recall@1"] != evaluate(GOOD_SCORES, TASK, names[:1])["recall@1"]
-
-
-class TestPopulation:
-    # Users 0 and 1 have two relevant items, user 2 has one, and user 3 has none.
-    task = RankingTask(torch.tensor([[0, 0, 1, 1, 2], [0, 1, 2, 3, 0]]), num_users=4, num_items=4)
-    scores = torch.tensor([0.4, 0.3, 0.2, 0.1])
-    few = Population(min_pos_test=2)
-    convention = conventions.get("standard").with_population(few)
-
-    @pytest.mark.parametrize("convention", ["standard", "recometrics", "ranx"])
-    def test_it_replaces_that_of_the_convention(self, convention):
-        names = ["recall@2", "mrr@1"]
-        own = conventions.get(convention).with_population(self.few)
-        result = evaluate(self.scores, self.task, names, convention=own)
-        assert result.convention.population == self.few
-        assert result.convention.name == convention
-        assert (result["recall@2"], result["mrr@1"]) == (0.5, 0.5)
-        assert result.user_counts.num_left_out == 2
-        is_evaluated = ~result.per_user["recall@2"].isnan()
-        assert is_evaluated.tolist() == [True, True, False, False]
 
 
 class TestCatalogue:

@@ -65,7 +65,7 @@ def has_no_ties(scores):
 @pytest.mark.parametrize("exclude_seen", [True, False])
 def test_it_is_evaluate_for_every_user_to_the_last_bit(exclude_seen, device):
     num_compared = 0
-    for seed in range(9):
+    for seed in range(6):
         world = World(seed)
         edge_index = world.edge_index.to(device)
         counts = world.num_users, world.num_items
@@ -86,7 +86,7 @@ def test_it_is_evaluate_for_every_user_to_the_last_bit(exclude_seen, device):
                 torch.testing.assert_close(
                     value[is_clear], expected[is_clear], rtol=rounding, atol=0.0, equal_nan=True
                 )
-    assert num_compared > 300
+    assert num_compared > 200
 
 
 def test_it_takes_edges_in_either_direction_and_more_than_once():

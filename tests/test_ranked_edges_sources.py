@@ -82,21 +82,6 @@ class TestFromPairs:
         ranked = RankedEdges.from_pairs(score, target, ignore_index=-100)
         assert ranked.rank.tolist() == [1]
 
-    def test_wrong_arguments_are_named(self):
-        preds, target, index = torch.zeros(3), torch.ones(3), torch.zeros(3, dtype=torch.long)
-        with pytest.raises(ValueError, match=r"'target' .* as many elements as 'preds', 3 \(got 2"):
-            RankedEdges.from_pairs(preds, target[:2], index)
-        with pytest.raises(ValueError, match="'indexes' needs to hold integers"):
-            RankedEdges.from_pairs(preds, target, preds)
-        with pytest.raises(ValueError, match="'ignore_index' needs to be less than 2\\*\\*53"):
-            RankedEdges.from_pairs(preds, target, index, ignore_index=-(2**70))
-        with pytest.raises(ValueError, match="'preds' needs to hold floating-point"):
-            RankedEdges.from_pairs(index, target, index)
-        with pytest.raises(ValueError, match=r"'preds' .*got 3 NaN"):
-            RankedEdges.from_pairs(preds * torch.nan, target, index)
-        with pytest.raises(TypeError, match=r"'target' needs to be a tensor, .*got str"):
-            RankedEdges.from_pairs(preds, "100", index)
-
 
 SCORES = st.integers(-2, 2).map(float) | st.just(-math.inf)
 

@@ -8,11 +8,8 @@ import resource
 from pathlib import Path
 
 import pytest
-import torch
-from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pyg_recmetrics import EvaluationResult, RankedEdges, metrics
-from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from tests.support.cases.strategies import ranks
 from tests.support.tools.damage import damage_lines
 
@@ -39,23 +36,6 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     yield
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-@pytest.mark.usefixtures("expect_lost_truth")
-def test_items_are_ordered_by_score_and_then_by_id_and_ties_are_known(write):
-    ranked = RankedEdges.from_trec(
-        *write(
-            "u Q0 c 3 0.5 t\nu Q0 a 1 0.5 t\nu Q0 b 9 2e0 t\n\n",
-            "u 0 a 1\nu 0 b 1\nu 0 c 1\nu 0 d 1\nu 0 e 0\nu 0 f -1\n",
-        )
-    )
-    found = {ranked.item_ids[item]: found_at for (_, item), found_at in ranks(ranked).items()}
-    assert found == {"b": 1, "a": 2, "c": 3, "d": math.inf}
-    assert (ranked.num_above.tolist(), ranked.num_tied.tolist()) == (
-        [0, 1, 1, NOT_RETRIEVED],
-        [0, 1, 1, 0],
-    )
-    assert ranked.weight is None
 
 
 @pytest.mark.parametrize("num_topics", [1, 40])
@@ -243,70 +223,3 @@ def test_damaged_files_are_named_or_read_as_they_stand(write):
         }
         num_read += 1
     assert 12 < num_read < 108
-
-
-#: Ids of a few and of many letters.
-IDS = st.one_of(
-    st.text("ab", min_size=1, max_size=3),
-    st.sampled_from(
-        ["a" * 8, "a" * 9, "a" * 31, "a" * 32, "a" * 33, "b" * 33, "a" * 5000, "é" * 16]
-    ),
-    st.text("0é\u3000\x85", min_size=1, max_size=40),
-)
-
-
-@st.composite
-def files(draw):
-    """The users, items and numbers of a run and its qrels."""
-    ids = draw(st.lists(IDS, min_size=1, max_size=6, unique=True))
-    pair = st.tuples(st.sampled_from(["u", "v", "w" * 40]), st.sampled_from(ids))
-    return [
-        [(*each, draw(st.integers(-9, 9))) for each in draw(st.lists(pair, unique=True))]
-        for _ in range(2)
-    ]
-
-
-def write_of_trec_lines(folder, run, qrels):
-    """Writes both files, with an empty line now and then."""
-    texts = (
-        "".join(f"{u} Q0 {i} 1 {n / 8} t\n" + "\n" * (n == 3) for u, i, n in run),
-        "".join(f"{u}\t0  {i} {n}\r\n" for u, i, n in qrels),
-    )
-    for name, text in zip(("run", "qrels"), texts, strict=True):
-        (folder / name).write_bytes(text.encode())
-    return folder / "run", folder / "qrels"
-
-
-def rows_of(edges, values, ranked):
-    """The users, the items and the values of edges by name."""
-    pairs = zip(*edges.tolist(), values.tolist(), strict=True)
-    return {(ranked.user_ids[user], ranked.item_ids[item], value) for user, item, value in pairs}
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(case=files())
-def test_what_is_written_is_read(case, tmp_path):
-    run, qrels = case
-    paths = write_of_trec_lines(tmp_path, run, qrels)
-    if not run or not qrels:
-        with pytest.raises(ValueError, match="are needed"):
-            RankedEdges.from_trec(*paths)
-        return
-    ranked = RankedEdges.from_trec(*paths)
-    weight = torch.ones_like(ranked.rank) if ranked.weight is None else ranked.weight
-    assert rows_of(ranked.edge_label_index, weight, ranked) == {
-        each for each in qrels if each[2] > 0
-    }
-    assert set(ranked.user_ids) == {user for user, _, _ in run + qrels}
-    assert set(ranked.item_ids) == {item for _, item, _ in run + qrels}
-    for user, items in enumerate(ranked.lists.to_matrix().tolist()):
-        listed = [each for each in run if each[0] == ranked.user_ids[user]]
-        listed.sort(key=lambda each: (-each[2], ranked.item_ids.index(each[1])))
-        named = [ranked.item_ids[item] for item in items if item >= 0]
-        assert named == [item for _, item, _ in listed]
-
-
-def test_lines_may_be_long(tmp_path):
-    items = ["a" * 2**19, "b" * 2**19]
-    paths = write_of_trec_lines(tmp_path, [("u", item, 1) for item in items], [("u", "c", 1)])
-    assert RankedEdges.from_trec(*paths).item_ids == (*items, "c")

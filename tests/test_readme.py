@@ -89,16 +89,6 @@ def test_the_loop_trains_the_model_and_tests_its_best_epoch(trained):
     assert value == pytest.approx(float(shown), abs=TOLERANCE)
 
 
-def test_the_first_block_evaluates_edges_that_were_not_trained_on(first):
-    namespace, _ = first
-    trained, tested = (
-        set(zip(*namespace[part]["user", "item"].edge_label_index.tolist(), strict=True))
-        for part in ("train", "test")
-    )
-    assert tested
-    assert not trained & tested
-
-
 def test_edges_alone_give_the_numbers_of_the_split_and_of_the_plain_file(trained):
     namespace = dict(trained)
     run(PYTHON[3], namespace)

@@ -1,7 +1,6 @@
 """Tables in a terminal, Markdown, LaTeX and HTML, and everything that prints as a table."""
 
 import re
-import shutil
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,7 +19,7 @@ from pyg_recmetrics.tables import Best, Rows, Table, Tabular, format_level
 from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.tools.html_tables import HtmlTable
-from tests.support.tools.latex_tables import LatexTable, typeset
+from tests.support.tools.latex_tables import LatexTable
 
 METRICS = ["recall@2", "recall@3", "ndcg(gain=exponential)@3", "r_precision"]
 
@@ -158,20 +157,6 @@ class TestFormats:
                 rows[0] = [head.removeprefix(f"{group} ") for head, group in names]
             assert unspaced(latex.rows) == unspaced(rows), name
             assert unspaced([latex.notes]) == unspaced([notes]), name
-
-    @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
-    def test_all_of_them_are_typeset(self, tables, tmp_path):
-        log = typeset("\n\n".join(shown.to_latex() for shown in tables.values()), tmp_path)
-        assert "Missing character" not in log
-
-    def test_all_but_plain_tables_become_data_frames(self, tables):
-        pytest.importorskip("pandas")
-        for name, shown in tables.items():
-            if not isinstance(shown, Table):
-                table = shown.table()
-                rows = [row for row in table.rows if not table.is_heading(row)]
-                rows = [row for row in rows if "reference" not in row]
-                assert len(shown.to_pandas()) >= len(rows), name
 
     def test_all_kinds_of_tables_are_among_them(self, tables):
         bases = {Tabular, Rows, Measured}

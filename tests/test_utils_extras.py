@@ -52,9 +52,12 @@ def test_a_failed_import_says_what_to_install(error):
 
 def test_an_import_of_the_package_loads_no_other_that_pyg_does_without():
     code = (
-        "import sys, torch_geometric, tqdm; before = set(sys.modules); "
-        "import pyg_recmetrics, pyg_recmetrics.ranking.models; "
+        "import sys, pyg_recmetrics as p; assert 'torch' not in sys.modules; "
+        "import torch_geometric, tqdm; before = set(sys.modules); "
+        "import pyg_recmetrics.ranking.models; "
         "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "assert all(hasattr(p, x) for x in p.__all__) and set(p.__all__) == set(dir(p)); "
+        "assert p.results.compare is p.compare and not hasattr(p, 'nonsense'); "
         "print(*sorted(new - {'pyg_recmetrics'} - set(sys.stdlib_module_names)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

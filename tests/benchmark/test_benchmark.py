@@ -157,13 +157,6 @@ class TestMeans:
         assert row.startswith(rf"\underline{{{BAD['mrr']:.4f}")
         assert "underline" not in Benchmark({"x": GOOD, "y": BAD}).to_latex()
 
-    def test_notes_say_who_stands_behind_it(self, benchmark):
-        notes = benchmark.table().notes
-        assert notes[0] == "users: 114 on Small, 141 on Wide, 286 on Long"
-        assert notes[1] == "in brackets: the standard deviation over runs, 3 of Good; 2 of Fair"
-        few = Benchmark({"x": GOOD, "y": BAD}).table().notes
-        assert any("there are few users (2)" in note for note in few)
-
 
 class TestErrors:
     def test_what_is_wrong_is_named_with_its_data_set(self):

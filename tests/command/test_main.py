@@ -38,16 +38,6 @@ def test_help_and_mistakes_are_answered_without_torch():
     assert done.stdout.splitlines()[-2:] == [f"0 0 0 {WRONG}", "set()"], done.stderr
 
 
-def test_the_package_alone_imports_no_torch_and_all_its_names_are_there():
-    code = (
-        "import sys, pyg_recmetrics as p; assert 'torch' not in sys.modules; "
-        "assert set(p.__all__) == set(dir(p)); assert all(hasattr(p, x) for x in p.__all__); "
-        "assert p.results.compare is p.compare; print(hasattr(p, 'nonsense'))"
-    )
-    done = start("", "-c", code)
-    assert (done.stdout, done.returncode) == ("False\n", 0), done.stderr
-
-
 def test_the_help_names_all_subcommands_and_statuses(run):
     status, out, _ = run("--help")
     assert status == 0

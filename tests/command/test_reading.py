@@ -115,13 +115,7 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
         ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "line 2 needs to close the quote"),
         ("t.csv", "user,item,x\nann,tea,\n\nbob,jam\n", "line 4 needs to hold 3 fields"),
-        ("t.csv", 'user,item,x\n"ann",tea,1\nbob\n', "line 3 needs to hold 3 fields"),
         ("t.tsv", "user\titem\tx\nann\ttea\n", "line 2 needs to hold 3 fields"),
-        (
-            "t.csv.gz",
-            gzip.compress(b"user,item,x\nann,tea\n", mtime=0),
-            "line 2 needs to hold 3 fields",
-        ),
         ("t.csv", "user,item,x\nann,tea,a\nbob,jam,b\0c\n", "line 3 needs to hold text (got a NUL"),
         ("t.jsonl", '{"user": 1, "item": 2}\n{oops\n', "a name for object member. in row 1"),
         *(("t.jsonl", x, "changed from object to array") for x in ("[1]\n", "[" * 99_999)),
@@ -203,7 +197,7 @@ TEXT = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="
     form=st.sampled_from(["csv", "tsv", "inter", "jsonl", "parquet", "qrels", "csv.gz"]),
     rows=st.lists(st.tuples(TEXT | st.integers().map(str), TEXT), min_size=2, max_size=9),
 )
-@settings(max_examples=140, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=70, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read(tmp_path, form, rows):
     path = tmp_path / f"t.{form}"
     frame = pd.DataFrame(rows, columns=["user_id", "item_id"], dtype=object)

@@ -261,7 +261,7 @@ def test_an_input_is_no_output(files, run, taken):
 
 
 @pytest.mark.filterwarnings("ignore:.*depending on the order of ties")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_other_rows_of_lists_do_not_change_the_order_of_equal_scores(tmp_path, run, seed):
     draw = np.random.default_rng(seed)
     pairs = [(user, item) for user in range(3) for item in (2, 9, 10, 11, 100)]

@@ -413,7 +413,7 @@ PEERS = {
         "ndcg:ndcg_score",
         alone="map:average_precision_score pr_auc:average_precision_score roc_auc:roc_auc_score "
         "ndcg:ndcg_score",
-        num_users=500,
+        num_users=150,
     ),
 }
 

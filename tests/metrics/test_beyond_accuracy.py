@@ -153,12 +153,6 @@ class TestEvaluate:
         same = EvaluationResult(everybody, self.names, task=task)
         assert same.to_dict() == result.to_dict()
 
-    def test_a_metric_of_all_users_together_has_no_value_per_user(self):
-        result = evaluate(self.scores, self.task(), self.names)
-        assert list(result.per_user) == ["recall@2", "popularity@2", "mrr@3"]
-        with pytest.raises(KeyError, match="coverage@2 has no value here"):
-            result.per_user["coverage@2"]
-
     def test_lists_are_kept_as_wide_as_needed(self):
         def width(names, **options):
             lists = evaluate(self.scores, self.task(), names, **options).ranked.lists
@@ -213,7 +207,7 @@ def values_by_door(task, lists, chosen, catalogue):
         yield {str(metric): float(metric(ranked).nanmean()) for metric in chosen}
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("items", [None, [*CATEGORIES]])
 @pytest.mark.filterwarnings("ignore:.*are no candidates|.*gives too few|.*nothing could be learned")
 def test_strangers_count_the_same_as_items_that_nobody_has_seen(

@@ -25,9 +25,7 @@ def results():
     task = random_task(150, 20, truth_share=0.15, seen_share=0.2)
 
     def run(skill, seed):
-        scores = random_scores(task, seed)
-        scores[tuple(task.truth)] += skill
-        return evaluate(scores, task, METRICS)
+        return evaluate(random_scores(task, seed, skill), task, METRICS)
 
     runs = Runs([run(0.5, seed) for seed in range(3)])
     return {"Runs": runs, "Single": run(0.3, 5), "_odd $name": run(0.1, 6)}

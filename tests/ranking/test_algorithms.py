@@ -17,17 +17,6 @@ from pyg_recmetrics.ranking.algorithms import (
 from pyg_recmetrics.ranking.recommenders import PairRecommender
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-43, 1e-20, 1.0, 1e20, 1e38, 1e300])
-@pytest.mark.parametrize("algorithm", ["dense", "count", "search"])
-def test_the_size_of_embeddings_does_not_matter(size, algorithm):
-    dtype = torch.double if not 1e-40 < size < 1e39 else torch.float
-    item = (torch.arange(50, 0, -1, dtype=torch.double) * size / 64).to(dtype).unsqueeze(1)
-    truth = torch.stack([torch.zeros(50, dtype=torch.long), torch.arange(50)])
-    task = RankingTask(truth, num_users=1, num_items=50)
-    ranked = rank((item[:1], item), task, k=40, algorithm=algorithm)
-    assert ranked.rank.tolist() == list(range(1, 51))
-
-
 @pytest.fixture
 def used(monkeypatch):
     """The algorithms that rank something, one after the other."""

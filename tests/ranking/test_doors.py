@@ -8,24 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
-from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, metrics, rank
+from pyg_recmetrics import PairScorer, RankingTask, evaluate, rank
 
 ODD = "ignore:.*(gives too few items|are no candidates|holds every item once)"
-
-
-@pytest.mark.filterwarnings(ODD)
-def test_the_reports_that_led_to_it():
-    test = pd.DataFrame({"user_id": ["a", "b"], "item_id": ["x", "y"]})
-    task = RankingTask.from_frames(test=test, items=["x", "y"])
-    lists = {"a": ["p", "q", "r", "x"], "b": ["y", "p", "q", "r"]}
-    assert dict(evaluate(lists, task, ["mrr", "hit_rate@4"])) == {"mrr": 0.625, "hit_rate@4": 1.0}
-    truth = torch.tensor([[0, 1], [1, 2]])
-    task = RankingTask(truth, num_users=2, num_items=10)
-    lists = torch.tensor([[1, 0, -1], [2, -1, -1]])
-    result = evaluate(lists, task, "precision@3", convention="lenskit")
-    assert result.per_user["precision@3"].tolist() == [0.5, 1.0]
-    ranked = RankedEdges.from_topk(lists, truth)
-    assert metrics.precision(ranked, 3, normalizer="length").tolist() == [0.5, 1.0]
 
 
 @pytest.mark.filterwarnings(ODD)

@@ -1,18 +1,14 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
-import random
 import re
-import threading
-import time
 from pathlib import Path
 
 import pytest
 import torch
-from torch_geometric.data import Data
 from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_torch_csr_tensor
 
-from pyg_recmetrics import RankingTask, evaluate, rank
+from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.ranking.models import (
     evaluation_mode,
     find_doubt,
@@ -161,17 +157,6 @@ class TestForms:
         )
         with pytest.raises(ValueError, match=message):
             rank(recommend, task)
-
-    def test_weights_of_data_are_not_left_out_either(self):
-        data = Data(edge_index=EDGES, edge_weight=WEIGHT, num_nodes=4)
-        data.edge_label_index = torch.tensor([[0, 1], [3, 2]])
-
-        def recommend(edge_index, src_index, dst_index, k):
-            return dst_index[:k].expand(len(src_index), -1)
-
-        with pytest.raises(ValueError, match="needs to take 'edge_weight'"):
-            evaluate(recommend, data, ["recall@1"], num_users=2)
-        evaluate(recommend, data, ["recall@1"], num_users=2, edge_index=EDGES)
 
 
 class Passing:
@@ -349,44 +334,6 @@ def test_the_documentation_has_the_same_table():
     page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
     rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
     assert rows == [(", ".join(ARGUMENTS), "`num_users`"), ("users, k", "0")]
-
-
-class Noisy(torch.nn.Module):
-    """A model whose scores are random in training mode, and which lets threads meet."""
-
-    def __init__(self, meet):
-        super().__init__()
-        self.inner, self.meet = torch.nn.Sequential(torch.nn.Dropout(0.5)), meet
-        self.inner[0].register_parameter("table", torch.nn.Parameter(torch.rand(8, 30)))
-
-    def forward(self, users):
-        self.meet()
-        return self.inner(self.inner[0].table[users])
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_a_module_stays_in_eval_mode_until_the_last_thread_has_finished(training):
-    num_threads, barrier = 4, threading.Barrier(4)
-    model = Noisy(lambda: time.sleep(random.random() / 50)).train(training)
-    model.inner.train(not training)  # each module has a mode of its own
-    truth = torch.stack([torch.arange(8), torch.arange(8)])
-    task = RankingTask(truth, num_users=8, num_items=30)
-    score = lambda users: model(users)  # noqa: E731
-    wanted = dict(evaluate(model.inner[0].table.detach(), task, "mrr"))
-    found = []
-
-    def work():
-        barrier.wait()
-        for _ in range(5):
-            found.append(dict(evaluate(score, task, "mrr", batch_size=2)))
-
-    threads = [threading.Thread(target=work) for _ in range(num_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [wanted] * 20
-    assert (model.training, model.inner.training) == (training, not training)
 
 
 def test_the_mode_of_a_model_is_kept_by_calls_that_overlap():

@@ -82,19 +82,6 @@ def test_there_is_never_a_copy_of_a_large_table(options, algorithm, dtype, has_b
     assert 0 < largest.numel <= 15_000 < item.numel() // 5
 
 
-def task_of_all_pairs(num_users, num_items):
-    edges = torch.cartesian_prod(torch.arange(num_users), torch.arange(num_items)).t()
-    return RankingTask(edges, num_users=num_users, num_items=num_items)
-
-
-def test_what_single_precision_cannot_tell_apart_is_equal():
-    item = torch.tensor([[1e-300], [2e-300], [1e300], [0.0]], dtype=torch.double)
-    user = torch.ones(1, 1, dtype=torch.double)
-    for algorithm in ("dense", "count"):
-        ranked = rank((user, item), task_of_all_pairs(1, 4), full=True, algorithm=algorithm)
-        assert ranked.edge_label_index[1, ranked.rank.argsort()].tolist() == [2, 0, 1, 3]
-
-
 def test_memory_is_bounded_where_every_score_needs_a_second_look():
     user = torch.ones(50, 64)
     item = torch.randn(3000, 64, generator=torch.Generator().manual_seed(0))
@@ -194,15 +181,9 @@ def forms(scores):
 
 
 class TestMaskedItems:
-    def test_masked_truth_is_counted_and_missed(self):
-        message = "2 of 4 ground-truth edges have a score of '-inf': su"
-        with pytest.warns(UserWarning, match=message):
-            ranked = rank(SCORES, TASK, keep_items=True, k=1)
-        assert ranked.degree.tolist() == [2, 2]  # and not forgotten
-
     def test_masked_truth_is_no_irrelevant_candidate_less(self):
         # User 0 has the candidates 0, 2, 3, of which 2 is relevant; user 1 has 1 (relevant) and 3.
-        with pytest.warns(UserWarning, match="counts as missed"):
+        with pytest.warns(UserWarning, match="2 of 4 ground-truth edges have a score of '-inf'"):
             result = evaluate(SCORES, TASK, ["fall_out@1", "fall_out@2", "fall_out@9"])
         assert result.per_user["fall_out@1"].tolist() == [1 / 2, 1]
         assert result.per_user["fall_out@2"].tolist() == [1 / 2, 1]
@@ -245,15 +226,6 @@ class TestMaskedItems:
             with pytest.raises(ValueError, match="finite"):
                 rank(recommender, task, algorithm=algorithm)
 
-    def test_users_without_candidates_need_no_score(self):
-        seen = torch.tensor([[1, 1, 1, 1], [0, 1, 2, 3]])
-        task = RankingTask(TRUTH[:, 1:2], num_users=2, num_items=4, seen=seen)
-        scores = SCORES.clone()
-        scores[1] = MASKED
-        for recommender in forms(scores):
-            ranked = rank(recommender, task, keep_items=True)
-            assert ranked.lists.to_matrix()[1].eq(-1).all()
-
 
 class TestErrorsOfScoreMask:
     @pytest.mark.parametrize("wrong", [math.nan, math.inf])
@@ -282,13 +254,6 @@ class TestErrorsOfScoreMask:
             pytest.raises(ValueError, match="a score that is finite"),
         ):
             evaluate(SCORES, TASK, "roc_auc")
-
-
-def test_the_recipe_says_so():
-    with pytest.warns(UserWarning, match="counts as missed"):
-        recipe = evaluate(SCORES, TASK, "recall@2").recipe()
-    assert "except 3 pairs of a user and an item with a score of -inf" in " ".join(recipe.split())
-    assert "-inf" not in evaluate(torch.rand(2, 4), TASK, "recall@2").recipe()
 
 
 def test_a_fitted_model_may_leave_a_user_without_a_candidate():
@@ -324,24 +289,6 @@ def test_a_given_matrix_is_not_copied(monkeypatch):
         with LargestTensor() as largest:
             rank(scores, task, k=5, algorithm="search", **options)
         assert 0 < largest.numel < scores.numel() // 10
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        (torch.rand(2, 3).to_sparse(), r"dense tensor \(got torch.sparse_coo\)"),
-        (torch.rand(2, 3).to(torch.float8_e4m3fn), r"16 to 64 bits \(got torch.float8_e4m3fn\)"),
-        (torch.rand(2, 3, dtype=torch.complex64), "torch.complex64"),
-        (torch.tensor(0.5), r"shape \[2, 3\] \(got \[\]\)"),
-        (torch.empty(0, 0), r"shape \[2, 3\] \(got \[0, 0\]\)"),
-        (torch.rand(2, 3, 1), r"shape \[2, 3\] \(got \[2, 3, 1\]\)"),
-    ],
-)
-def test_wrong_scores_are_named(scores, message):
-    with pytest.raises(ValueError, match=f"'recommender' needs to .*{message}"):
-        rank(scores, TASK_OF_SCORES_AND_LISTS)
-    with pytest.raises(ValueError, match=rf"'recommender\(\)' needs to .*{message}"):
-        rank(lambda users: scores, TASK_OF_SCORES_AND_LISTS)
 
 
 class TestIntegers:

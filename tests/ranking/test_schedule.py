@@ -88,17 +88,3 @@ def test_users_reach_a_recommender_in_ascending_order(number, batch_size):
         found = rank(recommender, task, edge_index=edges, k=3, batch_size=batch_size)
     assert all(users == sorted(users) for users in asked)
     torch.testing.assert_close(found.rank, rank(scores, task, k=3).rank)
-
-
-@pytest.mark.parametrize("num_with_truth", [19, 20])
-@pytest.mark.parametrize("batch_size", [1, 7, 19, 20, None])
-def test_a_function_that_ignores_users_is_right_or_an_error(batch_size, num_with_truth):
-    scores = torch.rand(20, 30, generator=torch.Generator().manual_seed(0))
-    is_true = torch.ones(num_with_truth, 20).triu().nonzero().t()
-    task = RankingTask(is_true, num_users=20, num_items=30)
-    if num_with_truth == 20 and batch_size in (20, None):
-        found = rank(lambda users: scores, task, k=3, batch_size=batch_size)
-        assert torch.equal(found.rank, rank(scores, task, k=3).rank)
-    else:
-        with pytest.raises(ValueError, match=r"shape \[\d+, 30\]"):
-            rank(lambda users: scores, task, k=3, batch_size=batch_size)

@@ -100,22 +100,16 @@ def contents_of(results, split=None, comparison=None):
     return read_contents(results, split, comparison)[0][""]
 
 
-def section_of(section, results, split=None):
-    contents, page = contents_of(results, split), Parts()
-    page.add(section, [SECTIONS[section](contents)])
-    return page.sections, page.missing
-
-
-@pytest.fixture
-def parts():
-    """The parts of a section."""
-    return lambda *args: [x for _, of_one, _ in section_of(*args)[0] for x in of_one]
-
-
 @pytest.fixture
 def needs():
     """What a section needs."""
-    return lambda *args: list(section_of(*args)[1])
+
+    def missing(section, results):
+        contents, page = contents_of(results), Parts()
+        page.add(section, [make(contents) for make in SECTIONS[section]])
+        return [*page.missing]
+
+    return missing
 
 
 @pytest.fixture(scope="session")

@@ -12,18 +12,8 @@ from pyg_recmetrics import (
     evaluate,
     transforms,
 )
-from pyg_recmetrics.reporting.page import (
-    SECTIONS,
-    Grid,
-    Remarks,
-    _by_popularity,
-    page_on,
-    read_contents,
-)
+from pyg_recmetrics.reporting.page import SECTIONS, Remarks, _by_popularity, page_on, read_contents
 from tests.reporting.conftest import contents_of
-
-SECTIONS_OF_NUMBERS = ["Curves", "Users", "Long tail"]
-
 
 DRAWINGS = "pyg_recmetrics.reporting.page.drawings"
 
@@ -60,18 +50,6 @@ def test_what_is_left_out_says_what_it_needs(needs, task, runs, popular, monkeyp
         assert all(reason in text for text in needs(section, results) or [""]), section
     for section in ("Means", "Long tail"):
         assert needs(section, of_lists) == []
-
-
-@pytest.mark.filterwarnings("ignore:.*the seed set inside")
-@pytest.mark.parametrize("section", SECTIONS_OF_NUMBERS)
-def test_equal_runs_are_one_run(parts, section, runs, popular):
-    def shown(results):
-        for part in parts(section, results):
-            yield part.table.rows if isinstance(part, Grid) else type(part)
-
-    one = {"Random": runs[0], "Popular": popular}
-    several = {"Random": [runs[0]] * 3, "Popular": [popular] * 2}
-    assert list(shown(several)) == list(shown(one))
 
 
 def test_the_page_says_first_what_is_best(runs, popular, split, task):

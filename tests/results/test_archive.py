@@ -7,7 +7,6 @@ import tempfile
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, strategies as st
 
 from pyg_recmetrics import (
     Catalogue,
@@ -17,8 +16,7 @@ from pyg_recmetrics import (
     conventions,
     evaluate,
 )
-from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.strategies import cases
+from tests.support.cases.random_tasks import random_scores
 from tests.support.tools.damage import damage_archive, damage_bytes, read_members, write_members
 from tests.support.tools.everything import everything
 
@@ -70,32 +68,6 @@ def saved_and_loaded(result):
 
 
 class TestFiles:
-    @pytest.mark.usefixtures("expect_lost_truth", "expect_ties")
-    @pytest.mark.filterwarnings("ignore:.*scores that fall")
-    @given(
-        case=cases(),
-        keep_items=st.booleans(),
-        action=st.sampled_from(["skip", "neg", "pos"]),
-        convention=st.sampled_from(["standard", "rectools"]),
-        part=st.sampled_from([None, "users", "candidates"]),
-    )
-    def test_what_is_loaded_is_what_was_saved(self, case, keep_items, action, convention, part):
-        options = {
-            None: {},
-            "users": {"users": torch.tensor(sorted({user for user, _ in case.truth}))},
-            "candidates": {"candidates": torch.tensor(sorted({item for _, item in case.truth}))},
-        }
-        task = case.task(**options[part])
-        result = evaluate(
-            case.score_matrix,
-            task,
-            ["recall@2", "ndcg@3"],
-            keep_items=keep_items,
-            empty_target_action=action,
-            convention=convention,
-        )
-        assert_same(result, saved_and_loaded(result))
-
     def test_all_that_is_known_comes_back(self, tmp_path):
         result = make_rich_result()
         loaded = saved_and_loaded(result)
@@ -120,14 +92,6 @@ class TestFiles:
         result = EvaluationResult(ranked.with_catalogue(Catalogue(3)), ["mrr@2", "coverage@2"])
         assert_same(result, loaded := saved_and_loaded(result))
         assert loaded.task is None
-
-    def test_from_another_device(self, device):
-        task = random_task(40, 9, truth_share=0.25, seen_share=0.25)
-        scores = random_scores(task, seed=1).to(device)
-        result = evaluate(scores, task.to(device), ["recall@2", "ndcg@3"])
-        loaded = saved_and_loaded(result)
-        assert loaded.ranked.rank.device.type == "cpu"
-        assert loaded.to_dict() == pytest.approx(result.to_dict())
 
     def test_other_ids_are_not_saved(self, tmp_path):
         task = RankingTask([[0], [1]], num_users=1, num_items=2, item_ids=[("a", 1), ("a", 2)])
@@ -164,7 +128,7 @@ class TestDamagedFiles:
         path, result = tmp_path / "result.npz", make_rich_result()
         result.save(path)
         content, generator, num_found = path.read_bytes(), random.Random(0), 0
-        for _ in range(600):
+        for _ in range(200):
             path.write_bytes(damage(content, generator))
             try:
                 loaded = EvaluationResult.load(path)
@@ -174,7 +138,7 @@ class TestDamagedFiles:
                 assert "it is damaged" in str(error)  # noqa: PT017
             else:
                 assert_same(result, loaded)
-        assert num_found > 300
+        assert num_found > 100
 
     def test_so_is_a_header_that_was_edited(self, tmp_path):
         path = tmp_path / "result.npz"

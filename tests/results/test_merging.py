@@ -123,19 +123,14 @@ class TestMissingParts:
         return [evaluate(make_scores(0), task.part(x, num_parts), self.METRICS) for x in places]
 
     @pytest.mark.parametrize("convention", ["standard", some()])
-    @pytest.mark.parametrize("is_saved", [False, True])
-    def test_a_lost_part(self, tmp_path, is_saved, convention):
+    def test_a_lost_part(self, convention):
         task = make_task()
-        for lost in range(5):
+        for lost in (0, 3):
             parts = [
                 evaluate(make_scores(0), task.part(x, 5), self.METRICS, convention=convention)
                 for x in range(5)
                 if x != lost
             ]
-            if is_saved:
-                for number, part in enumerate(parts):
-                    part.save(tmp_path / f"{number}.npz")
-                parts = sorted(tmp_path.iterdir())
             num_left = NUM_USERS - task.part(lost, 5).users.numel()
             with pytest.raises(ValueError, match=f"all parts .*got {num_left} of the {NUM_USERS}"):
                 merge(parts)
@@ -245,8 +240,7 @@ def test_parts_of_their_own_edges_stand_one_after_the_other(per, ties, first):
     assert everything(merge(parts)) == everything(evaluate(scores, whole, **options))
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("num_items", [8, 40])
+@pytest.mark.parametrize(("seed", "num_items"), [(0, 8), (1, 8), (2, 40), (3, 40)])
 def test_each_edge_is_known_as_deep_in_a_part_as_in_the_whole(seed, num_items):
     draw = torch.rand(9, num_items, generator=torch.Generator().manual_seed(seed))
     share = torch.tensor([0.6, 0.1, 0.05] * 3).unsqueeze(1)  # some users have many relevant items

@@ -1,6 +1,5 @@
 """The paragraph that says what was measured."""
 
-import math
 import re
 import warnings
 
@@ -19,9 +18,7 @@ from pyg_recmetrics import (
     compare,
     datasets,
     evaluate,
-    plot,
     rank,
-    report,
     transforms,
 )
 from pyg_recmetrics.ranked_edges import select_users
@@ -32,19 +29,6 @@ from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
 from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*may be too narrow")
-
-
-def test_a_definition_is_said_once_for_all_cut_offs():
-    names = ["precision@1", "mrr@2", "mrr", "r_precision", "precision@3", "precision@2", "mrr@4"]
-    others = ["precision(normalizer=length)@3", "recall@2"]
-    result = evaluate(torch.rand(4), task_of_mixed_users(), [*names, *others])
-    recipe = " ".join(result.recipe().split())
-    assert recipe.startswith(
-        "Metrics: precision@1, @3 and @2 (divided by k, averaged over users); mrr@2 and @4; mrr; "
-        "r_precision (averaged over all users); "
-        "precision@3 (divided by the length of the list, averaged over users); "
-        "recall@2 (divided by R, averaged over users), where R is "
-    )
 
 
 def test_the_recipe_says_all_that_a_reader_needs():
@@ -115,34 +99,6 @@ def test_edges_of_queries_are_called_so():
     assert frame["item"].tolist() == item.tolist()
 
 
-def test_persons_behind_queries_are_called_so():
-    task, scores = queries(of_persons=True)
-    result = evaluate(scores, task, "mrr", per="edge")
-    assert result.nouns == ("queries", "edges", "edges", "persons")
-    averaged = evaluate(scores, task, "mrr", per="person")
-    assert averaged.nouns.means == "persons"
-    assert "interval of the mean over persons" in str(averaged)
-    assert "means are over 6 persons, each with the mean of its queries" in " ".join(
-        averaged.recipe().split()
-    )
-
-
-def test_pictures_name_what_they_count():
-    task, scores = queries(of_persons=True)
-    for options, noun in (
-        ({}, "queries"),
-        ({"per": "edge"}, "edges"),
-        ({"per": "person"}, "persons"),
-    ):
-        result = evaluate(scores, task, "recall@2", **options)
-        counted = f"{int((~result.values_of('recall@2')[0].isnan()).sum())} {noun}"
-        figure, _ = plot.means(result)
-        assert any(
-            counted in text.get_text()
-            for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))
-        )
-
-
 @pytest.mark.usefixtures("expect_lost_truth")
 @pytest.mark.filterwarnings("ignore:.*scores that fall")
 @given(case=cases(), max_k=st.none() | st.integers(1, 10), data=st.data())
@@ -173,7 +129,7 @@ def test_what_is_not_known_is_not_counted():
     assert UserCounts.of(without_lists, 3, 0, USERS).num_with_list is None
 
 
-def test_what_is_unusual_is_said_wherever_numbers_are_shown(tmp_path):
+def test_what_is_unusual_is_said_wherever_numbers_are_shown():
     interactions = datasets.synthetic_interactions(num_users=1000, num_items=400)
     data = transforms.PerUserSplit(num_test=0.2)(interactions)[2]
     task, scores = RankingTask.from_data(data), torch.rand(400)
@@ -199,9 +155,8 @@ def test_what_is_unusual_is_said_wherever_numbers_are_shown(tmp_path):
         ),
     ):
         result = evaluate(recommender, evaluated, ["ndcg@20", "recall@20"])
-        page = report({"a": result}, tmp_path / "page.html").read_text()
         assert len(result.cautions()) == (line is not None)
-        for text in (str(result), result.recipe(), *result.cautions(), page):
+        for text in (str(result), result.recipe(), *result.cautions()):
             if line is None:
                 assert "Caution" not in text
             else:
@@ -296,32 +251,6 @@ def difference(b, verdict, mean_b):
         ends |= {"low": gap - 0.05, "high": gap + 0.05}
     means = {"mean_a": 0.3, "mean_b": mean_b}
     return PairedDifference("ndcg@20", "best", b, gap, verdict=verdict, **means, **ends)
-
-
-@pytest.mark.parametrize(
-    ("first", "claim"),
-    [
-        (
-            difference("x", "better", 0.05),
-            "best is best: ndcg@20 0.3, 6.0 x (6.0 to 6.0) that of x",
-        ),
-        (
-            difference("x", "better", 0.2)._replace(lift_low=math.nan),
-            "best is best: ndcg@20 0.3, 0.1 (0.05 to 0.15) above x",
-        ),
-        (
-            difference("x", "inconclusive", 0.25),
-            "it is open whether best or x is best: ndcg@20 0.3 and 0.25 (+18.0% to +22.0%, "
-            "p = 0.25)",
-        ),
-        (
-            difference("x", None, 0.25),
-            "best has the best mean: ndcg@20 0.3 and 0.25 of x, which were not tested",
-        ),
-    ],
-)
-def test_the_first_sentence_is_on_the_best_and_the_next(first, claim):
-    assert list(claims_on_best([first])) == [(claim, [first])]
 
 
 def test_the_best_is_beside_all_others():

@@ -24,13 +24,9 @@ from pyg_recmetrics.results.statistics import (
 from pyg_recmetrics.results.verdicts import Equivalence
 from tests.support.cases.drawn_results import (
     SD_OF_INTERACTION,
-    DrawnResult,
-    draw_persons,
     draw_runs,
     names_of,
-    normal,
     runs_of,
-    skewed,
 )
 from tests.support.cases.drawn_values import (
     MEAN,
@@ -59,12 +55,6 @@ def compare_two(values):
     """The differences in all draws."""
     a, b = map(runs_of, values)
     return compare({"a": a, "b": b}, metrics=names_of(values[0].size(1)))
-
-
-def held_rate(intervals):
-    """How often intervals hold zero."""
-    held = [low <= 0 <= high for low, high in intervals]
-    return sum(held) / len(held)
 
 
 class TestTextbooks:
@@ -205,23 +195,3 @@ class TestMeansOfRuns:
             for table in (coverage.table(shares), shown)
         )
         assert torch.tensor(found) == pytest.approx(torch.tensor(wanted), abs=0.1)
-
-
-@pytest.mark.slow
-class TestMeans:
-    @pytest.mark.filterwarnings("ignore:intervals may be too narrow")
-    @pytest.mark.parametrize(
-        ("law", "num_persons", "least", "most"),
-        [
-            (normal, 10, 0.93, 0.965),
-            (normal, 200, 0.93, 0.962),
-            (skewed, 50, 0.83, 0.88),
-        ],
-    )
-    def test_persons_are_drawn_with_all_of_their_rows(self, law, num_persons, least, most):
-        generator = torch.Generator().manual_seed(num_persons)
-        intervals = []
-        for _ in range(250):
-            result = DrawnResult(*draw_persons(law, 8, num_persons, generator=generator))
-            intervals += [result.confidence_interval(name) for name in names_of(8)]
-        assert least <= held_rate(intervals) <= most

@@ -107,7 +107,7 @@ def test_a_range_is_that_over_all_orders(seed):
 
 @pytest.mark.parametrize("convention", sorted({*conventions.CONVENTIONS} - {"standard"}))
 def test_a_range_is_that_over_all_orders_in_other_conventions(convention):
-    assert sum(check(seed, convention) for seed in range(4)) > 0
+    assert sum(check(seed, convention) for seed in range(2)) > 0
 
 
 @pytest.mark.slow

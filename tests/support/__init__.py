@@ -15,7 +15,7 @@
 - `mixed_users`: a task in which users differ in what they have seen and in what is relevant
 - `worlds`: random worlds, knowledge graphs and metrics
 - `random_tasks`: tasks and scores, the same for the same seed
-- `drawn_results`: results of users, runs and persons from known laws, again and again
+- `drawn_results`: results of users and runs from known laws, again and again
 - `strategies`: small evaluations, drawn by Hypothesis
 - `graphs`: interactions in every form of PyG data, and all splits
 - `recommender_forms`: models that are asked by `recommend`

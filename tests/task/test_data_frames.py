@@ -34,24 +34,6 @@ def by_id(task, edges):
 
 @pytest.mark.parametrize("frame", FRAMES)
 class TestFromFrames:
-    def test_ids_are_numbered_in_their_order(self, frame):
-        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST))
-        assert task.user_ids == ("ann", "bob")
-        assert task.item_ids == ("egg", "jam", "tea")
-        assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
-        assert by_id(task, task.seen) == [("ann", "tea"), ("bob", "egg"), ("bob", "jam")]
-        assert task.weight is None
-
-    def test_ratings_and_a_threshold(self, frame):
-        task = RankingTask.from_frames(train=frame(TRAIN), test=frame(TEST), rating="stars")
-        found = dict(zip(map(tuple, task.truth.t().tolist()), task.weight.tolist(), strict=True))
-        assert found == {(0, 0): 4, (0, 1): 5, (1, 2): 2}
-        good = RankingTask.from_frames(
-            train=frame(TRAIN), test=frame(TEST), rating="stars", threshold=4
-        )
-        assert by_id(good, good.truth) == [("ann", "egg"), ("ann", "jam")]
-        assert by_id(good, good.seen) == by_id(task, task.seen)
-
     def test_other_columns(self, frame):
         names = {"user_id": "who", "item_id": "what", "stars": "stars"}
         test, train = (
@@ -282,15 +264,6 @@ def test_frames_may_be_empty(library):
         for train in (None, full, empty):
             with pytest.raises(ValueError, match=r"'test' needs to hold at least one row \(got no"):
                 RankingTask.from_frames(train=train, test=empty)
-
-
-def test_columns_are_found_by_their_usual_names():
-    train = pd.DataFrame({"userId": [1, 2], "movieId": [5, 6]})
-    test = pd.DataFrame({"user": [1, 2], "item": [6, 5], "other": [0, 0]})
-    task = RankingTask.from_frames(train=train, test=test)
-    assert (task.user_ids, task.item_ids) == ((1, 2), (5, 6))
-    lists = pd.DataFrame({"uid": [1, 2], "asin": [6, 5], "prediction": [0.5, 0.5]})
-    assert evaluate(lists, task, "recall@1")["recall@1"] == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*that 'train' does not have")

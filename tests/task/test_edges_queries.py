@@ -1,10 +1,10 @@
-"""Queries of several columns: as a naive loop over tuples numbers them."""
+"""Queries of several columns: their forms, events as a loop reads them, and triples."""
 
 import warnings
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankingTask
 from tests.support.cases.strategies import pairs
@@ -14,49 +14,8 @@ SESSION, POSITION = torch.tensor([7, 7, 3, 7]), torch.tensor([2, 1, 1, 2])
 ITEM = torch.tensor([0, 3, 1, 2])
 
 
-def columns(rows):
-    return tuple(torch.tensor(column) for column in zip(*rows, strict=True))
-
-
 def task(query=(SESSION, POSITION), item=ITEM, **options):
     return RankingTask.from_queries(query, item, num_items=4, **options)
-
-
-@st.composite
-def cases(draw):
-    """Edges and seen edges of queries of two columns, and weights."""
-    row = st.tuples(st.sampled_from([0, 1, 10**18, 2**63 - 1]), st.integers(0, 2))
-    edge = st.tuples(row, st.integers(0, 5))
-    parts = [draw(st.lists(edge, min_size=1, max_size=size)) for size in (10, 15)]
-    weights = draw(st.none() | st.lists(st.integers(0, 3), min_size=10, max_size=10))
-    return *parts, None if weights is None else weights[: len(parts[0])]
-
-
-def part(edges):
-    return columns([row for row, _ in edges]), torch.tensor([item for _, item in edges])
-
-
-class TestNaive:
-    @given(cases())
-    def test_it_is_the_task_of_a_loop_over_queries(self, case):
-        edges, seen, weights = case
-        rows = sorted({row for row, _ in edges})
-        truth = dict.fromkeys(edges, 1) if weights is None else {}
-        for edge, weight in zip(edges, weights or [], strict=False):
-            truth[edge] = max(weight, truth.get(edge, 0))
-        truth = {edge for edge, weight in truth.items() if weight >= (1 if weights is None else 2)}
-        weights = None if weights is None else torch.tensor(weights)
-        options = {} if weights is None else {"weight": weights, "threshold": 2}
-        if not truth:
-            with pytest.raises(ValueError, match="'threshold' needs to be reached"):
-                RankingTask.from_queries(*part(edges), num_items=6, seen=part(seen), **options)
-            return
-        made = RankingTask.from_queries(*part(edges), num_items=6, seen=part(seen), **options)
-        assert made.query.tolist() == [list(row) for row in rows]
-        assert pairs(made.truth) == {(rows.index(row), item) for row, item in truth}
-        assert pairs(made.seen) == {
-            (rows.index(row), item) for row, item in {*seen} - truth if row in rows
-        }
 
 
 class TestForms:
@@ -81,23 +40,6 @@ class TestForms:
         assert made.query.tolist() == [[3], [7]]
         assert pairs(made.truth) == {(0, 1), (1, 0), (1, 2), (1, 3)}
         assert pairs(made.seen) == {(1, 1)}
-
-    @pytest.mark.parametrize("candidates", [torch.tensor([3, 1, 0, 2]), [0, 1, 2, 3]])
-    def test_candidates_that_all_queries_share(self, candidates):
-        assert task(candidates=candidates).candidates.tolist() == [0, 1, 2, 3]
-
-
-class TestSeen:
-    def test_nothing_is_taken_out_of_what_is_ranked(self):
-        made = task(seen=((SESSION, POSITION), ITEM), exclude_seen=False)
-        assert pairs(made.seen) == pairs(made.truth)
-        assert made.num_candidates.tolist() == [4, 4, 4]
-
-
-class TestPerson:
-    def test_a_label_of_each_edge(self):
-        assert task(person=["bob", "ann", "ann", "bob"]).person.tolist() == [0, 0, 1]
-        assert task(person=torch.tensor([5, 9, 9, 5])).person.tolist() == [1, 1, 0]
 
 
 BOTH = (SESSION, POSITION)
@@ -178,7 +120,6 @@ def by_query(edges, query):
 
 
 class TestNaiveOfEvents:
-    @settings(max_examples=100)
     @given(events=EVENTS, repeats=st.booleans(), exclude_seen=st.booleans())
     def test_it_is_the_task_of_a_loop_over_events(self, events, repeats, exclude_seen):
         options = {"repeats": repeats, "exclude_seen": exclude_seen}
@@ -196,8 +137,6 @@ class TestNaiveOfEvents:
 
 
 class TestEvents:
-    EVENTS = ((0, 1, 10, False), (0, 2, 20, True), (0, 1, 30, True), (0, 3, 30, True))
-
     def test_memory_is_that_of_what_is_left_out(self):
         generator = torch.Generator().manual_seed(0)
         src = torch.randint(0, 500, (20000,), generator=generator)

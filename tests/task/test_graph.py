@@ -212,31 +212,6 @@ class TestData:
             assert torch.equal(made.edge_index, part.edge_index)
 
 
-@pytest.mark.parametrize("relation", ["rev_buys", "views", "rev_views", "bought_by"])
-@pytest.mark.parametrize("num_leaks", [0, 1, 4])
-def test_a_leak_is_named_by_the_relation_that_has_it(relation, num_leaks):
-    truth, views = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]]), torch.tensor([[0, 1], [0, 0]])
-    data = HeteroData()
-    data["user"].num_nodes, data["item"].num_nodes = 4, 5
-    data["user", "buys", "item"].edge_index = torch.tensor([[0, 1], [4, 4]])
-    data["user", "buys", "item"].edge_label_index = truth
-    leaking = torch.cat([views, truth[:, :num_leaks]], dim=1)
-    key = ("user", relation, "item")
-    if relation != "views":
-        key, leaking = ("item", relation, "user"), leaking.flip([0])
-        data["user", "views", "item"].edge_index = views
-    data[key].edge_index = leaking
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        RankingTask.from_data(data, ("user", "buys", "item"))
-    said = [str(warning.message) for warning in caught if "leak" in str(warning.message)]
-    assert len(said) == (num_leaks > 0)
-    for message in said:
-        assert message.startswith(f"{num_leaks} of 4 ground-truth edges leak")
-        assert str(key) in message
-        assert "rev_edge_types" in message
-
-
 @pytest.mark.parametrize("num_leaks", [0, 1, 4])
 @pytest.mark.parametrize("form", ["task", "part"])
 def test_truth_that_a_model_propagates_over_is_named(form, num_leaks):

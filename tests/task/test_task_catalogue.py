@@ -1,7 +1,5 @@
 """Catalogue: what is known about the items."""
 
-import inspect
-
 import pytest
 import torch
 
@@ -43,21 +41,3 @@ class TestCatalogue:
         object.__setattr__(elsewhere, "item_embedding", torch.ones(6, 2, device="meta"))
         with pytest.raises(ValueError, match="on the device of 'ranked', cpu"):
             ranked.with_catalogue(elsewhere)
-
-
-class TestToDict:
-    def test_it_holds_every_argument_that_was_given(self):
-        catalogue = Catalogue(
-            4,
-            seen=torch.tensor([[0, 1], [1, 2]]),
-            item_embedding=torch.eye(4),
-            item_category=torch.arange(4),
-        )
-        fields = catalogue.to_dict()
-        assert set(fields) == set(inspect.signature(Catalogue).parameters)
-        again = Catalogue(**fields)
-        for name, value in fields.items():
-            if isinstance(value, torch.Tensor):
-                assert torch.equal(getattr(again, name), value), name
-            else:
-                assert getattr(again, name) == value, name

@@ -1,18 +1,15 @@
 """A report counts what a split leaks, and what is missing in it."""
 
-import re
-
 import pytest
 import torch
 from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 from torch_geometric.transforms import RandomLinkSplit
 
-from pyg_recmetrics import RankingTask, datasets, evaluate, transforms
+from pyg_recmetrics import RankingTask, datasets, transforms
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
 from tests.support.cases.graphs import (
     FORMS,
-    SPLITS,
     USER_ITEM,
     WITHOUT_LEFT_OUT,
     Graph,
@@ -54,12 +51,6 @@ class TestCheckSplit:
             for number in earlier:
                 before |= pairs_of(parts[number], graph, "edge_index", "edge_label_index")
             assert found.num_earlier == len(label & before)
-
-    def test_a_split_of_ours_has_none(self):
-        for transform in SPLITS.values():
-            report = check_split(*transform(interactions()))
-            assert not report.has_leaks
-            assert report.findings() == []
 
     def test_truth_of_validation_that_a_test_forgot_to_exclude_is_found(self):
         train, val, test = LeaveLastOut()(interactions())
@@ -109,22 +100,6 @@ class TestCheckSplit:
         parts[name] = RankingTask.from_data(parts[name], exclude_seen=False)
         with pytest.raises(TypeError, match=f"'{name}' needs to be .* 'HeteroData' object"):
             check_split(**parts)
-
-    def test_evaluate_warns_of_the_same_leaks_and_only_once(self):
-        *_, test = RandomLinkSplit(edge_types=USER_ITEM, neg_sampling_ratio=0.0)(interactions())
-        num_leaks = check_split(test, test, test).test.num_reverse_leaks
-        with pytest.warns(UserWarning, match=f"^{num_leaks} of {num_leaks} .* leak") as caught:
-            evaluate(torch.rand(60, 40), test)
-        assert len(caught) == 1
-        test[USER_ITEM].edge_index = torch.cat(
-            [test[USER_ITEM].edge_index, test[USER_ITEM].edge_label_index[:, :3]], dim=1
-        )
-        with pytest.warns(UserWarning, match="ground-truth edges") as caught:
-            evaluate(torch.rand(60, 40), test)
-        assert [re.search(r"\d+", str(warning.message))[0] for warning in caught] == [
-            "3",
-            str(num_leaks - 3),
-        ]
 
 
 def pairs_of(part, graph, *names):

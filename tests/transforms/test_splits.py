@@ -123,20 +123,6 @@ def test_truth_of_who_is_new_can_be_dropped(form, graph):
             assert truth(part) == [pair for pair in truth(whole) if pair[position] in old]
 
 
-def test_a_repetition_is_neither_truth_nor_known_before_its_time():
-    graph = Graph(1, 3, [(0, 0), (0, 1), (0, 0), (0, 2)], [1, 2, 3, 4])
-    train, val, test = TemporalSplit(num_val=0.0, num_test=1 / 3)(graph.data("hetero"))
-    assert {edge_id for *_, edge_id in edges_with_ids(train)} == {0, 1}
-    assert {edge_id for *_, edge_id in edges_with_ids(test)} == {0, 1}
-    assert truth(test) == [(0, 2)]
-    train, val, test = TemporalSplit(num_val=1 / 3, num_test=1 / 3)(
-        Graph(1, 3, [(0, 0), (0, 1), (0, 0), (0, 2)], [1, 2, 2, 4]).data("hetero")
-    )
-    assert [truth(part) for part in (train, val, test)] == [[(0, 0)], [(0, 1)], [(0, 2)]]
-    assert {edge_id for *_, edge_id in edges_with_ids(val)} == {0}
-    assert {edge_id for *_, edge_id in edges_with_ids(test)} == {0, 1, 2}
-
-
 def test_a_reverse_edge_without_time_has_that_of_its_edge():
     graph = Graph(2, 3, [(0, 0), (0, 1), (1, 0), (1, 2), (0, 2)], [5, 1, 4, 2, 3])
     data = graph.data("hetero and reverse")

@@ -43,7 +43,7 @@ from tests.support.cases.graphs import (
 pytestmark = WITHOUT_LEFT_OUT
 
 
-@settings(max_examples=160)
+@settings(max_examples=80)
 @given(
     name=st.sampled_from([*SPLITS]),
     form=st.sampled_from(FORMS),

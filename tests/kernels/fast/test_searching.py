@@ -443,11 +443,6 @@ def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
     assert (scores.to_score(value) >= score - 2.0**-6 * score.abs()).all()
 
 
-DTYPES_OF_GIVEN_SCORES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-
-numbers = st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 1.0, 2.5, 2.0**15])
-
-
 DTYPES_OF_ROW_WISE = [torch.float32, torch.float64, torch.int16]
 
 

@@ -1,4 +1,4 @@
-"""Results of users, runs and persons that are drawn from known laws, again and again.
+"""Results of users and runs that are drawn from known laws, again and again.
 
 The deviations are about those of the NDCG at 20 on LastFM. Every mean that is looked for is zero.
 """
@@ -15,9 +15,6 @@ from pyg_recmetrics.metrics import parse
 #: between the runs of one.
 SD_OF_USERS, SD_OF_INTERACTION, SD_OF_REST = 0.18, 0.11, 0.07
 
-#: How many rows a person has on average, and the share of their variance that comes from persons.
-ROWS_OF_PERSON, SHARE_OF_PERSONS = 6.7, 0.5
-
 #: The share of users who have a hit, and the power of a uniform number that a hit falls short of
 #: one by.
 _SHARE_OF_HITS, _POWER = 0.2, 0.25
@@ -29,7 +26,7 @@ _numbers = count()
 class DrawnResult(EvaluationResult):
     """A result whose users have drawn values: row `i` of them is `recall@i`, counted from one."""
 
-    def __init__(self, values, person=None):
+    def __init__(self, values):
         num_users = values.shape[1]
         # Each has a ranking of its own, as runs with equal rankings are one.
         self._number = next(_numbers)
@@ -38,7 +35,7 @@ class DrawnResult(EvaluationResult):
         lists = torch.rand(num_users, 2, generator=generator).argsort()
         truth = torch.stack([torch.arange(num_users), torch.zeros(num_users, dtype=torch.long)])
         ranked = RankedEdges.from_topk(lists, truth)
-        super().__init__(ranked if person is None else ranked.with_person(person), "recall@1")
+        super().__init__(ranked, "recall@1")
 
     def _contributions(self, metric):
         return self._drawn_values[parse(metric).k - 1]
@@ -52,10 +49,6 @@ def names_of(num_draws):
 def runs_of(values):
     """The results of runs, given values of shape `[num_runs, num_draws, num_users]`."""
     return [DrawnResult(of_run) for of_run in values]
-
-
-def normal(*shape, generator):
-    return torch.randn(*shape, generator=generator, dtype=torch.double)
 
 
 def skewed(*shape, generator):
@@ -77,20 +70,7 @@ def draw_runs(num_runs, num_draws, num_users, *, users, runs, generator):
     Each is the sum of an effect of the user, of deviation `users`; an effect of the run, of
     deviation `runs`; and a rest.
     """
-    of_runs = runs * normal(num_runs, num_draws, 1, generator=generator)
-    rest = SD_OF_REST * normal(num_runs, num_draws, num_users, generator=generator)
+    how = {"generator": generator, "dtype": torch.double}
+    of_runs = runs * torch.randn(num_runs, num_draws, 1, **how)
+    rest = SD_OF_REST * torch.randn(num_runs, num_draws, num_users, **how)
     return users * skewed(num_draws, num_users, generator=generator) + of_runs + rest
-
-
-def draw_persons(law, num_draws, num_persons, *, generator):
-    """Values of rows, `[num_draws, num_rows]`, and the person of each: `[num_rows]`.
-
-    Most persons have a few rows, and some have many.
-    """
-    num_rows = torch.empty(num_persons).geometric_(1 / ROWS_OF_PERSON, generator=generator)
-    person = torch.arange(num_persons).repeat_interleave(num_rows.long())
-    of_persons, of_rows = (
-        law(num_draws, n, generator=generator) for n in (num_persons, len(person))
-    )
-    values = math.sqrt(SHARE_OF_PERSONS) * of_persons[:, person]
-    return values + math.sqrt(1 - SHARE_OF_PERSONS) * of_rows, person

@@ -43,14 +43,8 @@ def draw_gains(share, slope, num_draws, num_users=1000, seed=48):
 
 def draw_linear(num_runs, deviations, rng, num_users=1000):
     """Values of each recommender in one draw, `[num_users, num_runs]`, as `draw_recommenders`."""
-    of_users = rng.gamma(SHAPE_OF_USERS, SCALE_OF_USERS, (num_users, 1))
-    return [
-        of_users
-        + rng.laplace(0, SCALE_OF_INTERACTION, (num_users, 1))
-        + rng.normal(0, deviation, (1, number))
-        + rng.normal(0, SD_OF_REST, (num_users, number))
-        for number, deviation in zip(num_runs, deviations, strict=True)
-    ]
+    drawn = draw_recommenders(num_runs, deviations, 1, num_users, rng)
+    return [values[0].numpy().T for values in drawn]
 
 
 def draw_recall(num_runs, deviations, rng, num_users=1000):

@@ -18,6 +18,9 @@ def random_task(num_users, num_items, *, truth_share, seen_share, seed=0, **opti
     return RankingTask(**{"num_users": num_users, "num_items": num_items, **drawn, **options})
 
 
-def random_scores(task, seed):
+def random_scores(task, seed, skill=0.0):
+    """Random scores, to which `skill` is added where an item is relevant."""
     generator = torch.Generator().manual_seed(seed)
-    return torch.rand(task.num_users, task.num_items, generator=generator)
+    scores = torch.rand(task.num_users, task.num_items, generator=generator)
+    scores[tuple(task.truth.cpu())] += skill
+    return scores

@@ -1,29 +1,13 @@
 """Scores in exact rational arithmetic, and embeddings whose scores are hard to round."""
 
-from fractions import Fraction
-
 import torch
 
-
-def rounded_to_single(number):
-    """The number of single precision that is nearest to a fraction, or the even one of two."""
-    above, below = abs(number.numerator).bit_length(), number.denominator.bit_length()
-    exponent = max(-149, above - below - 24)  # that of the last of 24 bits, or one too low
-    if abs(number) >= Fraction(2) ** (exponent + 24):
-        exponent += 1
-    # Python rounds a half to the even neighbour.
-    return float(round(number / Fraction(2) ** exponent) * Fraction(2) ** exponent)
-
-
-def inner_product(left, right):
-    return sum(Fraction(a) * Fraction(b) for a, b in zip(left, right, strict=True))
+from tests.support.references import oracle
 
 
 def score_matrix(user, item):
-    """The scores of embeddings as they are, without scaling: `[num_users, num_items]`."""
-    scores = [
-        [rounded_to_single(inner_product(u, i)) for i in item.tolist()] for u in user.tolist()
-    ]
+    """The scores of scaled embeddings: `[num_users, num_items]`."""
+    scores = oracle.inner_products(user.tolist(), item.tolist())
     return torch.tensor(scores, dtype=torch.double).float()
 
 

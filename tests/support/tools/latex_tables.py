@@ -1,7 +1,6 @@
-r"""Reads the cells and the notes of a table in LaTeX, and typesets pages with LaTeX."""
+r"""Reads the cells and the notes of a table in LaTeX."""
 
 import re
-import subprocess
 
 #: What LaTeX prints for commands and for ligatures.
 PRINTED = {
@@ -49,21 +48,3 @@ class LatexTable:
         self.rows = [[printed(_inside(cell)) for cell in row.split(" & ")] for row in rows]
         paragraphs = [line for line in lines if line.endswith(r"\par")]
         self.notes = [printed(line.removesuffix(r"\par")) for line in paragraphs]
-
-
-def typeset(body, folder):
-    """Typesets pages in two columns with pdfTeX, and returns what it logs."""
-    lines = [
-        r"\documentclass[twocolumn]{article}",
-        r"\usepackage{booktabs}",
-        r"\tracinglostchars=2",
-        r"\begin{document}",
-        body,
-        r"\end{document}",
-    ]
-    (folder / "page.tex").write_text("\n".join(lines), encoding="utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=120)
-    log = ended.stdout.decode(errors="replace")
-    assert ended.returncode == 0, log
-    return log
