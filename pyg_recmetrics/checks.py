@@ -348,7 +348,18 @@ _INSTEAD = {
     "threshold": "RankingTask.from_data(data, threshold=4)",
     "train": "RankingTask(test, seen=train, num_users=..., num_items=...)",
     "verbose": "progress=True",
+    **dict.fromkeys(("test_size", "test_ratio"), "num_test=0.2"),
 }
+
+
+def misfit_of_pairs(function: Callable[..., object]) -> str | None:
+    """Returns why a function does not take users and then items; `None` if it may."""
+    wrong = misfit(function, "user", "item")
+    with suppress(ValueError, TypeError):
+        first, second = [*inspect.signature(function).parameters][:2]
+        if first.startswith("item") and second.startswith("user"):
+            return f"it takes '{first}' before '{second}'"
+    return wrong
 
 
 def misfit(function: Callable[..., object], *args: object, **kwargs: object) -> str | None:

@@ -10,12 +10,14 @@ from torch_geometric.nn import LightGCN
 import pyg_recmetrics
 from pyg_recmetrics import (
     Evaluator,
+    PairScorer,
     RankingTask,
     compare,
     evaluate,
     metrics,
     modules,
     rank,
+    transforms,
 )
 
 SEEN, TRUTH = torch.tensor([[0, 1, 2], [0, 1, 2]]), torch.tensor([[0, 1, 2], [1, 2, 3]])
@@ -80,6 +82,16 @@ MISTAKES = {
         "'user'",
     ),
     "a function of pairs": (lambda: evaluate(lambda u, i: SCORES[u, i], TASK), "PairScorer("),
+    "PairScorer of one argument": (lambda: PairScorer(lambda e: e), "PairScorer(lambda user, item"),
+    "PairScorer of items and users": (
+        lambda: PairScorer(lambda item, user: item - user),
+        "PairScorer(lambda user, item",
+    ),
+    "a function of topk": (lambda: evaluate(lambda u: SCORES[u].topk(2), TASK), "topk(20).indices"),
+    "a function of lists": (
+        lambda: evaluate(lambda u: SCORES[u].topk(2).indices, TASK),
+        "topk(20).indices",
+    ),
     "a series of lists": (lambda: evaluate(LISTS, TASK), ".to_dict()"),
     "a column of lists": (
         lambda: evaluate(pd.DataFrame({"user_id": ["a"], "item_id": [["w"]]}), NAMED),
@@ -96,6 +108,8 @@ MISTAKES = {
         lambda: metrics.ndcg(SCORES, TRUTH, k=2),
         "metrics.recall(rank(recommender, task), k=20)",
     ),
+    "PerUserSplit(test_size=)": (lambda: transforms.PerUserSplit(test_size=0.2), "num_test=0.2"),
+    "LeaveLastOut(1)": (lambda: transforms.LeaveLastOut(1), "LeaveLastOut(num_test="),
     "a result as a number": (lambda: float(evaluate(SCORES, TASK, "mrr")), "result['recall@20']"),
     "RPrecision(20)": (lambda: modules.RPrecision(20), "RPrecision()"),
     "recall_at_k": (lambda: pyg_recmetrics.recall_at_k, "evaluate(model, data, 'recall@20')"),

@@ -42,6 +42,7 @@ from pyg_recmetrics.ranking.models import (
     warn_of_others,
 )
 from pyg_recmetrics.ranking.recommenders import (
+    NO_CHANCE,
     EmbeddingRecommender,
     FixedListRecommender,
     FunctionRecommender,
@@ -50,6 +51,7 @@ from pyg_recmetrics.ranking.recommenders import (
     PairRecommender,
     PairScorer,
     Recommender,
+    begins_behind_users,
 )
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import (
@@ -65,8 +67,8 @@ from pyg_recmetrics.utils import hashed, list_some, warn, written_as
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
 
-#: What happens by chance once in a million times is no chance: minus the logarithm of that.
-_NO_CHANCE = 14
+#: By so many numbers, it is judged whether they are scores.
+_ENTRIES_LOOKED_AT = 2**13
 
 #: What to do with integers that are no item ids.
 SCORES_ARE_FLOATS = (
@@ -296,6 +298,10 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
             f"'recommender' needs to be a model with a method 'recommend' for "
             f"algorithm='recommend' (got {type(value).__name__})"
         )
+    return _from_model(value, task)
+
+
+def _from_model(value: object, task: RankingTask) -> Recommender:
     model = find_model(value)
     edges = _message_passing(model, task)
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
@@ -396,7 +402,11 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         return recommender
     shape = (task.num_users, task.num_items)
     remedy = "; embeddings are (user_embedding, item_embedding), and lists are topk(20).indices"
+    if value.shape[:1] == (sum(shape),):
+        remedy = f"; write tuple(embedding.split({list(shape)})) for embeddings of all nodes"
     check_shape(value, "recommender", shape, "scores [num_users, num_items]", remedy)
+    if value.numel() and (doubt := _doubt_scores(value)):
+        warn(doubt)
     return MatrixRecommender(value, task)
 
 
@@ -418,14 +428,27 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"{highest}); items are numbered from 0 on, and not from 1 or from 'num_users' "
             f"({task.num_users}) on; {SCORES_ARE_FLOATS}; {IDS_ARE_IN_DICTS}"
         )
-    if value.size(1) == task.num_items:
-        _check_full_lists(value)
+    is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
+    for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
+        is_listed[part.long()] = True  # the last place is that of `-1`
+        if value.size(1) == task.num_items and bool((without_repeats(part) != part).any()):
+            raise ValueError(
+                f"'recommender' needs to hold lists in which no item comes twice, or scores as "
+                f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "
+                f"item, of which some repeat in a row); {_EITHER}"
+            )
+    items = is_listed[:-1].nonzero().squeeze(1)
     if value.size(1) == task.num_items > 1 and lowest == 0:
         warn(
             f"'recommender' holds every item once for every user, in integers that are read as "
             f"lists, best first, but may be ranks; {_EITHER}"
         )
-    elif _could_be_ids(value, task):
+    elif begins_behind_users(items, task.num_users, task.num_items):
+        warn(
+            f"'recommender' holds no item below {task.num_users}, the number of users. Lists "
+            f"number items from 0 on: subtract 'num_users' if these are numbered from there on"
+        )
+    elif _could_be_ids(items, task):
         warn(
             "'recommender' holds integers that are read as positions of items, from 0 on, but all "
             "of them are original ids of items, too. If they are ids, pass "
@@ -434,30 +457,51 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
 
 
-def _check_full_lists(value: Tensor) -> None:
-    """Raises if integers for every item are no lists."""
-    for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):
-        if bool((without_repeats(part) != part).any()):
-            raise ValueError(
-                f"'recommender' needs to hold lists in which no item comes twice, or scores as "
-                f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "
-                f"item, of which some repeat in a row); {_EITHER}"
-            )
-
-
-def _could_be_ids(lists: Tensor, task: RankingTask) -> bool:
+def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
     """Returns whether the items of all lists are original ids, too, which is hardly chance."""
     ids = [id_ for id_ in task.item_ids or () if type(id_) is int]
     if len(ids) < task.num_items:
         return False
     in_range = [id_ for id_ in ids if 0 <= id_ < task.num_items]
-    share = 1 - len(in_range) / task.num_items
-    if not 0 < share < 1:
+    numbers, share = torch.tensor(in_range, device=items.device), 1 - len(in_range) / task.num_items
+    if not 0 < share < 1 or not bool(torch.isin(items, numbers).all()):
         return False
-    is_listed = torch.bincount(lists.flatten().long() + 1, minlength=task.num_items + 1)[1:] > 0
-    num_listed = int(is_listed.sum())
-    are_ids = int(is_listed[in_range].sum()) == num_listed
-    return are_ids and num_listed * -math.log1p(-share) > _NO_CHANCE
+    return items.numel() * -math.log1p(-share) > NO_CHANCE
+
+
+def _doubt_scores(scores: Tensor) -> str | None:
+    """Returns what scores seem to be instead, by the first rows; `None` if nothing is odd."""
+    num_items = scores.size(1)
+    part = scores[: max(2, _ENTRIES_LOOKED_AT // num_items)].float()
+    if part.size(0) * math.lgamma(num_items + 1) < NO_CHANCE:
+        return None
+    # Two rows tell nearly always.
+    first = part[:2].cpu().numpy()
+    if bool((first[:, 1:] <= first[:, :-1]).all()) and bool((part.diff(dim=1) <= 0).all()):
+        if bool((part != part[0]).any()):
+            return (
+                "'recommender' holds scores that fall from the first item to the last for every "
+                "user, as the values of 'topk' do. If they are these, pass its indices, as in "
+                "scores.topk(20).indices; if not, pass a function, as in "
+                "lambda users: scores[users]"
+            )
+    elif (first.max(1) == first.min(1) + num_items - 1).all() and _are_permutations(part):
+        return (
+            "'recommender' holds floating-point numbers that are ranks or items, one of each for "
+            "every user, and are read as scores. If they are items, best first, pass integers, as "
+            "in recommender.long(); if they are scores, higher for better items, pass a function, "
+            "as in lambda users: scores[users]"
+        )
+    return None
+
+
+def _are_permutations(rows: Tensor) -> bool:
+    """Returns whether every row holds each integer once, counted from anywhere."""
+    low, high = rows.aminmax(dim=1, keepdim=True)
+    if not bool((high - low == rows.size(1) - 1).all()):
+        return False
+    counted = torch.arange(rows.size(1), device=rows.device)
+    return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
@@ -522,7 +566,7 @@ RECOMMENDER_FORMS = (
         lambda value: isinstance(value, tuple | list), _from_embeddings, _counts_of_embeddings
     ),
     RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
-    RecommenderForm(is_model, ask_model),
+    RecommenderForm(is_model, _from_model),
     RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
     RecommenderForm(
         lambda value: (

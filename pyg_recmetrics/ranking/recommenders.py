@@ -1,5 +1,6 @@
 """What recommends: scores, lists, embeddings, pairs and models, all with one interface."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,12 +11,14 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
+    as_tensor,
     check_device,
     check_integers,
     check_positive_integer,
     check_scores,
     check_shape,
     misfit,
+    misfit_of_pairs,
 )
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
@@ -543,11 +546,29 @@ class FunctionRecommender(GivenScoresRecommender):
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         given = self.function(users.clone())  # which a function may overwrite
-        scores = check_scores(given, "recommender()")
+        scores = as_tensor(given, "recommender()")
+        if isinstance(given, tuple) or not scores.is_floating_point():
+            raise ValueError(
+                f"'recommender()' needs to return floating-point scores of all items (got "
+                f"{type(given).__name__} of {scores.dtype}); lists of items are passed without a "
+                f"function, as in evaluate(scores.topk(20).indices, data)"
+            )
+        scores = check_scores(scores, "recommender()")
         shape = (users.numel(), self.task.num_items)
         check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
         check_device(scores, "recommender()", users.device, "task")
         return scores, torch.arange(users.numel(), device=users.device)
+
+
+#: What happens by chance once in a million times is no chance: minus the logarithm of that.
+NO_CHANCE = 14
+
+
+def begins_behind_users(items: Tensor, num_users: int, num_items: int) -> bool:
+    """Returns whether different items begin at the number of users, which is hardly chance."""
+    if items.numel() == 0 or num_users >= num_items or int(items.min()) < num_users:
+        return False
+    return items.numel() * -math.log1p(-num_users / num_items) > NO_CHANCE
 
 
 class ListRecommender(Recommender):
@@ -675,6 +696,11 @@ class PairScorer:
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
             )
+        if wrong := misfit_of_pairs(self.function):
+            raise TypeError(
+                f"'function' needs to take user ids and item ids ({wrong}); write "
+                f"PairScorer(lambda user, item: model.decode(user, item))"
+            )
         set_attributes(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
 
 
@@ -780,8 +806,10 @@ class ModelRecommender(ListRecommender):
         num_excluded = task.num_items - task.num_candidates[task.users]
         super().__init__(task, int(num_excluded.max()) if num_excluded.numel() else 0)
         self.bytes_per_pair += 8  # which the scores of a model take at most
-        self.recommend = recommend
+        self.recommend, self.num_users = recommend, task.num_users
         self.first_item = task.num_users if takes_items else 0
+        #: Whether each item was returned, and a place for none.
+        self.is_returned = torch.zeros(task.num_items + 1, dtype=torch.bool, device=task.device)
         items = torch.arange(task.num_items, device=task.device)
         if takes_items and task.candidates is not None and task.candidates.dim() == 1:
             items = task.candidates
@@ -812,7 +840,9 @@ class ModelRecommender(ListRecommender):
         items = (answer.long() - self.first_item).masked_fill_(answer == -1, -1)
         is_wrong = (answer != -1) & ((items < 0) | (items >= self.num_items))
         self.num_wrong += is_wrong.sum()
-        return items.masked_fill_(is_wrong, -1)
+        items.masked_fill_(is_wrong, -1)
+        self.is_returned[items] = True  # of no item at the end
+        return items
 
     def check(self) -> None:
         if num_wrong := int(self.num_wrong):
@@ -821,4 +851,14 @@ class ModelRecommender(ListRecommender):
                 f"'recommender.recommend()' needs to return item ids in [{first}, {end}), or -1: a "
                 f"model that is given items numbers them from 'num_users' on, any other from 0 on "
                 f"(got {num_wrong} ids outside)"
+            )
+
+    def warn(self) -> None:
+        super().warn()
+        returned = self.is_returned[:-1].nonzero()
+        if self.first_item == 0 and begins_behind_users(returned, self.num_users, self.num_items):
+            warn(
+                f"'recommender.recommend()' returned no item below {self.num_users}, the number of "
+                f"users. A model that is not given items numbers them from 0 on: subtract "
+                f"'num_users' if it numbers them from there on"
             )

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +25,9 @@ from pyg_recmetrics.results.statistics import (
 )
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.utils import FrozenDict
+
+#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
+_NUM_ESTIMATES = 128
 
 #: A singular value that is smaller than this share of the largest is zero, but for rounding.
 _NEARLY_ZERO = 1e-10
@@ -207,9 +210,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         """
         rows = []
         for metric, values in self._values.items():
-            means = dict(zip(self, map(self._means(values), range(len(self))), strict=True))
-            for a, b in combinations(self, 2):
-                difference = means[a].minus(means[b])
+            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._means(values))
+            for (first, a), (second, b) in combinations(enumerate(self), 2):
+                difference = mean_of(first).minus(mean_of(second))
                 rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
         return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high"])
 

@@ -28,6 +28,7 @@ from pyg_recmetrics.checks import (
     check_fraction,
     check_natural_number,
     check_positive_integer,
+    written,
 )
 from pyg_recmetrics.task.edges import coalesce_edges
 from pyg_recmetrics.task.graph import (
@@ -993,3 +994,11 @@ class SampledCandidates(BaseTransform):
         if self.popularity == 0:
             return torch.ones_like(degree)
         return torch.where(degree > 0, degree**self.popularity, 0)
+
+
+for _split, _example in (
+    (PerUserSplit, "PerUserSplit(num_val=0.1, num_test=0.2)"),
+    (LeaveLastOut, "LeaveLastOut(num_test=1)"),
+    (TemporalSplit, "TemporalSplit(num_val=0.1, num_test=0.2)"),
+):
+    _split.__init__ = written(_example)(_split.__init__)  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ import torch
 
 from pyg_recmetrics import PairScorer, RankingTask, evaluate, rank
 
-ODD = "ignore:.*(gives too few items|are no candidates|holds every item once)"
+ODD = "ignore:.*(gives too few items|are no candidates|no item below|holds every item once)"
 
 
 @pytest.mark.filterwarnings(ODD)
@@ -82,11 +82,16 @@ class TestTwoMeanings:
     task = RankingTask([[0, 1], [4, 3]], num_users=2, num_items=5)
     scores = torch.rand(300, 40, generator=torch.Generator().manual_seed(0))
     large = RankingTask([[0, 1], [4, 3]], num_users=300, num_items=40)
+    few_users = RankingTask([[0, 1], [4, 3]], num_users=25, num_items=40)
 
     @pytest.mark.parametrize(
         ("recommender", "task", "words"),
         [
             (np.array([[4, 3, 2, 1, 0]] * 2), "task", ["recommender.float()", "[:, :20]"]),
+            (scores.topk(40).values, "large", ["topk(20).indices", "lambda users: scores[users]"]),
+            (scores.argsort().float(), "large", ["recommender.long()", "lambda users: scores["]),
+            (scores.argsort().argsort().double() + 1, "large", ["recommender.long()"]),
+            (scores[:25].argsort()[:, :30].clamp(min=25), "few_users", ["subtract 'num_users'"]),
         ],
     )
     def test_both_are_told(self, recommender, task, words):

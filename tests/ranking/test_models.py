@@ -326,8 +326,14 @@ def test_other_forms_are_refused(recommend):
 
 
 def test_items_without_their_place_are_numbered_from_zero():
+    task = RankingTask(torch.tensor([[0, 1], [30, 30]]), num_users=25, num_items=40)
     with pytest.raises(ValueError, match=r"in \[0, 5\), or -1: a model that is given items"):
         rank(Passing(lambda users, k: best(users, ITEMS, k)), TASK_OF_FOUND_MODEL)
+    shifted = Passing(lambda users, k: torch.arange(25, 40).repeat(len(users), 1))
+    with pytest.warns(UserWarning, match="no item below 25, the number of users"):
+        rank(shifted, task, k=15)
+    few = Passing(lambda users, k: torch.tensor([[25, 26, 30]] * len(users)))
+    rank(few, task, k=3)  # as the most popular items may well be
 
 
 def test_the_documentation_has_the_same_table():
