@@ -45,7 +45,7 @@ from pyg_recmetrics.results.runs import (
     metrics_in_common,
     recommenders_by_name,
 )
-from pyg_recmetrics.tables import format_level, format_p
+from pyg_recmetrics.tables import format_level, p_in_words
 from pyg_recmetrics.utils import requires_package, singular
 
 if TYPE_CHECKING:
@@ -732,8 +732,8 @@ def differences(
         for row in found:
             if math.isnan(row.low):
                 continue
-            p = "" if math.isnan(row.p_adjusted) else f"p = {format_p(row.p_adjusted)}"
-            words = f"{lift_in_words(row)}  {p} {found.star(row)}".replace("= <", "< ")
+            p = "" if math.isnan(row.p_adjusted) else p_in_words(row.p_adjusted)
+            words = f"{lift_in_words(row)}  {p} {found.star(row)}"
             look = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
             title = _title(data_set, row.metric)
             side = "right" if is_higher_better(row.metric) else "left"

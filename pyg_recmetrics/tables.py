@@ -263,6 +263,11 @@ def format_p(p: float) -> str:
     return f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
 
 
+def p_in_words(p: float) -> str:
+    """Says what a p-value is."""
+    return f"p = {format_p(p)}".replace("= <", "< ")
+
+
 def _to_latex(cell: str) -> str:
     text = cell.translate(_LATEX)
     if isinstance(cell, Best):

@@ -33,7 +33,7 @@ from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
 from pyg_recmetrics.results.notes import lines
 from pyg_recmetrics.results.statistics import alpha_of
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
-from pyg_recmetrics.tables import format_p
+from pyg_recmetrics.tables import p_in_words
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import INTEGER, number_texts
 from pyg_recmetrics.utils import requires_package
@@ -121,10 +121,12 @@ def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
     for name in result:
         metrics[name] = {"mean": as_number(result[name])}
         if name in result.per_user:  # and not one value for all users together
-            low, high = result.confidence_interval(name)
+            sampled = result.sampling is not None and not result.sampling.is_complete
+            low, high = result.bounds(name) if sampled else result.confidence_interval(name)
             metrics[name] |= {"low": as_number(low), "high": as_number(high)}
     return {
         "metrics": metrics,
+        # Of users that a margin has drawn, ends are those of the mean over all.
         "num_users": result.user_counts.num_evaluated,
         "num_without_truth": result.user_counts.num_without_truth,
         "convention": result.convention.name,
@@ -158,8 +160,13 @@ def gate(options: argparse.Namespace) -> int:
     level = 0.95 if options.level is None else check_level(options.level)
     if level <= 0.5:
         raise ValueError(f"'level' needs to be more than 0.5 (got {level})")
-    margin = Equivalence.of(options.margin)
-    margin.check(parse(options.metric))
+    margin, metric = Equivalence.of(options.margin), parse(options.metric)
+    margin.check(metric)
+    if metric.is_aggregate:
+        raise ValueError(
+            f"'metrics' needs to be one with a value for every user, which a test compares (got "
+            f"{metric}, which has one for all users together)"
+        )
     sides = [[Path(file) for file in files] for files in (options.results, options.baseline)]
     if same := {*sides[0]} & {*sides[1]}:
         raise ValueError(f"the baseline needs to be another file (got {min(same)} twice)")
@@ -228,18 +235,24 @@ def _by_margin(
     """
     row = comparison[0]
     p_within, p_of_worse = p_of_margin(comparison, row, margin)
-    is_within, is_worse = (p <= alpha_of(level) for p in (p_within, p_of_worse))
-    status = DONE if is_within else WORSE if is_worse else UNDECIDED
-    says = ("is not worse than", "is worse than", "may be worse than")[status]
-    by = "" if status == WORSE else f" by more than {margin}"
+    p_beyond = 1 - p_within
+    by, alpha = f" by more than {margin}", alpha_of(level)
+    if p_within <= alpha:
+        status, says, p = DONE, "is not worse than", p_within
+    elif p_beyond <= alpha:
+        status, says, p = WORSE, "is worse than", p_beyond
+    elif p_of_worse <= alpha:
+        status, says, p = WORSE, "is worse than", p_of_worse
+        by = f", and not surely by less than {margin}"
+    else:
+        status, says, p = UNDECIDED, "may be worse than", p_within
     # A mean of zero has no ratio to the other.
     has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
     low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
-    p = p_of_worse if status == WORSE else p_within
     decisive = {"verdict": says, "p_value": p, "p_adjusted": p}
-    of_test = f"({shown}{lower}; p = {format_p(p)})"
+    of_test = f"({shown}{lower}; {p_in_words(p)})"
     return status, f"{row.a} {says} {row.b} in {row.metric}{by} {of_test}.", decisive
 
 

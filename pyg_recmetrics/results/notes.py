@@ -26,7 +26,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Mean
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
-from pyg_recmetrics.tables import format_level, format_p
+from pyg_recmetrics.tables import format_level, p_in_words
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.utils import all_items, counted, list_some, verb
 from pyg_recmetrics.version import __version__
@@ -98,7 +98,7 @@ _environment.filters |= {
     "listed": _listed,
     "lines": _lines_of,
     "n": lambda number, form="": format(number, f",{form}"),
-    "p": format_p,
+    "p": p_in_words,
     "num_different": lambda values: len(np.unique(values)),
     "some": list_some,
     "verb": verb,
