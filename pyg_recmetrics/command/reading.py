@@ -55,11 +55,13 @@ class TableFile:
         found: dict[str, Any] = {w: name or find_column(names, w) for w, name in given.items()}
         for what, name in found.items():
             if names.count(name) != 1:
+                of_what = "ranks or scores" if what == "score" else f"{what}s"
                 raise ValueError(
                     f"{self.path}: one column needs to have "
-                    f"{'a usual name' if given[what] is None else repr(name)} for {what}s "
-                    f"(got {names[:20]}); --user-column, --item-column and --rating-column name "
-                    f"others, and --columns (of lists, --list-columns) all if there is no header"
+                    f"{'a usual name' if given[what] is None else repr(name)} for {of_what} "
+                    f"(got {names[:20]}); --user-column, --item-column and, of interactions, "
+                    f"--rating-column name others, and --columns (of lists, --list-columns) all if "
+                    f"there is no header"
                 )
         parts = ", ".join(f"{what}s from {name!r}" for what, name in found.items())
         note(f"{self.path} ({self.form}): {parts}")
@@ -142,8 +144,12 @@ def read_interactions(path: Path, options: Namespace, *, is_truth: bool = False)
 def read_lists(path: Path, options: Namespace) -> pd.DataFrame:
     """Returns users, items, and their ranks or scores."""
     table = read_table(path, options.list_columns)
-    by = "rank" if find_column(table.data.column_names, "rank") else "score"
-    return table.read(**dict.fromkeys(("user", "item", by)))
+    names = table.data.column_names
+    by = "rank" if find_column(names, "rank") else "score"
+    named = {"user": options.user_column, "item": options.item_column}
+    # Lists of another system may have the usual names.
+    given = {what: name if name in names else None for what, name in named.items()}
+    return table.read(**given, **{by: None})
 
 
 def read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:

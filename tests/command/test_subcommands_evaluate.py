@@ -131,6 +131,27 @@ def test_options_are_those_of_the_function(files, run, line, options):
     assert means(run, f"{DATA} {POPULAR} {line}") == pytest.approx(api(**options))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_ends_of_a_mean_over_drawn_users_are_its_bounds(files, run):
+    _, out, _ = run(f"{DATA} {POPULAR} --margin 0.5 --metrics ndcg@5 -o part.npz --json")
+    found, part = json.loads(out)["metrics"]["ndcg@5"], EvaluationResult.load("part.npz")
+    assert part.user_counts.num_evaluated < 40
+    assert (found["low"], found["high"]) == pytest.approx(part.bounds("ndcg@5"))
+
+
+def test_columns_of_lists_are_named_too_where_they_have_these_names(files, run):
+    others = {"userId": "listener", "movieId": "artist"}
+    for name in ("test", "train"):
+        pd.read_csv(f"{name}.csv").rename(columns=others).to_csv(f"{name}.csv", index=False)
+    named = "--user-column listener --item-column artist --metrics mrr@2"
+    found = []
+    for user, item in (("listener", "artist"), ("user", "item")):
+        lists = pd.DataFrame({user: [0, 1], item: [1, 2], "rank": [1, 1]})
+        lists.to_csv("lists.csv", index=False)
+        found.append(means(run, f"{DATA} --lists lists.csv {named}"))
+    assert found[0] == found[1]
+
+
 def test_files_without_a_header_have_their_columns_named(files, run):
     expected = means(run, f"{DATA} {POPULAR}")
     for name in ("test", "train"):
