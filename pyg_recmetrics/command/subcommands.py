@@ -63,8 +63,7 @@ def evaluate(options: Namespace) -> int:
             reading.read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")
         ]
         items = vectors[1]
-        both = " and ".join(dict.fromkeys([str(options.users), str(options.items)]))
-        FILES.update(items=options.items, recommender=both)
+        FILES.update(items=options.items, recommender=f"{options.users} and {options.items}")
     FILES.update(test=options.test, truth=options.test, train="--train")
     task = _make_task(truth, seen, items, lists, options)
     by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
