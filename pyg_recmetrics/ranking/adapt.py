@@ -1,6 +1,5 @@
 """Makes a recommender of whatever a user has: a model, embeddings, scores, a function or lists."""
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -64,9 +63,6 @@ from pyg_recmetrics.utils import hashed, list_some, warn, written_as
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
-
-#: What happens by chance once in a million times is no chance: minus the logarithm of that.
-_NO_CHANCE = 14
 
 #: What to do with integers that are no item ids.
 SCORES_ARE_FLOATS = (
@@ -425,12 +421,6 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
             f"'recommender' holds every item once for every user, in integers that are read as "
             f"lists, best first, but may be ranks; {_EITHER}"
         )
-    elif _could_be_ids(value, task):
-        warn(
-            "'recommender' holds integers that are read as positions of items, from 0 on, but all "
-            "of them are original ids of items, too. If they are ids, pass "
-            "dict(zip(task.user_ids, lists))"
-        )
     return FixedListRecommender(Lists.from_matrix(value), task, "lists of items")
 
 
@@ -443,21 +433,6 @@ def _check_full_lists(value: Tensor) -> None:
                 f"floating-point numbers (got integers of shape {list(value.shape)}, one for every "
                 f"item, of which some repeat in a row); {_EITHER}"
             )
-
-
-def _could_be_ids(lists: Tensor, task: RankingTask) -> bool:
-    """Returns whether the items of all lists are original ids, too, which is hardly chance."""
-    ids = [id_ for id_ in task.item_ids or () if type(id_) is int]
-    if len(ids) < task.num_items:
-        return False
-    in_range = [id_ for id_ in ids if 0 <= id_ < task.num_items]
-    share = 1 - len(in_range) / task.num_items
-    if not 0 < share < 1:
-        return False
-    is_listed = torch.bincount(lists.flatten().long() + 1, minlength=task.num_items + 1)[1:] > 0
-    num_listed = int(is_listed.sum())
-    are_ids = int(is_listed[in_range].sum()) == num_listed
-    return are_ids and num_listed * -math.log1p(-share) > _NO_CHANCE
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:

@@ -10,6 +10,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.parallel import DataParallel, DistributedDataParallel
@@ -369,17 +370,15 @@ def read_implicit(model: Any, task: RankingTask) -> Reading:
 
 
 def _of_similarities(similarity: Any, task: RankingTask) -> Any:
-    user, item = task.seen.cpu().numpy()
-    ones = torch.ones(len(user), dtype=torch.double, device="cpu").numpy()
-    seen = type(similarity)((ones, (user, item)), shape=(task.num_users, similarity.shape[0]))
+    edges, shape = task.seen.cpu().numpy(), (task.num_users, similarity.shape[0])
+    seen = type(similarity)((np.ones(edges.shape[1]), tuple(edges)), shape=shape)
 
     def scores(users: Tensor) -> Tensor:
         found = (seen[users.cpu().numpy()] @ similarity).tocoo()
         # It never recommends what is similar to nothing that was seen.
-        result = torch.full(found.shape, -torch.inf, dtype=torch.double, device="cpu")
-        row, column = (torch.from_numpy(index).long() for index in (found.row, found.col))
-        result[row, column] = torch.from_numpy(found.data).double()
-        return result.to(users.device)
+        result = np.full(found.shape, -np.inf)
+        result[found.row, found.col] = found.data
+        return torch.from_numpy(result).to(users.device)
 
     return scores
 

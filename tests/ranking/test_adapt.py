@@ -203,31 +203,6 @@ class TestLists:
 class TestPositions:
     task = RankingTask([[0, 1], [1, 2]], num_users=2, num_items=4, item_ids=[1, 2, 3, 4])
 
-    @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.long])
-    def test_integers_that_may_be_ids_are_warned_about(self, dtype):
-        ids = range(0, 100, 2)  # which half of all positions are, too
-        task = RankingTask([[0, 1], [1, 2]], num_users=2, num_items=50, item_ids=[*ids])
-        lists = torch.arange(0, 50, 2, dtype=dtype).repeat(2, 1)
-        with pytest.warns(UserWarning, match=r"If they are ids, pass dict\(zip\(task.user_ids"):
-            rank(lists, task)
-
-    def test_one_that_nobody_is_recommended_is_chance(self):
-        task = RankingTask([[0, 1], [1, 2]], num_users=2, num_items=50, item_ids=[*range(1, 51)])
-        rank(torch.arange(1, 31).repeat(2, 1), task)
-
-    @pytest.mark.parametrize(
-        ("lists", "ids"),
-        [
-            ([[2, 0], [3, 1]], [1, 2, 3, 4]),  # there is no id 0
-            ([[2, 1], [3, 1]], [0, 1, 2, 3]),
-            ([[2, 1], [3, 1]], None),
-            ([[2, 1], [3, 1]], ["1", "2", "3", "4"]),
-        ],
-    )
-    def test_others_are_not(self, lists, ids):
-        task = RankingTask(self.task.truth, num_users=2, num_items=4, item_ids=ids)
-        rank(torch.tensor(lists), task)
-
     def test_ids_out_of_range_are_told_what_to_write(self):
         with pytest.raises(ValueError, match=r"got 1 to 4.*dict\(zip\(task.user_ids"):
             rank(torch.tensor([[4, 1], [3, 1]]), self.task)
