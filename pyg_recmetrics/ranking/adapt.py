@@ -111,9 +111,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"are passed as (user_embedding, item_embedding))"
         )
     read = _read_mapping if isinstance(value, Mapping) else _read_frame
-    users, items = (
-        {id_: number for number, id_ in enumerate(ids)} for ids in (task.user_ids, task.item_ids)
-    )
+    users = {id_: number for number, id_ in enumerate(task.user_ids)}
+    items = {id_: number for number, id_ in enumerate(task.item_ids)}
     user, item, unknown = read(value, users, items)
     is_user = user < task.num_users
     user, item = user[is_user], item[is_user]

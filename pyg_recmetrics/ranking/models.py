@@ -403,10 +403,11 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
         )
     users = task.user_ids or range(task.num_users)
     items = list(task.item_ids or range(task.num_items))
-    score, make = (importlib.import_module("lenskit." + at) for at in ("operations", "data"))
+    operations = importlib.import_module("lenskit.operations")
+    data = importlib.import_module("lenskit.data")
 
     def scores_of(user: int) -> Tensor:
-        found = score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+        found = operations.score(value, users[user], data.ItemList(item_ids=items)).scores()
         return as_tensor(found, "recommender").double()
 
     def scores(users: Tensor) -> Tensor:
