@@ -323,15 +323,14 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
         parameter = next(model.bound_object.parameters(), None)
         if parameter is not None:
             check_device(parameter, "recommender", task.device, "task")
-    edges, weight = task.edge_index, task.edge_weight
-    if edges is None and model.takes_edges:
+    if task.edge_index is None and model.takes_edges:
         raise ValueError(
             f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
             f"its own numbering (a task that was read from data knows them)"
         )
-    if model.takes_edges and (doubt := find_doubt(edges, task.num_users)):
+    if model.takes_edges and (doubt := find_doubt(task.edge_index, task.num_users)):
         warn(doubt)
-    return edges, weight
+    return task.edge_index, task.edge_weight
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:

@@ -987,7 +987,8 @@ class RankingTask(Frozen):
     @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-        grouped = TruthByUser(self.truth[0], index2ptr(self.truth[0], self.num_users))
+        user = self.truth[0]
+        grouped = TruthByUser(user, index2ptr(user, self.num_users))
         grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
         return grouped
 
