@@ -646,7 +646,8 @@ def without_other_truth(ranked: "RankedEdges") -> Ranks:
     order = lexsort([ranks.num_above, user])
     first_of_user, _ = find_runs(user[order])
     first_of_run, num_equal = find_runs(user[order], ranks.num_above[order])
-    num_above, num_tied = (torch.empty_like(order) for _ in range(2))
+    num_above = torch.empty_like(order)
+    num_tied = torch.empty_like(order)
     num_above[order] = first_of_run - first_of_user
     num_tied[order] = num_equal - 1
     return Ranks(

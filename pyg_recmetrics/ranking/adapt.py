@@ -117,9 +117,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"are passed as (user_embedding, item_embedding))"
         )
     read = _read_mapping if isinstance(value, Mapping) else _read_frame
-    users, items = (
-        {id_: number for number, id_ in enumerate(ids)} for ids in (task.user_ids, task.item_ids)
-    )
+    users = {id_: number for number, id_ in enumerate(task.user_ids)}
+    items = {id_: number for number, id_ in enumerate(task.item_ids)}
     user, item, unknown = read(value, users, items)
     is_user = user < task.num_users
     user, item = user[is_user], item[is_user]
@@ -334,15 +333,14 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
         parameter = next(model.bound_object.parameters(), None)
         if parameter is not None:
             check_device(parameter, "recommender", task.device, "task")
-    edges, weight = task.edge_index, task.edge_weight
-    if edges is None and model.takes_edges:
+    if task.edge_index is None and model.takes_edges:
         raise ValueError(
             f"'edge_index' needs to be given for {model.name}: the edges it propagates over, in "
             f"its own numbering (a task that was read from data knows them)"
         )
-    if model.takes_edges and (doubt := find_doubt(edges, task.num_users)):
+    if model.takes_edges and (doubt := find_doubt(task.edge_index, task.num_users)):
         warn(doubt)
-    return edges, weight
+    return task.edge_index, task.edge_weight
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:

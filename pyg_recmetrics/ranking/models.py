@@ -10,6 +10,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.parallel import DataParallel, DistributedDataParallel
@@ -336,10 +337,6 @@ def read_faiss(value: Any, task: RankingTask) -> Reading:
     # An index may hold ids of its own, which are those of the task then.
     has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None
     numbers = {id_: number for number, id_ in enumerate(task.item_ids or ())}
-    if has_ids and index.ntotal > task.num_items:
-        ids = importlib.import_module("faiss").vector_to_array(index.id_map).tolist()
-        others = [id_ for id_ in ids if id_ not in numbers]
-        warn_of_others(others, "Their places in lists hold no item")
 
     def recommend(users: Tensor, k: int) -> Tensor:
         _, items = index.search(user[users.cpu()].numpy(), min(k, index.ntotal))
@@ -369,17 +366,15 @@ def read_implicit(model: Any, task: RankingTask) -> Reading:
 
 
 def _of_similarities(similarity: Any, task: RankingTask) -> Any:
-    user, item = task.seen.cpu().numpy()
-    ones = torch.ones(len(user), dtype=torch.double, device="cpu").numpy()
-    seen = type(similarity)((ones, (user, item)), shape=(task.num_users, similarity.shape[0]))
+    edges, shape = task.seen.cpu().numpy(), (task.num_users, similarity.shape[0])
+    seen = type(similarity)((np.ones(edges.shape[1]), tuple(edges)), shape=shape)
 
     def scores(users: Tensor) -> Tensor:
         found = (seen[users.cpu().numpy()] @ similarity).tocoo()
         # It never recommends what is similar to nothing that was seen.
-        result = torch.full(found.shape, -torch.inf, dtype=torch.double, device="cpu")
-        row, column = (torch.from_numpy(index).long() for index in (found.row, found.col))
-        result[row, column] = torch.from_numpy(found.data).double()
-        return result.to(users.device)
+        result = np.full(found.shape, -np.inf)
+        result[found.row, found.col] = found.data
+        return torch.from_numpy(result).to(users.device)
 
     return scores
 
@@ -408,10 +403,11 @@ def read_lenskit(value: Any, task: RankingTask) -> Reading:
         )
     users = task.user_ids or range(task.num_users)
     items = list(task.item_ids or range(task.num_items))
-    score, make = (importlib.import_module("lenskit." + at) for at in ("operations", "data"))
+    operations = importlib.import_module("lenskit.operations")
+    data = importlib.import_module("lenskit.data")
 
     def scores_of(user: int) -> Tensor:
-        found = score.score(value, users[user], make.ItemList(item_ids=items)).scores()
+        found = operations.score(value, users[user], data.ItemList(item_ids=items)).scores()
         return as_tensor(found, "recommender").double()
 
     def scores(users: Tensor) -> Tensor:

@@ -620,7 +620,8 @@ class ListRecommender(Recommender):
         place = torch.arange(1, best.size(1) + 1, device=best.device)
         place_left, depth = is_left.cumsum(dim=1), chunk.depth.unsqueeze(1)
         is_own = place <= depth
-        is_item, is_unknown = (best != -1) & is_own, (best < -1) & is_own
+        is_item = (best != -1) & is_own
+        is_unknown = (best < -1) & is_own
         length = (is_item * place).amax(dim=1)
         # A list goes on where an item follows further down that was not there before.
         follows = (items != -1) & is_left & (place_left > depth)
@@ -630,7 +631,8 @@ class ListRecommender(Recommender):
         follows &= is_short.unsqueeze(1)
         goes_on = (follows[rows] & (without_repeats(items[rows]) != -1)).any(dim=1)
         length[rows] = torch.where(goes_on, chunk.depth[rows], length[rows])
-        num_known, num_unknown = (is_item & ~is_unknown).sum(dim=1), is_unknown.sum(dim=1)
+        num_known = (is_item & ~is_unknown).sum(dim=1)
+        num_unknown = is_unknown.sum(dim=1)
         self.listed[chunk.users] = torch.stack([length, num_known, num_unknown], dim=1)
         return best
 

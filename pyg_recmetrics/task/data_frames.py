@@ -220,14 +220,13 @@ def _number(
     found = set().union(*own.values())
     ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")
     number = {id_: index for index, id_ in enumerate(ids)}
-    if unknown := [id_ for id_ in _in_order(found) if id_ not in number]:
+    if unknown := _in_order(found.difference(ids)):
         raise ValueError(
             f"'{side}s' needs to hold all {side}s of the frames (got none of "
             f"{_in_words(unknown, side)})"
         )
     numbers = [_numbers_of(own_ids, number)[place] for place, own_ids in read.values()]
-    in_train = own.get("train", set())
-    return ids, numbers, [id_ for id_ in _in_order(own["test"]) if id_ not in in_train]
+    return ids, numbers, _in_order(own["test"] - own.get("train", set()))
 
 
 def _check_types(ids: Mapping[str, set[Any]], column: str, side: str) -> None:

@@ -993,7 +993,8 @@ class RankingTask(Frozen):
     @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-        grouped = TruthByUser(self.truth[0], index2ptr(self.truth[0], self.num_users))
+        user = self.truth[0]
+        grouped = TruthByUser(user, index2ptr(user, self.num_users))
         grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
         return grouped
 
@@ -1174,14 +1175,12 @@ class RankingTask(Frozen):
             "missing": self.candidates is None,
             "users": self.users.numel() == self.num_users,
         }
-        shown = []
-        for name in _SHOWN:
-            value = getattr(self, name)
-            if value is None or is_left_out.get(name, False):
-                continue
-            if isinstance(value, Tensor):
-                value = list(value.shape)
-            shown.append(f"{name}={value:g}" if name == "threshold" else f"{name}={value!r}")
+        values = {name: getattr(self, name) for name in _SHOWN if not is_left_out.get(name)}
+        shown = [
+            f"{name}={list(value.shape) if isinstance(value, Tensor) else repr(value)}"
+            for name, value in values.items()
+            if value is not None
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _with(self, **changes: Any) -> "RankingTask":

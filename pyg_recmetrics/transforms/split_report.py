@@ -241,7 +241,8 @@ def _report(edges: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Serie
     numbers["num_timed"] = sum(rows.size(1) for time, rows in times if time is not None)
     numbers["num_users_without_truth"] = _num_true(evaluated == 0)
     for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
-        has_edge, has_truth = (torch.bincount(e[row], minlength=size) > 0 for e in (seen, truth))
+        has_edge = torch.bincount(seen[row], minlength=size) > 0
+        has_truth = torch.bincount(truth[row], minlength=size) > 0
         numbers[f"num_empty_{side}s"] = _num_true(~has_truth & ~has_edge)
         numbers[f"num_cold_{side}s"] = _num_true(has_truth & ~has_edge)
     return pd.Series(numbers, dtype=object)
