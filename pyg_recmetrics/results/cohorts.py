@@ -1,9 +1,8 @@
 """Cohorts: metrics measured for groups of users, or of items, and how far groups are apart."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -162,27 +161,28 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         self.level = level
         self.remarks = remarks
         self._values = values
+        self._groups = [group == number for number in range(len(labels))]
         self._group = group
         self._person = person
         self._degree = degree
         self._nouns = nouns
         found: dict[Hashable, dict[str, MetricMean]] = {label: {} for label in labels}
         for name_of, of_users in values.items():
-            mean_of = self._means(of_users)
-            for number, label in enumerate(labels):
-                found[label][name_of] = mean_of(number).of_metric(metrics[name_of], level)
+            for label, mean in zip(labels, self._means(of_users), strict=True):
+                found[label][name_of] = mean.of_metric(metrics[name_of], level)
         super().__init__({label: FrozenDict(means) for label, means in found.items()})
 
-    def _means(self, values: Array) -> Callable[[int], Mean]:
-        """Returns the mean over each group by number, given values `[num_users, num_runs]`."""
-        if self._degree is not None:
-            return SameDegree(values, self._group, self._degree, self._person).mean
-        return partial(self._plain_mean, values)
+    def _means(self, values: Array) -> list[Mean]:
+        """Returns the mean over each group, given values `[num_users, num_runs]`."""
+        if self._degree is None:
+            return self._plain_means(values)
+        same_degree = SameDegree(values, self._group, self._degree, self._person)
+        return [same_degree.mean(number) for number in range(len(self._groups))]
 
-    def _plain_mean(self, values: Array, number: int) -> Mean:
-        """Returns the mean over a group, whatever its numbers of relevant items are."""
-        is_in = (self._group == number)[:, None]
-        return mean_of_users(np.where(is_in, values, math.nan), self._person)
+    def _plain_means(self, values: Array) -> list[Mean]:
+        """Returns the mean over each group, whatever its numbers of relevant items are."""
+        of_groups = (np.where(is_in[:, None], values, math.nan) for is_in in self._groups)
+        return [mean_of_users(of_one, self._person) for of_one in of_groups]
 
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
@@ -207,7 +207,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         """
         rows = []
         for metric, values in self._values.items():
-            means = dict(zip(self, map(self._means(values), range(len(self))), strict=True))
+            means = dict(zip(self, self._means(values), strict=True))
             for a, b in combinations(self, 2):
                 difference = means[a].minus(means[b])
                 rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
@@ -248,9 +248,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         ]
         num_runs = max((values.shape[1] for values in self._values.values()), default=1)
         means = [
-            (metric, self._plain_mean(values, number))
+            (metric, mean)
             for metric, values in self._values.items()
-            for number in range(len(self))
+            for mean in self._plain_means(values)
         ]
         nouns = self._nouns
         notes = [
