@@ -409,9 +409,8 @@ def history(
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
     _use_whole_ticks(axes)
-    note = (
-        f"marked: the best by {' or '.join(sorted({str(x.monitor) for x in trainings.values()}))}"
-    )
+    monitors = sorted({str(each.monitor) for each in trainings.values()})
+    note = f"marked: the best by {' or '.join(monitors)}"
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
 
 
@@ -727,7 +726,7 @@ def differences(
     data_sets = by_name(comparison, Comparison, what, "comparison", or_one=True)
     panels: dict[str, dict[str, _Row]] = {}
     sides = {}
-    firsts = {row.a for found in data_sets.values() for row in found}
+    has_one_first = len({row.a for found in data_sets.values() for row in found}) == 1
     for data_set, found in data_sets.items():
         for row in found:
             if math.isnan(row.low):
@@ -736,16 +735,11 @@ def differences(
             words = f"{lift_in_words(row)}  {p} {found.star(row)}"
             look = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
             title = _title(data_set, row.metric)
+            title = _short(f"{title} of {row.a}" if has_one_first else title)
+            name = f"minus {row.b}" if has_one_first else f"{row.a}\nminus {row.b}"
             side = "right" if is_higher_better(row.metric) else "left"
-            name = f"minus {row.b}"
-            first = row.a
-            if len(firsts) == 1:
-                title = f"{title} of {row.a}"
-            else:
-                name = f"{row.a}\n{name}"
-                first = "the first"
-            title = _short(title)
-            sides[title] = _short(f"{side} of zero: {first} is better")
+            better = row.a if has_one_first else "the first"
+            sides[title] = _short(f"{side} of zero: {better} is better")
             panels.setdefault(title, {})[name] = _Row(
                 row.difference,
                 row.low,

@@ -20,15 +20,19 @@ _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_|<>"})
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        **{sign: f"${command}$" for sign, command in (("<", "<"), (">", ">"), ("±", r"\pm"))},
+        "<": "$<$",
+        ">": "$>$",
+        "±": r"$\pm$",
         # The command before a row would take a bracket or a star for an argument of its own.
-        **{sign: f"{{{sign}}}" for sign in "[*"},
+        "[": "{[}",
+        "*": "{*}",
         "\N{MINUS SIGN}": "$-$",
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
-        **{sign: rf"$^{{\{name}}}$" for sign, name in (("†", "dagger"), ("‡", "ddagger"))},
+        "†": r"$^{\dagger}$",
+        "‡": r"$^{\ddagger}$",
         "\N{NO-BREAK SPACE}": "~",
     }
 )

@@ -6,9 +6,7 @@ are laid side by side, and then measured.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
-from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,7 +29,7 @@ from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.runs import check_alike, differing_keys, how_measured, is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.task import PartOf
-from pyg_recmetrics.utils import warn
+from pyg_recmetrics.utils import arguments_of, made_of, warn
 
 #: What parts of one task have in common, and tasks of other users need not have.
 _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
@@ -39,10 +37,13 @@ _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
 #: What all tasks have in common whose results can be merged.
 _OF_ITEMS = ("num_items", "item_ids", "exclude_seen", "threshold", "missing", "num_relations")
 
+#: What a ranking has for each of its rows.
+_PER_ROW = ("num_candidates", "num_masked", "listed", "person")
+
 #: What a ranking has that does not say it: no masked items, and nothing but candidates.
-_IF_MISSING: dict[str, Callable[[RankedEdges], Tensor]] = {
-    "origin.num_masked": lambda ranked: torch.zeros_like(ranked.ptr[1:]),
-    "is_candidate": lambda ranked: torch.ones_like(ranked.rank, dtype=torch.bool),
+_IF_MISSING: dict[str, Callable[[Mapping[str, Tensor]], Tensor]] = {
+    "num_masked": lambda ranked: torch.zeros_like(ranked["ptr"][1:]),
+    "is_candidate": lambda ranked: torch.ones_like(ranked["rank"], dtype=torch.bool),
 }
 
 #: What is known about items, besides who has seen them.
@@ -203,7 +204,7 @@ def _join(
     numbers: list[int] = users.tolist()
     _check_once(numbers if first.user_ids is None else [first.user_ids[user] for user in numbers])
     truth = torch.cat([task.truth for task in tasks], dim=1)
-    weight = _together(tasks, "weight")
+    weight = _together([task.to_dict() for task in tasks], "weight")
     order = truth[0].argsort(stable=True)  # those of each user are sorted by item
     whole = first._with(
         users=users.sort().values,
@@ -247,6 +248,7 @@ def _append(
 ) -> tuple[RankingTask, Tensor]:
     """Returns the same of tasks of their own users, who stand one after the other."""
     first = tasks[0]
+    fields = [task.to_dict() for task in tasks]
     if any(task.user_ids is None or task.person is not None for task in tasks):
         raise ValueError(
             f"'results' needs to hold parts of one task, or of tasks without persons whose "
@@ -259,16 +261,16 @@ def _append(
     *offsets, num_users = accumulate((task.num_users for task in tasks), initial=0)
     candidates = first.candidates
     if candidates is not None and candidates.dim() > 1:
-        candidates = _shifted(map(attrgetter("candidates"), tasks), offsets)
+        candidates = _shifted([of["candidates"] for of in fields], offsets)
     whole = RankingTask(
         _shifted([task.truth for task in tasks], offsets),
-        weight=_together(tasks, "weight"),
+        weight=_together(fields, "weight"),
         num_users=num_users,
         seen=_shifted([task.seen for task in tasks], offsets),
         candidates=candidates,
         users=torch.cat([x.users + offset for x, offset in zip(tasks, offsets, strict=True)]),
         user_ids=user_ids,
-        query=_together(tasks, "query"),
+        query=_together(fields, "query"),
         **{name: getattr(first, name) for name in _OF_ITEMS},
     )
     num_rows = whole.truth.size(1) if per_edge else num_users
@@ -286,44 +288,30 @@ def _side_by_side(
         task (RankingTask): The task of all users.
         catalogue (Catalogue): What is known about the items.
     """
-    first = rankings[0]
+    parts = [arguments_of(ranked) | arguments_of(ranked.origin) for ranked in rankings]
     num_rows = len(source)
     starts = [0, *accumulate(ranked.num_users for ranked in rankings)]
     place = source.new_full((starts[-1],), -1)
     place[source] = torch.arange(num_rows, device=source.device)
     user, item = _shifted([ranked.edge_label_index for ranked in rankings], starts)
     row, order = place[user].sort(stable=True)
-    of_edges: dict[str, Any] = {name: _together(rankings, name, order) for name in PER_EDGE}
-    num_candidates = _together(rankings, "num_candidates", source)
     is_evaluated = torch.cat([evaluated_mask(ranked) for ranked in rankings])[source]
-    return replace(
-        first,
-        **of_edges,
-        edge_label_index=torch.stack([row, item[order]]),
-        ptr=index2ptr(row, num_rows),
-        num_candidates=num_candidates,
-        users=None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
-        lists=_lists(rankings, source),
-        depth=_depth(rankings, num_candidates),
-        catalogue=catalogue,
-        user_ids=task.user_ids,
-        origin=_origin(rankings, source, task),
-    )
-
-
-def _origin(rankings: Sequence[RankedEdges], source: Tensor, task: RankingTask) -> Provenance:
-    """Returns where the ranking of all users comes from."""
-    origin = replace(
-        rankings[0].origin,
-        num_masked=_together(rankings, "origin.num_masked", source),
-        listed=_together(rankings, "origin.listed", source),
-        person=_together(rankings, "origin.person", source),
-    )
-    if origin.user_of_row is None:
-        return origin
-    # A user is a person with all of its edges, unless persons are known.
-    person = task.truth[0] if task.person is None else origin.person
-    return replace(origin, person=person, user_of_row=task.truth[0])
+    fields = parts[0] | {name: _together(parts, name, order) for name in PER_EDGE}
+    fields |= {name: _together(parts, name, source) for name in _PER_ROW}
+    if fields["user_of_row"] is not None:
+        # A user is a person with all of its edges, unless persons are known.
+        person = task.truth[0] if task.person is None else fields["person"]
+        fields |= {"person": person, "user_of_row": task.truth[0]}
+    fields |= {
+        "edge_label_index": torch.stack([row, item[order]]),
+        "ptr": index2ptr(row, num_rows),
+        "users": None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
+        "lists": _lists(rankings, source),
+        "depth": _depth(rankings, fields["num_candidates"]),
+        "catalogue": catalogue,
+        "user_ids": task.user_ids,
+    }
+    return made_of(RankedEdges, fields | {"origin": made_of(Provenance, fields)})
 
 
 def _shifted(edges: Iterable[Tensor], offsets: Iterable[int]) -> Tensor:
@@ -332,15 +320,14 @@ def _shifted(edges: Iterable[Tensor], offsets: Iterable[int]) -> Tensor:
     return torch.cat([torch.stack([user + offset, item]) for (user, item), offset in pairs], dim=1)
 
 
-def _together(parts: Sequence[Any], name: str, index: Tensor | None = None) -> Tensor | None:
+def _together(
+    parts: Sequence[Mapping[str, Any]], name: str, index: Tensor | None = None
+) -> Tensor | None:
     """Returns the values of all parts, in the order of an index; `None` if there are none."""
-    values = [attrgetter(name)(part) for part in parts]
-    if all(value is None for value in values):
+    if all(part[name] is None for part in parts):
         return None
-    if name in _IF_MISSING:
-        pairs = zip(parts, values, strict=True)
-        values = [_IF_MISSING[name](part) if value is None else value for part, value in pairs]
-    together = torch.cat(values)
+    known = [_IF_MISSING[name](part) if part[name] is None else part[name] for part in parts]
+    together = torch.cat(known)
     return together if index is None else together[index]
 
 
