@@ -198,6 +198,8 @@ class Convention:
         if self.metrics is not None:
             given = check_mapping(self.metrics, "metrics").items()
             checked = {definition(name).name: _checked(name, each) for name, each in given}
+            if len(checked) < len(given):
+                raise ValueError(f"'metrics' needs each metric once (got {[*self.metrics]})")
             set_attributes(self, metrics=FrozenDict(checked))
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
         set_attributes(self, without_cut_off=without_cut_off)

@@ -144,6 +144,7 @@ def test_names_may_be_spelled_in_other_ways():
     ("fields", "error", "message"),
     [
         ({"metrics": {"no": {}}}, ValueError, "'metrics' needs to name known metrics"),
+        ({"metrics": {"mrr": {}, "rr": {}}}, ValueError, r"once \(got \['mrr', 'rr'\]\)"),
         ({"empty_target_action": "no"}, ValueError, "'empty_target_action' needs to be one of"),
         ({"population": 3}, TypeError, "'population' needs to be a 'Population'"),
         ({"min_pos_test": 0}, ValueError, "'min_pos_test' needs to be a positive integer"),

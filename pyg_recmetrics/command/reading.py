@@ -135,7 +135,10 @@ def read_interactions(path: Path, options: Namespace, *, is_truth: bool = False)
     elif is_truth and rating is not None:
         why = f"{rating!r} is not used, so all rows are equally relevant"
         note(f"{path}: {why}; --rating-column {rating} and --threshold use it")
-    return table.read(**given)
+    frame = table.read(**given)
+    if num_repeated := int(frame.duplicated(["user", "item"]).sum()):
+        note(f"{path}: rows that repeat an interaction, which counts once: {num_repeated:,}")
+    return frame
 
 
 def read_lists(path: Path, options: Namespace) -> pd.DataFrame:

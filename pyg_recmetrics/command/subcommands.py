@@ -66,6 +66,10 @@ def evaluate(options: Namespace) -> int:
         FILES.update(items=options.items, recommender=f"{options.users} and {options.items}")
     FILES.update(test=options.test, truth=options.test, train="--train")
     task = _make_task(truth, seen, items, lists, options)
+    users: Iterable[str] = vectors[0] if lists is None else lists["user"].unique()
+    if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
+        file = FILES["recommender"]
+        note(f"{file}: users without interactions that are left out: {num_others:,}")
     by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
     recommender: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
     passed_on = same_options(measure, options)
