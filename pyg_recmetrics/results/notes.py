@@ -222,6 +222,7 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     longer there to be asked about. Seen items that are not left out stand before the truth, and
     then nothing is said.
 
+    It looks at the top `k`, or `R` if a user has more relevant items and ranks are known so deep.
     Of all orders of `n` candidates, `k / n` have a relevant item in the top `k`. Hits are level
     with chance if they are less than twice as many, and not more by two standard errors. These are
     those of sums over items, as a wrong order gives many users the same items.
@@ -234,7 +235,10 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     can_be_hit = evaluated_mask(ranked)[user] & (num_tied >= 0)
     user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]
     most = int(candidates_of(ranked).max())
-    k = min(ranked.depth or most, most // 10)
+    depth = min(ranked.depth or most, most // 10)
+    # What has scores is ranked down to the number of relevant items of each user, too.
+    is_deeper = ranked.origin.listed is None and int(ranked.degree.max()) > depth == ranked.depth
+    k = ranked.degree[user].clamp(min=depth) if is_deeper else depth
     is_hit = (rank <= k).double()
     chance = (k / candidates_of(ranked)[user].double()).clamp(max=1)
     hits = int(is_hit.sum())
@@ -243,8 +247,8 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None
     return (
-        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {k:,}, and "
-        f"{expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
+        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {depth:,}"
+        f"{' or R' if is_deeper else ''}, and {expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
         f"of the task, and are higher scores better?"
     )
 

@@ -1354,7 +1354,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         num_with_truth = int(has_truth.sum())
         known: dict[str, Any] = {}
         of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
-        if of_catalogue and ranked.origin.listed is not None:
+        if ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
             known["of_catalogue"] = [*map(str, of_catalogue)]
             known["num_listed"] = int(listed.num_items.clamp(min=0).sum())

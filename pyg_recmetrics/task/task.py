@@ -462,6 +462,16 @@ class RankingTask(Frozen):
             truth, weight, self.excluded, self.candidates, self.num_items, self.missing
         )
 
+    def _warn_of_edges_without_messages(self, edges: Tensor) -> None:
+        """Warns of seen edges that are not among those that a model is to propagate over."""
+        known = coalesce_edges(edges, self.num_items)
+        num_left = int((~contains(known, self.seen, self.num_items)).sum())
+        if num_left:
+            warn(
+                f"{num_left:,} of {self.seen.size(1):,} seen edges are not in 'edge_index', over "
+                f"which a model propagates. Do not pass it, and the model takes those of the data"
+            )
+
     def _warn_of_leaks(self, edges: Tensor, description: str, remedy: str) -> None:
         """Warns of truth among edges, unless it is among seen edges that are not left out."""
         is_there = contains(coalesce_edges(edges, self.num_items), self.truth, self.num_items)
@@ -1267,4 +1277,5 @@ def _of_graph_or_task(
         between = between[:, between[1] >= 0]  # without those between two users
         remedy = "Pass message-passing edges without the truth"
         task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
+        task._warn_of_edges_without_messages(between)
     return task._with(edge_index=edges, edge_weight=weight)

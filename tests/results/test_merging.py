@@ -192,6 +192,7 @@ class TestMissingParts:
             merge([first, second], partial=partial)
 
 
+@pytest.mark.filterwarnings("ignore:.* seen edges are not in .edge_index")
 @given(evaluation=evaluations(), data=st.data())
 def test_any_partition_is_one_call(evaluation, data, tmp_path_factory):
     task, recommender, arguments = evaluation

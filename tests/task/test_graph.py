@@ -228,3 +228,6 @@ def test_truth_that_a_model_propagates_over_is_named(form, num_leaks):
         evaluate(torch.eye(4, 5), part, "recall@1", edge_index=edge_index)
     said = [str(warning.message) for warning in caught if "leak" in str(warning.message)]
     assert [message[:6] for message in said] == [f"{num_leaks} of 4"] * (num_leaks > 0)
+    fewer = torch.tensor([[1, 4], [4, 1]])  # of the two that are seen
+    with pytest.warns(UserWarning, match="^1 of 2 seen edges are not in 'edge_index'"):
+        evaluate(torch.eye(4, 5), part, "recall@1", edge_index=fewer)
