@@ -1,7 +1,7 @@
 """The table of a paper: several recommenders in several metrics, on one data set or several."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -75,13 +75,18 @@ def with_best(
         >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
         ['Best', 'Best', 'Second']
     """
-    known = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
-    order = sorted({*known.values()}, reverse=is_higher_better(metric))
-    # The worse of two is not the second best.
-    marked: Sequence[type[str]] = (Best, Second)[: len(known) - 1]
-    kinds: dict[float | None, type[str]] = dict(zip(order, marked, strict=False))
-    texts = {name: text for name, (_, text) in cells.items()}
-    return [kinds.get(known.get(name), str)(texts.get(name, "-")) for name in names]
+    means = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
+    order = sorted({*means.values()}, reverse=is_higher_better(metric))
+    marked = []
+    for name in names:
+        _, text = cells.get(name, (math.nan, "-"))
+        place = order.index(means[name]) if name in means else len(order)
+        if place == 0 and len(means) > 1:
+            text = Best(text)
+        elif place == 1 and len(means) > 2:  # the worse of two is not the second best
+            text = Second(text)
+        marked.append(text)
+    return marked
 
 
 class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
@@ -186,8 +191,10 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     @cached_property
     def comparisons(self) -> Mapping[str, Comparison]:
         """What signs stand for: each proposed mean beside all others, the best of them first."""
-        asked = {data_set: list(self._questions(of_one)) for data_set, of_one in self.items()}
-        asked = {data_set: questions for data_set, questions in asked.items() if questions}
+        asked = {}
+        for data_set, of_one in self.items():
+            if questions := list(self._questions(of_one)):
+                asked[data_set] = questions
         return compare_on_each(self, asked, deterministic=self.deterministic, level=self.level)
 
     def table(self) -> Table:
@@ -268,13 +275,15 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         self, data_set: str, name: str, result: Measured, metric: Metric
     ) -> tuple[float, str]:
         mean = result.estimate_of(metric)
+        if math.isnan(mean.value):
+            return mean.value, "-"
+        text = f"{mean.value:.4f}"
+        if not math.isnan(mean.deviation):
+            text += f" ({format_error(mean.deviation)})"
         row = self._row(data_set, name, metric)
-        if math.isnan(value := mean.value):
-            return value, "-"
-        spread = "" if math.isnan(mean.deviation) else f" ({format_error(mean.deviation)})"
-        star = "" if row is None else self.comparisons[data_set].star(row)
-        sign = "" if row is None or not star else f" {star.replace('*', MARKS[row.verdict])}"
-        return value, f"{value:.4f}{spread}{sign}"
+        if row is not None and (star := self.comparisons[data_set].star(row)):
+            text += f" {star.replace('*', MARKS[row.verdict])}"
+        return mean.value, text
 
     def _notes(self) -> Iterator[str]:
         names: dict[int, list[str]] = {}

@@ -393,12 +393,10 @@ def notes_on_budgets(recommenders: Mapping[str, Measured]) -> list[str]:
 def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> list[str]:
     """Returns what results know of themselves and of some metrics, for every table of several."""
     runs = every_run(recommenders)
-    copies = [
-        line
-        for (a, first), (b, second) in combinations(recommenders.items(), 2)
-        if first.runs[0]._has_means_of(second.runs[0]) and are_same_runs(first.runs, second.runs)
-        for line in notes.lines("same", a, b)
-    ]
+    copies = []
+    for (a, first), (b, second) in combinations(recommenders.items(), 2):
+        if first.runs[0]._has_means_of(second.runs[0]) and are_same_runs(first.runs, second.runs):
+            copies += notes.lines("same", a, b)
     of_each = {}
     for name, each in recommenders.items():
         of_each[name] = chain.from_iterable(run._remarks_on(metrics) for run in each.runs)
