@@ -226,7 +226,7 @@ class OpenRanking:
         wanted = deepest if how.full else how.k or task._extremes.max_degree
         num_kept = min(wanted if how.keep_items is True else int(how.keep_items), deepest)
         self.depth = max(wanted, num_kept)
-        self._ranks = Ranks.unknown(present.truth[1])
+        self._ranks = Ranks.unknown(present._by_user.user)
         self._lists = task.users.new_full((task.num_users, num_kept), -1) if num_kept else None
         self._request = Request(ranker, present, min(self.depth, deepest), how.full, num_kept)
         self._passes = list(find_passes(how.algorithm, self._request))

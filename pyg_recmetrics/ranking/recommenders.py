@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
@@ -183,16 +184,17 @@ class Recommender(ABC):
         than `k`.
         """
 
-    def scores_across(self, *edges: Tensor) -> Iterator[Numbers] | None:
+    def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
         """Returns the scores of users and items of pairs of edges; `None` if it has no table.
 
         They are as they come, and may overflow.
 
         Args:
-            *edges (torch.Tensor): An edge of each pair, and then the others: `[2, 2 * num_pairs]`.
+            user (torch.Tensor): The users of both edges of each pair, of shape `[2, num_pairs]`.
+            item (torch.Tensor): Their items, of the same shape.
 
         Returns:
-            The scores of both users of each pair and both items, `[2, 2, num_pairs]` for each.
+            The scores of both users of each pair and both items, of shape `[2, 2, num_pairs]`.
         """
         return None
 
@@ -236,13 +238,13 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     told = task._once("order", set[str])
     if recommender.in_words in told:
         return
-    samples = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
-    if (scores := recommender.scores_across(*samples)) is None:
+    seen, truth = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
+    if (scores := recommender.scores_across(*torch.cat([seen, truth], dim=2))) is None:
         return
-    num_apart, preference = _preference(next(scores))
+    num_apart, preference = _preference(scores[..., : seen.size(2)])
     if num_apart < _ENOUGH_PAIRS or abs(preference) > _NUM_ERRORS * num_apart**0.5:
         return
-    num_apart, preference = _preference(next(scores))
+    num_apart, preference = _preference(scores[..., seen.size(2) :])
     # Few that tell users apart may prefer their own without exception.
     if preference <= _NUM_ERRORS * num_apart**0.5 and not 0 < num_apart == preference:
         told.add(recommender.in_words)
@@ -254,10 +256,10 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
 
 
 def _sample(edges: Tensor, most: int) -> Tensor:
-    """Returns an edge each of some pairs of users, and then the other edge of each pair."""
+    """Returns some pairs of edges: their users and their items, of shape `[2, 2, num_pairs]`."""
     num_pairs = min(most, edges.size(1) // 2)
     step = max(1, edges.size(1) // (2 * most))
-    return edges[:, : 2 * num_pairs * step : step]
+    return edges[:, : 2 * num_pairs * step : step].view(2, 2, -1)
 
 
 def _preference(scores: Numbers) -> tuple[int, float]:
@@ -338,29 +340,22 @@ class EmbeddingRecommender(Recommender):
         )
 
     def vectors(self, users: Tensor) -> Tensor:
-        """Returns the embeddings of users as they are."""
+        """Returns the embeddings of users as they are, one in place of each user."""
         # To index takes several times as long.
-        return copied(self.user.index_select(0, users.to(self.user.device)), self.device)
+        return copied(F.embedding(users.to(self.user.device), self.user), self.device)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
-    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
-        user, item = torch.cat(edges, dim=1)
+    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
         table, bias = self.items.embedding, self.items.bias
-        items = copied(table.index_select(0, item.to(table.device)), self.device)
+        items = copied(F.embedding(item.to(table.device), table), self.device)
         # Both come to the host in one copy.
-        rows = _as_numbers(torch.cat([self.vectors(user), items])).reshape(2, -1, table.size(1))
-        ends = np.cumsum([part.size(1) for part in edges])[:-1]
-        pairs = (part.reshape(2, 2, -1, table.size(1)) for part in np.split(rows, ends, axis=1))
-        scores: Iterator[Numbers] = (np.einsum("und,ind->uin", *part) for part in pairs)
-        if bias is None:
-            return scores
-        biases = np.split(_as_numbers(bias.index_select(0, item.to(bias.device))), ends)
-        both = zip(scores, biases, strict=True)
-        return (products + of_items.reshape(2, -1) for products, of_items in both)
+        vectors = _as_numbers(torch.cat([self.vectors(user), items]))
+        scores: Numbers = np.einsum("und,ind->uin", vectors[:2], vectors[2:])
+        return scores if bias is None else scores + _as_numbers(bias[item.to(bias.device)])
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
@@ -515,12 +510,8 @@ class MatrixRecommender(GivenScoresRecommender):
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         return self.matrix[user, item]
 
-    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
-        pairs = [part.view(2, 2, -1) for part in edges]
-        user, item = torch.cat(pairs, dim=2)
-        scores = _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
-        ends = np.cumsum([part.size(2) for part in pairs])[:-1]
-        return iter(np.split(scores, ends, axis=2))
+    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+        return _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
 
 
 class FunctionRecommender(GivenScoresRecommender):
