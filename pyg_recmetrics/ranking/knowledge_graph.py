@@ -62,12 +62,12 @@ class TripleQuery(NamedTuple):
     @classmethod
     def of(cls, query: Tensor, num_relations: int) -> "TripleQuery":
         """Reads rows of a task."""
-        entity, relation = query.unbind(-1)
+        entity, relation = query.unbind(1)
         return cls(entity, relation % num_relations, relation >= num_relations)
 
     def turned(self, vectors: Tensor) -> Tensor:
-        """Returns vectors of shape `[.., dim]` with another sign where heads are asked."""
-        return torch.where(self.is_head.unsqueeze(-1), -vectors, vectors)
+        """Returns vectors of shape `[num_queries, dim]` with another sign where heads are asked."""
+        return torch.where(self.is_head.unsqueeze(1), -vectors, vectors)
 
 
 #: Inner products that rank entities as a model does: the vectors of all entities, of shape
@@ -193,7 +193,7 @@ def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -
         # The head is asked for by the conjugate of the relation.
         a, b = parts_of(asked.relation)
         b = asked.turned(b)
-        return torch.cat([x * a - y * b, y * a + x * b], dim=-1)
+        return torch.cat([x * a - y * b, y * a + x * b], dim=1)
 
     return torch.cat([real, imaginary], dim=1), None, vectors
 

@@ -238,8 +238,9 @@ class OpenRanking:
             pending = users if makes_lists else task._with_truth(users)
             with _bar(pending.numel(), self._how.progress) as bar:
                 for algorithm in algorithms:
-                    if pending.numel() > 0:
-                        pending = self._find_out(algorithm, pending, bar)
+                    if (left := self._find_out(algorithm, pending, bar)) is None:
+                        break
+                    pending = left
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = task.degree.clamp(min=self._request.depth)
@@ -247,8 +248,10 @@ class OpenRanking:
         if self._mask is not None:
             self._ranks.leave_out(self._mask.is_masked.bool())
 
-    def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: "tqdm[Any]") -> Tensor:
-        """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""
+    def _find_out(
+        self, algorithm: RankingAlgorithm, users: Tensor, bar: "tqdm[Any]"
+    ) -> Tensor | None:
+        """Ranks users chunk by chunk, and returns those that the algorithm left; `None` if none."""
         task, size = self._present, self._how.batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
         unsettled: list[tuple[Tensor, Tensor]] = []
@@ -264,11 +267,11 @@ class OpenRanking:
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.recommender.check()
         if not unsettled:
-            return users[:0]
+            return None
         ranked, is_unsettled = map(torch.cat, zip(*unsettled, strict=True))
         left = ranked[is_unsettled].sort().values  # as the deepest are ranked first
         bar.update(-left.numel())
-        return left
+        return left if left.numel() else None
 
     @property
     def _mask(self) -> ScoreMask | None:

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from pyg_recmetrics.checks import (
@@ -184,14 +183,14 @@ class Recommender(ABC):
         than `k`.
         """
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers | None:
+    def scores_across(self, pairs: Tensor) -> Numbers | None:
         """Returns the scores of users and items of pairs of edges; `None` if it has no table.
 
         They are as they come, and may overflow.
 
         Args:
-            user (torch.Tensor): The users of both edges of each pair, of shape `[2, num_pairs]`.
-            item (torch.Tensor): Their items, of the same shape.
+            pairs (torch.Tensor): The users of both edges of each pair, and then their items, of
+                shape `[2, 2, num_pairs]`.
 
         Returns:
             The scores of both users of each pair and both items, of shape `[2, 2, num_pairs]`.
@@ -239,7 +238,7 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     if recommender.in_words in told:
         return
     seen, truth = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
-    if (scores := recommender.scores_across(*torch.cat([seen, truth], dim=2))) is None:
+    if (scores := recommender.scores_across(torch.cat([seen, truth], dim=2))) is None:
         return
     num_apart, preference = _preference(scores[..., : seen.size(2)])
     if num_apart < _ENOUGH_PAIRS or abs(preference) > _NUM_ERRORS * num_apart**0.5:
@@ -340,22 +339,24 @@ class EmbeddingRecommender(Recommender):
         )
 
     def vectors(self, users: Tensor) -> Tensor:
-        """Returns the embeddings of users as they are, one in place of each user."""
+        """Returns the embeddings of users as they are."""
         # To index takes several times as long.
-        return copied(F.embedding(users.to(self.user.device), self.user), self.device)
+        return copied(self.user.index_select(0, users.to(self.user.device)), self.device)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+    def scores_across(self, pairs: Tensor) -> Numbers:
+        user, item = pairs.flatten(1)
         table, bias = self.items.embedding, self.items.bias
-        items = copied(F.embedding(item.to(table.device), table), self.device)
+        items = copied(table.index_select(0, item.to(table.device)), self.device)
         # Both come to the host in one copy.
         vectors = _as_numbers(torch.cat([self.vectors(user), items]))
-        scores: Numbers = np.einsum("und,ind->uin", vectors[:2], vectors[2:])
-        return scores if bias is None else scores + _as_numbers(bias[item.to(bias.device)])
+        both = vectors.reshape(2, 2, -1, table.size(1))
+        scores: Numbers = np.einsum("und,ind->uin", *both)
+        return scores if bias is None else scores + _as_numbers(bias[pairs[1].to(bias.device)])
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
@@ -510,7 +511,8 @@ class MatrixRecommender(GivenScoresRecommender):
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         return self.matrix[user, item]
 
-    def scores_across(self, user: Tensor, item: Tensor) -> Numbers:
+    def scores_across(self, pairs: Tensor) -> Numbers:
+        user, item = pairs
         return _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
 
 
