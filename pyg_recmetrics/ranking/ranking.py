@@ -325,8 +325,15 @@ class OpenRanking:
         ask_about_order(self.recommender, task)
         if listed is None:
             return
-        counts, depth = (task.degree, task.num_candidates), None if how.full else how.k or 1
-        if lack := describe_lack(listed, *counts, depth, how.needs_degree, task.user_ids):
+        lack = describe_lack(
+            listed,
+            task.degree,
+            task.num_candidates,
+            None if how.full else how.k or 1,
+            how.needs_degree,
+            task.user_ids,
+        )
+        if lack is not None:
             warn(
                 f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
                 f"so values for the largest k or R may be too low"

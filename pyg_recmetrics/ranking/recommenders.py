@@ -61,7 +61,8 @@ class ScoreMask:
     """
 
     def __init__(self, task: RankingTask) -> None:
-        self.task, self.allows_empty = task, False
+        self.task = task
+        self.allows_empty = False
         self._ends: Tensor | None = None
 
     @cached_property
@@ -559,7 +560,8 @@ class ListRecommender(Recommender):
     listed: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
-        self.num_items, self.num_candidates = task.num_items, task.num_candidates
+        self.num_items = task.num_items
+        self.num_candidates = task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.has_repeats = torch.zeros((), dtype=torch.bool, device=task.device)
         shape = (task.num_users, len(ListStatistics._fields))
@@ -623,7 +625,9 @@ class FixedListRecommender(ListRecommender):
 
     def __init__(self, lists: Lists, task: RankingTask, in_words: str) -> None:
         super().__init__(task, lists.width)
-        self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
+        self.lists = lists
+        self.max_depth = lists.width
+        self.in_words = in_words
 
     def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         items = self.lists.rows(chunk.users).long()
@@ -694,7 +698,7 @@ class PairRecommender(Recommender):
         self, scorer: PairScorer, task: RankingTask, mask: ScoreMask | None = None
     ) -> None:
         self.scorer = scorer
-        self.num_items, self.truth = task.num_items, task.truth
+        self.num_items = task.num_items
         self.mask = ScoreMask(task) if mask is None else mask
         self.items = torch.arange(task.num_items, device=task.device)
         num_asked = task.num_items
