@@ -270,8 +270,9 @@ class CountStored(RankingAlgorithm):
         error = factor.to(self.dtype), errors
         chunk.hide_(scores)
         exactly = partial(self.recommender.items.exact_scores, user)
-        edges = chunk.truth.pairs, chunk.depth_of_truth
-        ranks, is_open = ranks_by_counting(scores, *edges, error, exactly, chunk.scratch)
+        ranks, is_open = ranks_by_counting(
+            scores, chunk.truth.pairs, chunk.depth_of_truth, error, exactly, chunk.scratch
+        )
         if self.list_width > 0:
             lists, is_unsettled = best_by_scores(scores, self.list_width, error, exactly)
         elif is_open is None:
@@ -295,8 +296,10 @@ class RankBySearch(RankingAlgorithm):
 
     def find(self, chunk: Chunk, scores: FastScores) -> Findings:
         """Searches the scores of the users of a chunk."""
-        edges, makes_lists = (chunk.truth.pairs, chunk.seen.pairs), self.list_width > 0
-        found = Search(scores, chunk.depth, *edges, makes_lists, chunk.scratch).run()
+        makes_lists = self.list_width > 0
+        found = Search(
+            scores, chunk.depth, chunk.truth.pairs, chunk.seen.pairs, makes_lists, chunk.scratch
+        ).run()
         return Findings(found.ranks, found.is_unsettled, found.lists)
 
 
@@ -333,8 +336,16 @@ class CountByBound(RankingAlgorithm):
     def rank(self, chunk: Chunk) -> Findings:
         user, relevant = self.recommender.users(chunk.users), chunk.truth.pairs
         score = self.recommender.items.exact_scores(user, *relevant)
-        edges = chunk.depth, relevant, score, chunk.seen.pairs
-        return Findings(*bounded_ranks(user, self.rounded_items, *edges, chunk.scratch))
+        found = bounded_ranks(
+            user,
+            self.rounded_items,
+            chunk.depth,
+            relevant,
+            score,
+            chunk.seen.pairs,
+            chunk.scratch,
+        )
+        return Findings(*found)
 
 
 def find_passes(

@@ -228,7 +228,7 @@ class OpenRanking:
         wanted = deepest if how.full else how.k or task._extremes.max_degree
         num_kept = min(wanted if how.keep_items is True else int(how.keep_items), deepest)
         self.depth = max(wanted, num_kept)
-        self._ranks = Ranks.unknown(present.truth[1])
+        self._ranks = Ranks.unknown(present._by_user.user)
         self._lists = task.users.new_full((task.num_users, num_kept), -1) if num_kept else None
         self._request = Request(ranker, present, min(self.depth, deepest), how.full, num_kept)
         self._passes = list(find_passes(how.algorithm, self._request))
@@ -240,8 +240,9 @@ class OpenRanking:
             pending = users if makes_lists else task._with_truth(users)
             with _bar(pending.numel(), self._how.progress) as bar:
                 for algorithm in algorithms:
-                    if pending.numel() > 0:
-                        pending = self._find_out(algorithm, pending, bar)
+                    if (left := self._find_out(algorithm, pending, bar)) is None:
+                        break
+                    pending = left
         # All users of a chunk are ranked to the depth of the deepest. Ranks beyond a user's own
         # depth are discarded, since they would depend on the size of the chunks.
         depth = task.degree.clamp(min=self._request.depth)
@@ -249,8 +250,10 @@ class OpenRanking:
         if self._mask is not None:
             self._ranks.leave_out(self._mask.is_masked.bool())
 
-    def _find_out(self, algorithm: RankingAlgorithm, users: Tensor, bar: tqdm[Any]) -> Tensor:
-        """Ranks users chunk by chunk, and returns those that the algorithm could not settle."""
+    def _find_out(
+        self, algorithm: RankingAlgorithm, users: Tensor, bar: tqdm[Any]
+    ) -> Tensor | None:
+        """Ranks users chunk by chunk, and returns those that the algorithm left; `None` if none."""
         task, size = self._present, self._how.batch_size
         num_rows = algorithm.num_rows if size is None else lambda depth: size
         unsettled: list[tuple[Tensor, Tensor]] = []
@@ -266,11 +269,11 @@ class OpenRanking:
         # Looked at once, after the last chunk, so that no chunk has to wait for the device.
         self.recommender.check()
         if not unsettled:
-            return users[:0]
+            return None
         ranked, is_unsettled = map(torch.cat, zip(*unsettled, strict=True))
         left = ranked[is_unsettled].sort().values  # as the deepest are ranked first
         bar.update(-left.numel())
-        return left
+        return left if left.numel() else None
 
     @property
     def _mask(self) -> ScoreMask | None:
@@ -324,8 +327,15 @@ class OpenRanking:
         ask_about_order(self.recommender, task)
         if listed is None:
             return
-        counts, depth = (task.degree, task.num_candidates), None if how.full else how.k or 1
-        if lack := describe_lack(listed, *counts, depth, how.needs_degree, task.user_ids):
+        lack = describe_lack(
+            listed,
+            task.degree,
+            task.num_candidates,
+            None if how.full else how.k or 1,
+            how.needs_degree,
+            task.user_ids,
+        )
+        if lack is not None:
             warn(
                 f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
                 f"so values for the largest k or R may be too low"

@@ -64,7 +64,8 @@ class ScoreMask:
     """
 
     def __init__(self, task: RankingTask) -> None:
-        self.task, self.allows_empty = task, False
+        self.task = task
+        self.allows_empty = False
         self._ends: Tensor | None = None
 
     @cached_property
@@ -186,16 +187,17 @@ class Recommender(ABC):
         than `k`.
         """
 
-    def scores_across(self, *edges: Tensor) -> Iterator[Numbers] | None:
+    def scores_across(self, pairs: Tensor) -> Numbers | None:
         """Returns the scores of users and items of pairs of edges; `None` if it has no table.
 
         They are as they come, and may overflow.
 
         Args:
-            *edges (torch.Tensor): An edge of each pair, and then the others: `[2, 2 * num_pairs]`.
+            pairs (torch.Tensor): The users of both edges of each pair, and then their items, of
+                shape `[2, 2, num_pairs]`.
 
         Returns:
-            The scores of both users of each pair and both items, `[2, 2, num_pairs]` for each.
+            The scores of both users of each pair and both items, of shape `[2, 2, num_pairs]`.
         """
         return None
 
@@ -239,13 +241,13 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
     told = task._once("order", set[str])
     if recommender.in_words in told:
         return
-    samples = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
-    if (scores := recommender.scores_across(*samples)) is None:
+    seen, truth = _sample(task.seen, _NUM_PAIRS), _sample(task.truth, _NUM_PAIRS_OF_TRUTH)
+    if (scores := recommender.scores_across(torch.cat([seen, truth], dim=2))) is None:
         return
-    num_apart, preference = _preference(next(scores))
+    num_apart, preference = _preference(scores[..., : seen.size(2)])
     if num_apart < _ENOUGH_PAIRS or abs(preference) > _NUM_ERRORS * num_apart**0.5:
         return
-    num_apart, preference = _preference(next(scores))
+    num_apart, preference = _preference(scores[..., seen.size(2) :])
     # Few that tell users apart may prefer their own without exception.
     if preference <= _NUM_ERRORS * num_apart**0.5 and not 0 < num_apart == preference:
         told.add(recommender.in_words)
@@ -257,10 +259,10 @@ def ask_about_order(recommender: Recommender, task: RankingTask) -> None:
 
 
 def _sample(edges: Tensor, most: int) -> Tensor:
-    """Returns an edge each of some pairs of users, and then the other edge of each pair."""
+    """Returns some pairs of edges: their users and their items, of shape `[2, 2, num_pairs]`."""
     num_pairs = min(most, edges.size(1) // 2)
     step = max(1, edges.size(1) // (2 * most))
-    return edges[:, : 2 * num_pairs * step : step]
+    return edges[:, : 2 * num_pairs * step : step].view(2, 2, -1)
 
 
 def _preference(scores: Numbers) -> tuple[int, float]:
@@ -350,20 +352,15 @@ class EmbeddingRecommender(Recommender):
         users, row = user.unique_consecutive(return_inverse=True)
         return self.items.exact_scores(self.users(users), row, item)
 
-    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
-        user, item = torch.cat(edges, dim=1)
+    def scores_across(self, pairs: Tensor) -> Numbers:
+        user, item = pairs.flatten(1)
         table, bias = self.items.embedding, self.items.bias
         items = copied(table.index_select(0, item.to(table.device)), self.device)
         # Both come to the host in one copy.
-        rows = _as_numbers(torch.cat([self.vectors(user), items])).reshape(2, -1, table.size(1))
-        ends = np.cumsum([part.size(1) for part in edges])[:-1]
-        pairs = (part.reshape(2, 2, -1, table.size(1)) for part in np.split(rows, ends, axis=1))
-        scores: Iterator[Numbers] = (np.einsum("und,ind->uin", *part) for part in pairs)
-        if bias is None:
-            return scores
-        biases = np.split(_as_numbers(bias.index_select(0, item.to(bias.device))), ends)
-        both = zip(scores, biases, strict=True)
-        return (products + of_items.reshape(2, -1) for products, of_items in both)
+        vectors = _as_numbers(torch.cat([self.vectors(user), items]))
+        both = vectors.reshape(2, 2, -1, table.size(1))
+        scores: Numbers = np.einsum("und,ind->uin", *both)
+        return scores if bias is None else scores + _as_numbers(bias[pairs[1].to(bias.device)])
 
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
@@ -518,12 +515,9 @@ class MatrixRecommender(GivenScoresRecommender):
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
         return self.matrix[user, item]
 
-    def scores_across(self, *edges: Tensor) -> Iterator[Numbers]:
-        pairs = [part.view(2, 2, -1) for part in edges]
-        user, item = torch.cat(pairs, dim=2)
-        scores = _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
-        ends = np.cumsum([part.size(2) for part in pairs])[:-1]
-        return iter(np.split(scores, ends, axis=2))
+    def scores_across(self, pairs: Tensor) -> Numbers:
+        user, item = pairs
+        return _as_numbers(self.matrix[user.unsqueeze(1), item.unsqueeze(0)])
 
 
 class FunctionRecommender(GivenScoresRecommender):
@@ -587,7 +581,8 @@ class ListRecommender(Recommender):
     listed: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
-        self.num_items, self.num_candidates = task.num_items, task.num_candidates
+        self.num_items = task.num_items
+        self.num_candidates = task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.has_repeats = torch.zeros((), dtype=torch.bool, device=task.device)
         shape = (task.num_users, len(ListStatistics._fields))
@@ -651,7 +646,9 @@ class FixedListRecommender(ListRecommender):
 
     def __init__(self, lists: Lists, task: RankingTask, in_words: str) -> None:
         super().__init__(task, lists.width)
-        self.lists, self.max_depth, self.in_words = lists, lists.width, in_words
+        self.lists = lists
+        self.max_depth = lists.width
+        self.in_words = in_words
 
     def read(self, chunk: Chunk) -> tuple[Tensor, Tensor]:
         items = self.lists.rows(chunk.users).long()
@@ -727,7 +724,7 @@ class PairRecommender(Recommender):
         self, scorer: PairScorer, task: RankingTask, mask: ScoreMask | None = None
     ) -> None:
         self.scorer = scorer
-        self.num_items, self.truth = task.num_items, task.truth
+        self.num_items = task.num_items
         self.mask = ScoreMask(task) if mask is None else mask
         self.items = torch.arange(task.num_items, device=task.device)
         num_asked = task.num_items

@@ -772,7 +772,8 @@ class TemporalSplit(UserItemSplit):
         """
         num_pairs = first.numel()
         total = torch.tensor(num_pairs, device="cpu")
-        num_val, num_test = (int(resolve(n, total)) for n in (self.num_val, self.num_test))
+        num_val = int(resolve(self.num_val, total))
+        num_test = int(resolve(self.num_test, total))
         num_train = num_pairs - num_val - num_test
         if num_train <= 0:
             raise ValueError(
