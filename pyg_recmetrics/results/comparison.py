@@ -419,8 +419,10 @@ class Comparison(Rows[PairedDifference]):
         rows: list[list[str]] = []
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
-            means = {x: each.estimate_of(metric).value for x, each in self._recommenders.items()}
-            for name, label, cells in self._lines([*of_metric]):
+            compared = [*of_metric]
+            # Of the users who are compared, of whom a sample may have more.
+            means = {row.b: row.mean_b for row in compared} | {x.a: x.mean_a for x in compared}
+            for name, label, cells in self._lines(compared):
                 of_tuning = [known[name] for known in budgets.values()]
                 rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
         said = notes.lines(

@@ -248,8 +248,8 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
         return None
     return (
         f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {depth:,}"
-        f"{' or R' if is_deeper else ''}, and {expected:,.0f} would be by chance: is the recommender trained, are its ids in the order "
-        f"of the task, and are higher scores better?"
+        f"{' or R' if is_deeper else ''}, and {expected:,.0f} would be by chance: is the "
+        f"recommender trained, are its ids in the order of the task, and are higher scores better?"
     )
 
 

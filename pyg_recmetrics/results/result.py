@@ -320,6 +320,7 @@ class Measured(Tabular):
             new        2  0.5000 ± .5000  0.7500 (0.0000 to 1.0000)
             old        1          1.0000                     1.0000
             ±: 95% confidence interval of the mean over users
+            1 user is in no group, as it has no label
             intervals may be too narrow: there are few users in some groups (2)
             >>> cohorts["new"]["recall@1"].value
             0.5
@@ -418,6 +419,9 @@ class Measured(Tabular):
         metrics = {metric: first.definitions[metric] for metric in values}
         numbers = group.cpu().numpy()
         remarks = self._on_sample()
+        if first.average_over != "person":
+            is_left = first._is_counted.cpu().numpy() & (numbers < 0)
+            remarks += notes.lines("without_group", int(is_left.sum()), first.nouns)
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:

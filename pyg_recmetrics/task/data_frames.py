@@ -218,6 +218,13 @@ def _number(
             f"(got {type(known).__name__})"
         )
     found = set().union(*own.values())
+    texts = {id_ for id_ in found if isinstance(id_, str)}
+    if texts and (twice := texts & {str(id_) for id_ in found - texts}):
+        raise ValueError(
+            f"'{side}' needs to be a column in which ids are texts, or none is (got "
+            f"{min(twice)!r} as a text and as a number); convert it, as in "
+            f"test[{name!r}].astype(str)"
+        )
     ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")
     number = {id_: index for index, id_ in enumerate(ids)}
     if unknown := _in_order(found.difference(ids)):

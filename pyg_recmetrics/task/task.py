@@ -463,10 +463,13 @@ class RankingTask(Frozen):
         )
 
     def _warn_of_edges_without_messages(self, edges: Tensor) -> None:
-        """Warns of seen edges that are not among those that a model is to propagate over."""
+        """Warns of seen edges that are not among those that a model is to propagate over.
+
+        None of them may be, if a model propagates over edges of another kind.
+        """
         known = coalesce_edges(edges, self.num_items)
         num_left = int((~contains(known, self.seen, self.num_items)).sum())
-        if num_left:
+        if 0 < num_left < self.seen.size(1):
             warn(
                 f"{num_left:,} of {self.seen.size(1):,} seen edges are not in 'edge_index', over "
                 f"which a model propagates. Do not pass it, and the model takes those of the data"

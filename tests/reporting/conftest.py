@@ -106,7 +106,7 @@ def needs():
 
     def missing(section, results):
         contents, page = contents_of(results), Parts()
-        page.add(section, [make(contents) for make in SECTIONS[section]])
+        page.add(section, [SECTIONS[section](contents)])
         return [*page.missing]
 
     return missing

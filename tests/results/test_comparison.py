@@ -508,3 +508,19 @@ def test_equal_means_of_other_users_are_no_equal_results(task):
     assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
     with pytest.raises(ValueError, match="which differs in b"):
         check(compare(straight), mixed)
+
+
+def test_means_in_the_table_are_those_of_the_users_who_are_compared():
+    generator = torch.Generator().manual_seed(0)
+    users = torch.arange(6000)
+    task = RankingTask(torch.stack([users, users % 20]), num_users=6000, num_items=20)
+    scores = torch.rand(2, 6000, 20, generator=generator)
+    results = {
+        name: evaluate(of_one, task, "mrr", margin=margin)
+        for name, of_one, margin in zip("ab", scores, (0.01, 0.05), strict=True)
+    }
+    sizes = [len(result.ranked.users) for result in results.values()]
+    (row,), table = compare(results), str(compare(results))
+    assert sizes[0] > sizes[1]
+    assert row.mean_a - row.mean_b == pytest.approx(row.difference)
+    assert {f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"} <= {*table.split()}

@@ -182,6 +182,14 @@ def test_types_that_differ_between_frames(test_ids, train_ids):
             "'test' needs to have columns of different names",
         ),
         ({"test": pd.DataFrame({"who": [1], "item": [2]})}, "a column of users with a usual name"),
+        (
+            {
+                "test": pd.DataFrame(
+                    {"user_id": [1, 2], "item_id": pd.Series([7, "7"], dtype=object)}
+                )
+            },
+            "in which ids are texts, or none is .got '7' as a text and as a number.",
+        ),
         ({"test": TEST}, r"'test' needs to be a data frame .* \(got dict\)"),
         (
             {"train": np.zeros((2, 2)), "test": pd.DataFrame(TEST)},
