@@ -420,7 +420,7 @@ class Comparison(Rows[PairedDifference]):
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
             compared = [*of_metric]
-            # Of the users who are compared, of whom a sample may have more.
+            # Those of the users who are compared: a sample may have more.
             means = {row.b: row.mean_b for row in compared} | {x.a: x.mean_a for x in compared}
             for name, label, cells in self._lines(compared):
                 of_tuning = [known[name] for known in budgets.values()]
