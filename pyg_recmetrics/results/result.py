@@ -405,6 +405,10 @@ class Measured(Tabular):
         drawn = {f"run {n}": run._sampled for n, run in enumerate(self.runs, 1) if run._sampled}
         return notes.lines("samples", drawn, self.runs[0].nouns, "count")
 
+    def _on_protocol(self) -> list[str]:
+        """Returns what is unusual about how users were evaluated, so that numbers do not compare."""
+        return notes.notes_of_all({f"run {n}": x._protocol for n, x in enumerate(self.runs, 1)})
+
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
     ) -> Cohorts:
@@ -418,7 +422,7 @@ class Measured(Tabular):
         }
         metrics = {metric: first.definitions[metric] for metric in values}
         numbers = group.cpu().numpy()
-        remarks = self._on_sample()
+        remarks = [*self._on_sample(), *self._on_protocol()]
         if first.average_over != "person":
             is_left = first._is_counted.cpu().numpy() & (numbers < 0)
             remarks += notes.lines("without_group", int(is_left.sum()), first.nouns)

@@ -269,7 +269,7 @@ class Runs(Measured, Rows[EvaluationResult]):
             is_zero=not all(mean.run_error for mean in means.values()),
             of_all=[name for name, each in estimates.items() if not each.num_drawn],
         )
-        return Table(head, rows, (*said, *self._on_sample()))
+        return Table(head, rows, (*said, *self._on_sample(), *self._on_protocol()))
 
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from pyg_recmetrics import (
+    Benchmark,
     EvaluationResult,
     Evaluator,
     PairScorer,
@@ -242,6 +243,18 @@ def test_random_scores_are_asked_about_once_in_a_result_and_never_while_training
     num_lines = [sum(map(bool, map(LEVEL.search, x.cautions()))) for x in results]
     assert max(num_lines) == 1
     assert sum(num_lines) > 85  # within two standard errors
+
+
+def test_every_table_says_that_candidates_were_sampled(world_of_ids):
+    task, (user, item), _ = world_of_ids
+    own = torch.arange(1000)
+    candidates = torch.stack([own.repeat(9), torch.randint(500, (9000,))])
+    options = {"num_users": 1000, "num_items": 500, "seen": task.seen}
+    sampled = RankingTask(task.truth, candidates=torch.cat([task.truth, candidates], 1), **options)
+    a, b = (evaluate(x, sampled, "recall@2") for x in ((user, item), torch.rand(1000, 500)))
+    tables = Runs([a, b]), a.by(own % 2), a.by_degree(2), compare({"a": a, "b": b})
+    for table in (a, *tables, Benchmark({"a": a, "b": b})):
+        assert "not comparable with a full ranking" in " ".join(str(table).split())
 
 
 def difference(b, verdict, mean_b):
