@@ -61,7 +61,7 @@ def against_negatives(embedding: torch.nn.Embedding, data: TemporalData) -> Eval
 
 @torch.no_grad()
 def against_all(embedding: torch.nn.Embedding, data: TemporalData, start: int) -> EvaluationResult:
-    """Ranks each link from a moment on among all destinations that are not seen before it."""
+    """Ranks each link from a moment on among all destinations."""
     task = RankingTask.from_events(
         data.src,
         data.dst,
@@ -69,6 +69,7 @@ def against_all(embedding: torch.nn.Embedding, data: TemporalData, start: int) -
         data.t >= start,
         num_items=NUM_SOURCES + NUM_DESTINATIONS,
         candidates=data.dst.unique(),
+        exclude_seen=False,  # as links repeat
     )
     source = cast(Tensor, task.query)[:, 0]
     weight = embedding.weight

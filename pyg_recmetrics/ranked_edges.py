@@ -4,6 +4,8 @@ Recommenders stand on one side of it and metrics on the other. Lists, scored pai
 files that others have ranked become ranked edges here, too.
 """
 
+from __future__ import annotations
+
 import csv
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
@@ -145,7 +147,7 @@ class Lists:
     ptr: Tensor
 
     @classmethod
-    def from_matrix(cls, items: Tensor) -> "Lists":
+    def from_matrix(cls, items: Tensor) -> Lists:
         """Reads a matrix of shape `[num_users, K]`, in which `-1` is no item."""
         num_users, width = items.shape
         return cls(items.reshape(-1), torch.arange(num_users + 1, device=items.device) * width)
@@ -216,12 +218,12 @@ class Lists:
         start, length = self.ptr[:-1], self.ptr.diff().clamp(max=k)
         return num_before[start + length] - num_before[start]
 
-    def of(self, users: Tensor) -> "Lists":
+    def of(self, users: Tensor) -> Lists:
         """Returns the same lists without the items of all but the users of a mask `[num_users]`."""
         is_kept = users.repeat_interleave(self.ptr.diff())
         return dataclasses.replace(self, item=self.item.masked_fill(~is_kept, -1))
 
-    def to(self, device: torch.device | str) -> "Lists":
+    def to(self, device: torch.device | str) -> Lists:
         """Returns a copy on another device."""
         return Lists(self.item.to(device), self.ptr.to(device))
 
@@ -635,7 +637,7 @@ def _shifted(value: Tensor, bits: int) -> Tensor:
     return (value >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def without_other_truth(ranked: "RankedEdges") -> Ranks:
+def without_other_truth(ranked: RankedEdges) -> Ranks:
     """Returns where edges stand if the other relevant items of their user are no candidates."""
     user = ranked.edge_label_index[0]
     ranks = Ranks.unknown(user)._replace(rank=ranked.rank)
@@ -669,7 +671,7 @@ def without_others(num: Tensor, user: Tensor, is_counted: Tensor) -> Tensor:
     return (num - num_relevant)[user] + is_counted.long()
 
 
-def depth_without_other_truth(ranked: "RankedEdges", max_degree: int) -> int | None:
+def depth_without_other_truth(ranked: RankedEdges, max_degree: int) -> int | None:
     """Returns how deep ranks are known if other truth may come first; `None` if all are.
 
     Args:
@@ -773,7 +775,7 @@ class RankedEdges:
         pred_index_mat: TensorLike,
         edge_label_index: EdgesLike,
         edge_label_weight: TensorLike | None = None,
-    ) -> "RankedEdges":
+    ) -> RankedEdges:
         r"""Ranks edges by their position in given lists, with PyG's argument names.
 
         An item that is not in its user's list is not retrieved at any k. The lists are assumed to
@@ -842,7 +844,7 @@ class RankedEdges:
         ignore_index: int | None = None,
         ties: Ties = "index",
         seed: int = 0,
-    ) -> "RankedEdges":
+    ) -> RankedEdges:
         r"""Ranks scored pairs within their query, with torchmetrics' argument names.
 
         Unlike in torchmetrics, scores may have any sign. R is the number of relevant pairs *that
@@ -919,7 +921,7 @@ class RankedEdges:
         *,
         ties: Ties = "mean",
         seed: int = 0,
-    ) -> "RankedEdges":
+    ) -> RankedEdges:
         r"""Ranks every positive against its negatives, with the arguments of OGB and TGB.
 
         Every positive is a row of its own with one relevant item. Negatives that all rows share are
@@ -979,7 +981,7 @@ class RankedEdges:
     @classmethod
     def from_trec(
         cls, run: str | Path, qrels: str | Path, *, level: float | None = None
-    ) -> "RankedEdges":
+    ) -> RankedEdges:
         r"""Reads a run and its qrels, the files of trec_eval.
 
         Items are ordered by score, and equal scores rank the lower item id first, as everywhere in
@@ -1054,7 +1056,7 @@ class RankedEdges:
         """The number of relevant items R of every user, of shape `[num_users]`."""
         return self._grouped.degree
 
-    def with_ties(self, ties: Ties, *, seed: int = 0) -> "RankedEdges":
+    def with_ties(self, ties: Ties, *, seed: int = 0) -> RankedEdges:
         r"""Returns a copy in which equal scores are ranked in another way.
 
         Only ranks change. Lists of recommended items keep the lower item id first.
@@ -1099,7 +1101,7 @@ class RankedEdges:
 
     def _with_ties(
         self, ties: Ties, seed: int = 0, hits: tuple[int, int] | None = None
-    ) -> "RankedEdges":
+    ) -> RankedEdges:
         """Returns a copy that ranks equal scores in another way, see :func:`break_ties`."""
         if ties == "index":
             raise ValueError(
@@ -1131,7 +1133,7 @@ class RankedEdges:
         fields = _of_edges(vars(self) | {"rank": rank}, order)
         return dataclasses.replace(self, ties=ties, origin=origin, **fields)
 
-    def with_catalogue(self, catalogue: Catalogue) -> "RankedEdges":
+    def with_catalogue(self, catalogue: Catalogue) -> RankedEdges:
         r"""Returns a copy with a catalogue, for the metrics that look at the items.
 
         Args:
@@ -1166,7 +1168,7 @@ class RankedEdges:
         set_attributes(ranked, _grouped=self._grouped)
         return ranked
 
-    def each_edge(self, *, max_degree: int | None = None) -> "RankedEdges":
+    def each_edge(self, *, max_degree: int | None = None) -> RankedEdges:
         r"""Returns a ranking in which every edge is a row of its own, without the other truth.
 
         A row leaves out the other relevant items of its user. This gives the *filtered* rank of
@@ -1235,7 +1237,7 @@ class RankedEdges:
             ),
         )
 
-    def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankedEdges":
+    def with_person(self, person: TensorLike | Sequence[Hashable]) -> RankedEdges:
         """Returns a copy that knows the person that each row of users belongs to.
 
         Intervals and tests then draw persons, not rows. A ranking of a task knows those of the
@@ -1260,7 +1262,7 @@ class RankedEdges:
         number = read_person(person, self.num_users, self.rank.device, self.user_ids)
         return dataclasses.replace(self, origin=dataclasses.replace(self.origin, person=number))
 
-    def to(self, device: torch.device | str) -> "RankedEdges":
+    def to(self, device: torch.device | str) -> RankedEdges:
         """Returns a copy on another device.
 
         Raises:

@@ -59,7 +59,7 @@ MaxGrade: TypeAlias = Annotated[int, "grades up to {}"]
 Ideal: TypeAlias = Annotated[
     Literal["relevant", "k", "retrieved"],
     {
-        "relevant": "ideal over all relevant items",
+        "relevant": "ideal of the best min(k, R) relevant items",
         "k": "ideal of k relevant items",
         "retrieved": "ideal over retrieved items only",
     },

@@ -409,10 +409,12 @@ def register(
     complete program.
 
     The function may rely on checked arguments. It gets :class:`~pyg_recmetrics.RankedEdges`, whose
-    `rank` holds the rank of each truth edge, `degree` the number of relevant items of each user,
-    `hits(k)` how many of them are in the top `k`, `is_hit(k)` which edges these are, and
-    `sum(values)` adds up one value per edge for every user. It may return anything for users
-    without truth: the decorator sets them to `NaN` if the metric needs truth.
+    `rank` holds the rank of each truth edge, and the largest integer for one beyond the depth of
+    the ranking. Other metrics decide how deep that is, too, unless `needs_all_ranks=True`. `degree`
+    is the number of relevant items of each user, `hits(k)` how many of them are in the top `k`,
+    `is_hit(k)` which edges these are, and `sum(values)` adds up one value per edge for every user.
+    It may return anything for users without truth: the decorator sets them to `NaN` if the metric
+    needs truth.
 
     An argument besides `k` is spelled `name(argument=value)@k`. Its annotation says which values it
     takes, and how `recipe()` words them:

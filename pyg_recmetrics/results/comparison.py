@@ -242,6 +242,11 @@ def rounded(mean: float) -> float:
     return float(f"{mean:.12g}")
 
 
+def _has_one_b(rows: Sequence[PairedDifference]) -> bool:
+    """Whether one recommender is what all others are compared with."""
+    return len({row.b for row in rows}) == 1
+
+
 class Comparison(Rows[PairedDifference]):
     r"""The differences of recommenders: a :class:`PairedDifference` for every metric and pair.
 
@@ -417,11 +422,13 @@ class Comparison(Rows[PairedDifference]):
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []
+        has_one_b = True
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
             compared = [*of_metric]
             # Those of the users who are compared: a sample may have more.
             means = {row.b: row.mean_b for row in compared} | {x.a: x.mean_a for x in compared}
+            has_one_b = has_one_b and _has_one_b(compared)
             for name, label, cells in self._lines(compared):
                 of_tuning = [known[name] for known in budgets.values()]
                 rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
@@ -432,12 +439,13 @@ class Comparison(Rows[PairedDifference]):
             has_intervals=not all(math.isnan(row.low) for row in shown),
             has_tests=not all(math.isnan(row.p_value) for row in shown),
             are_from_best=len(self) > len(shown),
+            has_one_b=has_one_b,
         )
         return Table([*head, *budgets], rows, tuple(said))
 
     def _lines(self, rows: Sequence[PairedDifference]) -> Iterator[tuple[str, str, Sequence[str]]]:
         """Yields recommenders, their labels and cells: `b` of all and each `a`, or each `a`."""
-        has_one_b = len({row.b for row in rows}) == 1
+        has_one_b = _has_one_b(rows)
         for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
             yield reference, reference, ["", "", "", "", "reference", ""]
             for row in differences:

@@ -150,7 +150,9 @@ def caution(
     fewest = min(means_of, key=lambda mean: mean.num_persons or mean.num_drawn)
     few_persons = line("few_persons", fewest, drawn) if fewest.has_few_persons else None
     if few_persons is None and fewest.num_drawn < FEW_USERS:
-        return line("caution", line("few_users", fewest, means))
+        return line(
+            "caution", line("few_users", fewest, means if fewest.num_persons is None else drawn)
+        )
     # Results that are the same differ in nothing, and not for few users.
     least = 1 if are_differences else 0
     can_be_skewed = are_differences or fewest.num_persons is not None

@@ -406,7 +406,7 @@ class Measured(Tabular):
         return notes.lines("samples", drawn, self.runs[0].nouns, "count")
 
     def _on_protocol(self) -> list[str]:
-        """Returns what is unusual about how users were evaluated, so that numbers do not compare."""
+        """Returns what is unusual about how users were evaluated, in some runs or all."""
         return notes.notes_of_all({f"run {n}": x._protocol for n, x in enumerate(self.runs, 1)})
 
     def _by_groups(
@@ -1437,7 +1437,7 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
 
 def _num_leaked(task: RankingTask) -> int:
     """Counts relevant items that a model may have propagated over."""
-    if task.exclude_seen:
+    if task.exclude_seen or task.query is not None:
         return 0
     return int(contains(task.seen, task.truth, task.num_items).sum())
 

@@ -701,13 +701,14 @@ def read_events(
     is_test: TensorLike,
     num_items: int,
     repeats: bool,
-) -> tuple[Tensor, dict[str, Any]]:
+) -> tuple[Tensor, int, dict[str, Any]]:
     """Reads events in any order, as queries of a source and the number of a moment.
 
     Memory is that of the edges that are left out.
 
     Returns:
-        All moments in their order, and the arguments of :meth:`RankingTask.from_queries`.
+        All moments in their order, how many of the events that are asked for repeat an earlier
+        one, and the arguments of :meth:`RankingTask.from_queries`.
 
     Raises:
         TypeError: If `repeats` is not a boolean, or events do not hold numbers.
@@ -740,13 +741,18 @@ def read_events(
     end = torch.searchsorted(met, start_of_source + asked_moment)
     query, place = spread(start, end - start)
     seen = (sources[asked_source[query]], asked_moment[query]), item_of_pair[order[place]]
-    return moments, {
-        "query": (sources[asked[0]], asked[1]),
-        "item": item[is_asked],
-        "num_items": num_items,
-        "seen": seen,
-        "person": sources[asked[0]],
-    }
+    num_repeated = int((first[pair] < moment)[is_asked].sum())
+    return (
+        moments,
+        num_repeated,
+        {
+            "query": (sources[asked[0]], asked[1]),
+            "item": item[is_asked],
+            "num_items": num_items,
+            "seen": seen,
+            "person": sources[asked[0]],
+        },
+    )
 
 
 def _read_events(

@@ -1,5 +1,7 @@
 """RankingTask: who is ranked, over what, what is relevant, what is seen, and its catalogue."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
@@ -191,7 +193,7 @@ class Catalogue(Frozen):
         for name, value in self._tensors().items():
             check_device(value, name, device, owner)
 
-    def to(self, device: torch.device | str) -> "Catalogue":
+    def to(self, device: torch.device | str) -> Catalogue:
         """Returns a copy on another device, or itself if it is there already.
 
         Example:
@@ -509,7 +511,7 @@ class RankingTask(Frozen):
         users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
-    ) -> "RankingTask":
+    ) -> RankingTask:
         r"""Reads a task from one part of a split, in PyG's own convention.
 
         The truth is `edge_label_index` (or `pos_edge_label_index`), and the message-passing edges
@@ -616,7 +618,7 @@ class RankingTask(Frozen):
         threshold: float | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
-    ) -> "RankingTask":
+    ) -> RankingTask:
         r"""Reads a task from matrices of users and items, in which other entries are zero.
 
         A model that propagates does so over the interactions of `train`, in both directions.
@@ -688,7 +690,7 @@ class RankingTask(Frozen):
         missing: Missing | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
-    ) -> "RankingTask":
+    ) -> RankingTask:
         r"""Reads a task from data frames with a row for every interaction, of pandas or polars.
 
         The ids of users and items may be of any type. Users and items of both frames are numbered
@@ -776,7 +778,7 @@ class RankingTask(Frozen):
         threshold: float | None = None,
         exclude_seen: bool = True,
         person: TensorLike | Sequence[Hashable] | None = None,
-    ) -> "RankingTask":
+    ) -> RankingTask:
         r"""Reads a task in which items are ranked for queries, which consist of several numbers.
 
         A query may be an entity and a relation, a source and a moment, or a session and a position.
@@ -854,7 +856,7 @@ class RankingTask(Frozen):
         num_entities: int,
         num_relations: int | None = None,
         candidates: TensorLike | None = None,
-    ) -> "RankingTask":
+    ) -> RankingTask:
         r"""Reads a task of link prediction in a knowledge graph, in the filtered setting.
 
         Each distinct :math:`(h, r, ?)` is a query, and so is each :math:`(?, r, t)`. The row of
@@ -907,7 +909,7 @@ class RankingTask(Frozen):
         repeats: bool = True,
         exclude_seen: bool = True,
         candidates: TensorLike | None = None,
-    ) -> "RankingTask":
+    ) -> RankingTask:
         r"""Reads a task of link prediction in a temporal graph, at the moment of each event.
 
         A query is a source and a moment at which it has test events. Their destinations are its
@@ -931,7 +933,8 @@ class RankingTask(Frozen):
                 is truth again. It is then ranked, although it was seen. If not, such events are
                 not ranked. (default: `True`)
             exclude_seen (bool, optional): Whether other destinations that the source was connected
-                to before are left out of the ranking. (default: `True`)
+                to before are left out of the ranking. A repeated destination then has none but new
+                ones beside it, which a warning counts. (default: `True`)
             candidates (torch.Tensor, optional): The destinations to rank, of shape
                 `[num_candidates]`. (default: `None`, all of them)
 
@@ -950,13 +953,20 @@ class RankingTask(Frozen):
             >>> task.query.tolist(), task.truth.tolist(), task.seen.tolist()
             ([[0, 30]], [[0, 0], [0, 1]], [[0], [2]])
         """
-        moments, read = read_events(src, dst, t, is_test, num_items, repeats)
+        moments, num_repeated, read = read_events(src, dst, t, is_test, num_items, repeats)
         task = cls.from_queries(**read, candidates=candidates, exclude_seen=exclude_seen)
+        if exclude_seen and num_repeated:
+            warn(
+                f"{num_repeated:,} of {read['item'].numel():,} events repeat an earlier one, and "
+                f"are ranked among destinations that are new to their source, which is easy for a "
+                f"memory of the past. Write exclude_seen=False to rank them among all, or "
+                f"repeats=False"
+            )
         source, moment = cast(Tensor, task.query).unbind(1)
         return task._with(query=torch.stack([source, moments[moment]], dim=1))
 
     @classmethod
-    def _of_interactions(cls, **fields: Any) -> "RankingTask":
+    def _of_interactions(cls, **fields: Any) -> RankingTask:
         """Returns a task whose message-passing edges are what users have seen."""
         task = cls(**fields)
         if fields["seen"] is None:
@@ -987,7 +997,7 @@ class RankingTask(Frozen):
         return self._extremes.max_degree
 
     @cached_property
-    def _extremes(self) -> "Extremes":
+    def _extremes(self) -> Extremes:
         """What is most and least among its users."""
         ends = self.degree.max(), self.degree.count_nonzero(), self.num_candidates.max()
         return Extremes(*torch.stack(ends).tolist())
@@ -1041,7 +1051,7 @@ class RankingTask(Frozen):
         is_candidate = are_candidates(self.truth, self.candidates, self.num_items)
         return None if bool(is_candidate.all()) else is_candidate
 
-    def _without_missing(self, is_candidate: Tensor | None) -> "RankingTask":
+    def _without_missing(self, is_candidate: Tensor | None) -> RankingTask:
         """Returns the same task without truth that is no candidate; the degrees stay as they are.
 
         Args:
@@ -1052,7 +1062,7 @@ class RankingTask(Frozen):
         truth, weight = select(self.truth, self.weight, is_candidate)
         return self._with(truth=truth, weight=weight, degree=self.degree)
 
-    def select_users(self, users: TensorLike) -> "RankingTask":
+    def select_users(self, users: TensorLike) -> RankingTask:
         """Returns the same task for only some of its users.
 
         Args:
@@ -1077,7 +1087,7 @@ class RankingTask(Frozen):
             return selected
         return selected._with(part_of=self.part_of._replace(num_own=chosen.numel()))
 
-    def part(self, index: int, num_parts: int) -> "RankingTask":
+    def part(self, index: int, num_parts: int) -> RankingTask:
         r"""Returns the task of every `num_parts`-th user from `index` on: same items, same ids.
 
         The results of all parts make the result of the whole task, see
@@ -1118,12 +1128,12 @@ class RankingTask(Frozen):
         set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
 
-    def _of_users(self, users: Tensor) -> "RankingTask":
+    def _of_users(self, users: Tensor) -> RankingTask:
         """Returns the same task for some of its users, who may have no truth."""
         truth, weight = truth_of(self.truth, self.weight, users, self.num_users)
         return self._with(users=users, truth=truth, weight=weight)
 
-    def with_person(self, person: TensorLike | Sequence[Hashable]) -> "RankingTask":
+    def with_person(self, person: TensorLike | Sequence[Hashable]) -> RankingTask:
         """Returns the same task, with the person that each row of users belongs to.
 
         Args:
@@ -1151,7 +1161,7 @@ class RankingTask(Frozen):
         return arguments_of(self) | {"part_of": self.part_of, "knows_seen": self.knows_seen}
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "RankingTask":
+    def from_dict(cls, fields: dict[str, Any]) -> RankingTask:
         """Returns what :meth:`to_dict` was called on, which is prepared already.
 
         Raises:
@@ -1166,7 +1176,7 @@ class RankingTask(Frozen):
         task._complete()
         return task
 
-    def to(self, device: torch.device | str) -> "RankingTask":
+    def to(self, device: torch.device | str) -> RankingTask:
         """Returns a copy of the task on another device.
 
         Example:
@@ -1196,7 +1206,7 @@ class RankingTask(Frozen):
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _with(self, **changes: Any) -> "RankingTask":
+    def _with(self, **changes: Any) -> RankingTask:
         """Returns a copy in which some attributes are others. Nothing is checked or prepared."""
         task = copy.copy(self)
         for name in _OF_TRUTH if "truth" in changes else ():

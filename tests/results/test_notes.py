@@ -38,7 +38,7 @@ def test_the_recipe_says_all_that_a_reader_needs():
     )
     recipe = " ".join(result.recipe().split())
     for statement in (
-        "ndcg@2 (linear gain, discount 1 / log2(rank + 1), ideal over all relevant items)",
+        "ndcg@2 (linear gain, discount 1 / log2(rank + 1), ideal of the best min(k, R) ",
         "map@2 (divided by R)",
         "at least 2 candidates",
         "scores that are not all equal",

@@ -119,6 +119,7 @@ def by_query(edges, query):
     return found
 
 
+@pytest.mark.filterwarnings("ignore:.* repeat an earlier one")
 class TestNaiveOfEvents:
     @given(events=EVENTS, repeats=st.booleans(), exclude_seen=st.booleans())
     def test_it_is_the_task_of_a_loop_over_events(self, events, repeats, exclude_seen):
@@ -137,6 +138,7 @@ class TestNaiveOfEvents:
 
 
 class TestEvents:
+    @pytest.mark.filterwarnings("ignore:.* repeat an earlier one")
     def test_memory_is_that_of_what_is_left_out(self):
         generator = torch.Generator().manual_seed(0)
         src = torch.randint(0, 500, (20000,), generator=generator)
