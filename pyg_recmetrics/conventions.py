@@ -124,6 +124,11 @@ class Population:
         if self.constant_scores:
             return ranked, 0
         is_constant = has_constant_scores(ranked)
+        if not bool((ranked.degree[~is_constant] > 0).any()):
+            warn(
+                "'constant_scores' of the population leaves no user with ground truth: all "
+                "candidates of each have the same score, so every metric is undefined"
+            )
         return select_users(ranked, ~is_constant), int(is_constant.sum())
 
     def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
@@ -201,6 +206,10 @@ class Convention:
             if len(checked) < len(given):
                 raise ValueError(f"'metrics' needs each metric once (got {[*self.metrics]})")
             set_attributes(self, metrics=FrozenDict(checked))
+        if not isinstance(self.without_cut_off, list | tuple):
+            raise TypeError(
+                f"'without_cut_off' needs to be a tuple of names (got {self.without_cut_off!r})"
+            )
         without_cut_off = tuple(definition(name).name for name in self.without_cut_off)
         set_attributes(self, without_cut_off=without_cut_off)
 

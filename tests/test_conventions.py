@@ -82,7 +82,9 @@ class TestPopulation:
 
     def test_nobody_with_scores_that_differ_leaves_what_is_undefined(self):
         task = RankingTask([[0, 1], [0, 2]], num_users=2, num_items=3)
-        result = evaluate(torch.zeros(3), task, "recall@1", convention="recometrics")
+        with pytest.warns(UserWarning, match="'constant_scores' of the population leaves no user"):
+            result = evaluate(torch.zeros(3), task, "recall@1", convention="recometrics")
+        assert "recall" in str(result)
         assert math.isnan(result["recall@1"])
         assert result.per_user["recall@1"].isnan().all()
         assert (result.user_counts.num_evaluated, result.user_counts.num_left_out) == (0, 2)
@@ -144,6 +146,7 @@ def test_names_may_be_spelled_in_other_ways():
     ("fields", "error", "message"),
     [
         ({"metrics": {"no": {}}}, ValueError, "'metrics' needs to name known metrics"),
+        ({"without_cut_off": "mrr"}, TypeError, "a tuple of names"),
         ({"metrics": {"mrr": {}, "rr": {}}}, ValueError, r"once \(got \['mrr', 'rr'\]\)"),
         ({"empty_target_action": "no"}, ValueError, "'empty_target_action' needs to be one of"),
         ({"population": 3}, TypeError, "'population' needs to be a 'Population'"),

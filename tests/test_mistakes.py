@@ -73,6 +73,8 @@ MISTAKES = {
     "one metric before data": (lambda: evaluate(SCORES, "mrr", TASK), "(recommender, data, "),
     "data before a model": (lambda: evaluate(TASK, SCORES), "evaluate(recommender, data)"),
     "RankingTask(train, test)": (lambda: RankingTask(SEEN, TRUTH), "RankingTask(test, seen=train"),
+    "from_data(train, test)": (lambda: RankingTask.from_data(DATA, DATA), "from_data(test)"),
+    "nested lists": (lambda: evaluate(SCORES.tolist()[:2], TASK), "torch.tensor(...)"),
     "from_frames(train, test)": (
         lambda: RankingTask.from_frames(FRAME, FRAME),
         "from_frames(test=frame, train=",

@@ -117,7 +117,7 @@ def as_number(value: Any) -> Any:
 
 _EXIT_STATUS = """exit status:
   0  done; of 'gate': the new model is not worse by more than the margin
-  1  of 'gate': it is worse at all, and not surely by less than the margin
+  1  of 'gate': it is worse, surely or perhaps by more than the margin
   2  of 'gate': undecided
   3  an option or a file is wrong, or something is not installed
 """

@@ -194,7 +194,7 @@ def gate(options: argparse.Namespace) -> int:
         status, sentence, decisive = _by_margin(comparison, margin, level)
     if options.form == "json":
         said = {"status": status, "sentence": sentence, "cautions": cautions, "level": level}
-        said |= {"margin": options.margin, "interval_level": comparison.protocol.level}
+        said |= {"margin": options.margin, "interval_level": round(2 * level - 1, 12)}
         as_json = {**said, **_differences_to_json(comparison)[0], **decisive}
         print_result(comparison, as_json, options)
     else:
@@ -246,7 +246,7 @@ def _by_margin(
         status, says, p = WORSE, "is worse than", p_beyond
     elif p_of_worse <= alpha:
         status, says, p = WORSE, "is worse than", p_of_worse
-        by = f", and not surely by less than {margin}"
+        by = f", and perhaps by more than {margin}"
     else:
         status, says, p = UNDECIDED, "may be worse than", p_within
     # A mean of zero has no ratio to the other.

@@ -88,7 +88,7 @@ _EITHER = (
 #: What to do if a task holds no ids.
 _NEEDS_IDS = (
     "needs a task that holds the original ids, as 'RankingTask.from_frames' makes it, or "
-    "RankingTask(..., user_ids=..., item_ids=...)"
+    "RankingTask.from_data(..., user_ids=..., item_ids=...)"
 )
 
 
@@ -344,7 +344,7 @@ def _message_passing(model: FoundModel, task: RankingTask) -> tuple[Adj | None, 
 
 
 def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
-    if len(given) not in (2, 3) or hasattr(given, "indices"):
+    if len(given) not in (2, 3) or any(map(_is_row, given[:2])) or hasattr(given, "indices"):
         raise ValueError(
             f"'recommender' needs to be (user_embedding, item_embedding) or (user_embedding, "
             f"item_embedding, item_bias) (got {len(given)} parts); write torch.tensor(...) around "
@@ -370,6 +370,11 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
         check_shape(biases[0], "recommender", (task.num_items,), "item biases")
         check_range(of_user, of_items[0], of_items[1], user.size(1))
     return EmbeddingRecommender(user, item, *biases, device=task.device, largest=max(of_items))
+
+
+def _is_row(part: object) -> bool:
+    """Returns whether a part holds numbers or ids, as a row of a matrix in nested lists does."""
+    return isinstance(part, tuple | list) and all(isinstance(x, int | float | str) for x in part)
 
 
 def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:

@@ -337,6 +337,10 @@ def read_faiss(value: Any, task: RankingTask) -> Reading:
     # An index may hold ids of its own, which are those of the task then.
     has_ids = name_of(index).startswith("IndexIDMap") and task.item_ids is not None
     numbers = {id_: number for number, id_ in enumerate(task.item_ids or ())}
+    if has_ids and index.ntotal > task.num_items:
+        ids = importlib.import_module("faiss").vector_to_array(index.id_map).tolist()
+        others = [id_ for id_ in ids if id_ not in numbers]
+        warn_of_others(others, "Their places in lists hold no item")
 
     def recommend(users: Tensor, k: int) -> Tensor:
         _, items = index.search(user[users.cpu()].numpy(), min(k, index.ntotal))

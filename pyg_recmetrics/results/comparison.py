@@ -426,8 +426,10 @@ class Comparison(Rows[PairedDifference]):
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
             compared = [*of_metric]
-            # Those of the users who are compared: a sample may have more.
-            means = {row.b: row.mean_b for row in compared} | {x.a: x.mean_a for x in compared}
+            means = {x: each.estimate_of(metric).value for x, each in self._recommenders.items()}
+            if len(compared) == 1 and self._has_samples:  # of whom some may be in one alone
+                (row,) = compared
+                means |= {row.a: row.mean_a, row.b: row.mean_b}
             has_one_b = has_one_b and _has_one_b(compared)
             for name, label, cells in self._lines(compared):
                 of_tuning = [known[name] for known in budgets.values()]
@@ -453,6 +455,10 @@ class Comparison(Rows[PairedDifference]):
                     yield row.a, row.a, self._cells(row)
                 else:
                     yield row.b, f"- {row.b}", self._cells(row)
+
+    @property
+    def _has_samples(self) -> bool:
+        return any(run._sampled for x in self._recommenders.values() for run in x.runs)
 
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""

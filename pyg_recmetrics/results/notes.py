@@ -235,6 +235,8 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
         return None
     user, item = ranked.edge_label_index
     can_be_hit = evaluated_mask(ranked)[user] & (num_tied >= 0)
+    if not bool(can_be_hit.any()):
+        return None
     user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]
     most = int(candidates_of(ranked).max())
     depth = min(ranked.depth or most, most // 10)

@@ -222,7 +222,7 @@ def _number(
     if texts and (twice := texts & {str(id_) for id_ in found - texts}):
         raise ValueError(
             f"'{side}' needs to be a column in which ids are texts, or none is (got "
-            f"{min(twice)!r} as a text and as a number); convert it, as in "
+            f"{min(twice)!r} as a text and as another type); convert it, as in "
             f"test[{name!r}].astype(str)"
         )
     ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")

@@ -119,6 +119,11 @@ def check_graph(
     data: object, *, num_users: int | None, edge_type: EdgeType | None, name: str = "data"
 ) -> None:
     """Raises if `data` is not a graph, or if an argument belongs to the other kind of graph."""
+    if isinstance(edge_type, Data | HeteroData):
+        raise TypeError(
+            f"'{name}' needs to be one part of a split, whose 'edge_index' says what users have "
+            f"seen (got two); write RankingTask.from_data(test)"
+        )
     if isinstance(data, HeteroData):
         if num_users is not None:
             raise ValueError(
@@ -128,7 +133,9 @@ def check_graph(
     elif not isinstance(data, Data):
         raise TypeError(
             f"'{name}' needs to be a 'Data' or 'HeteroData' object (got {type(data).__name__}); "
-            f"pass one part of a split"
+            f"pass one part of a split, or put edges into "
+            f"graph['user', 'rates', 'item'].edge_index and .edge_label_index of "
+            f"graph = HeteroData()"
         )
     elif edge_type is not None:
         raise ValueError(

@@ -469,12 +469,15 @@ class RankingTask(Frozen):
 
         None of them may be, if a model propagates over edges of another kind.
         """
+        if self.edge_index is None:  # a task may well have seen more than its model is to know
+            return
         known = coalesce_edges(edges, self.num_items)
         num_left = int((~contains(known, self.seen, self.num_items)).sum())
         if 0 < num_left < self.seen.size(1):
             warn(
                 f"{num_left:,} of {self.seen.size(1):,} seen edges are not in 'edge_index', over "
-                f"which a model propagates. Do not pass it, and the model takes those of the data"
+                f"which a model propagates. Leave it out, unless this is on purpose: the data have "
+                f"all of them"
             )
 
     def _warn_of_leaks(self, edges: Tensor, description: str, remedy: str) -> None:

@@ -188,7 +188,7 @@ def test_types_that_differ_between_frames(test_ids, train_ids):
                     {"user_id": [1, 2], "item_id": pd.Series([7, "7"], dtype=object)}
                 )
             },
-            "in which ids are texts, or none is .got '7' as a text and as a number.",
+            "in which ids are texts, or none is .got '7' as a text and as another type.",
         ),
         ({"test": TEST}, r"'test' needs to be a data frame .* \(got dict\)"),
         (
