@@ -106,6 +106,7 @@ def test_a_range_is_that_over_all_orders(seed):
 
 
 @pytest.mark.parametrize("convention", sorted({*conventions.CONVENTIONS} - {"standard"}))
+@pytest.mark.filterwarnings("ignore:.constant_scores. of the population")
 def test_a_range_is_that_over_all_orders_in_other_conventions(convention):
     assert sum(check(seed, convention) for seed in range(2)) > 0
 
