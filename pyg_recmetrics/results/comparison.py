@@ -427,7 +427,7 @@ class Comparison(Rows[PairedDifference]):
             rows.append([metric])
             compared = [*of_metric]
             means = {x: each.estimate_of(metric).value for x, each in self._recommenders.items()}
-            if len(compared) == 1 and self._has_samples:  # of whom some may be in one alone
+            if len(compared) == 1 and self._has_samples:  # some users may be in one alone
                 (row,) = compared
                 means |= {row.a: row.mean_a, row.b: row.mean_b}
             has_one_b = has_one_b and _has_one_b(compared)
