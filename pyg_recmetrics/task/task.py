@@ -950,11 +950,11 @@ class RankingTask(Frozen):
         Example:
             >>> import torch
             >>> from pyg_recmetrics import RankingTask
-            >>> src, dst = torch.tensor([0, 0, 0, 0]), torch.tensor([1, 2, 1, 0])
+            >>> src, dst = torch.tensor([0, 0, 0, 0]), torch.tensor([1, 2, 3, 0])
             >>> t = torch.tensor([10, 20, 30, 30])
             >>> task = RankingTask.from_events(src, dst, t, t > 20, num_items=4)
             >>> task.query.tolist(), task.truth.tolist(), task.seen.tolist()
-            ([[0, 30]], [[0, 0], [0, 1]], [[0], [2]])
+            ([[0, 30]], [[0, 0], [0, 3]], [[0, 0], [1, 2]])
         """
         moments, num_repeated, read = read_events(src, dst, t, is_test, num_items, repeats)
         task = cls.from_queries(**read, candidates=candidates, exclude_seen=exclude_seen)

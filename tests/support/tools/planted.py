@@ -1,10 +1,11 @@
 """Plants small defects in copies of the package, and says which of them its tests find.
 
-pip install pytest-cov && python -m pytest -n auto --cov=pyg_recmetrics --cov-context=test
+pip install pytest-cov
+python -m pytest -n auto --cov=pyg_recmetrics --cov-context=test -k "not full_disk"
 python -m tests.support.tools.planted 200            # the table of rooms, of 200 defects
 python -m tests.support.tools.planted 200 after.tsv  # the same, and goes on after those in the file
 
-The first line writes down in `.coverage` which test executes which line. A defect is looked for by
+The second line writes down in `.coverage` which test executes which line. A defect is looked for by
 all tests that execute its line, at first by those that execute the fewest others. What runs when
 the package is imported, is looked for by those that execute anything of its file.
 """
