@@ -144,7 +144,7 @@ def tests_by_line():
     for path in data.measured_files():
         of_file = data.contexts_by_lineno(path)
         lines[Path(path).relative_to(ROOT).as_posix()] = {
-            # Of all parameters, as pytest finds no ids in which it has written some signs otherwise.
+            # With all parameters, as pytest does not find ids in which it has replaced signs.
             line: {context.partition("|")[0].partition("[")[0] for context in contexts if context}
             for line, contexts in of_file.items()
         }
