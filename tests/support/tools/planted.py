@@ -24,7 +24,6 @@ from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
 
-import coverage
 import pandas as pd  # noqa: F401
 import pytest
 import scipy.stats  # noqa: F401
@@ -138,7 +137,9 @@ def draw_defects(number):
 @cache
 def tests_by_line():
     """The tests that execute each line of each file, and how many lines a test executes."""
-    data = coverage.CoverageData(str(ROOT / ".coverage"))
+    from coverage import CoverageData  # which nothing else needs
+
+    data = CoverageData(str(ROOT / ".coverage"))
     data.read()
     lines, sizes = {}, Counter()
     for path in data.measured_files():
