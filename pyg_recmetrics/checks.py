@@ -352,16 +352,6 @@ _INSTEAD = {
 }
 
 
-def misfit_of_pairs(function: Callable[..., object]) -> str | None:
-    """Returns why a function does not take users and then items; `None` if it may."""
-    wrong = misfit(function, "user", "item")
-    with suppress(ValueError, TypeError):
-        first, second = [*inspect.signature(function).parameters][:2]
-        if first.startswith("item") and second.startswith("user"):
-            return f"it takes '{first}' before '{second}'"
-    return wrong
-
-
 def misfit(function: Callable[..., object], *args: object, **kwargs: object) -> str | None:
     """Returns why a function cannot be called with some arguments; `None` if it can.
 

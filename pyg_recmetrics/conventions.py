@@ -173,8 +173,10 @@ class Convention:
         note (str, optional): What to know about the convention. (default: `""`)
 
     Raises:
-        TypeError: If `population` is not a `Population`, or `metrics` is not a mapping.
-        ValueError: If there is no such metric, argument, `empty_target_action` or `ties`.
+        TypeError: If `population` is not a `Population`, `metrics` is not a mapping, or
+            `without_cut_off` is not a tuple or a list.
+        ValueError: If there is no such metric, argument, `empty_target_action` or `ties`, or a
+            metric is there twice.
 
     Example:
         >>> from pyg_recmetrics import conventions

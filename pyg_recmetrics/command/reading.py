@@ -235,7 +235,8 @@ def _read_text(
     if b"\0" in data:  # where the fields of some readers end
         line = data.partition(b"\0")[0].count(b"\n") + 1
         raise ValueError(f"line {line} needs to hold text (got a NUL byte)")
-    if is_quoted and b'"' in data:
+    has_quotes = is_quoted and b'"' in data
+    if has_quotes:
         _check_rows(data, sign, quoting)
     frame = pd.read_csv(
         io.BytesIO(data),
@@ -247,7 +248,7 @@ def _read_text(
         skipinitialspace=True,
         encoding="utf-8-sig",
     )
-    if frame.iloc[:, -1].eq("").any():  # also where a row ends before
+    if not has_quotes and frame.iloc[:, -1].eq("").any():  # also where a row ends before
         _check_rows(data, sign, quoting)
     first = [*frame.iloc[0]]
     names = first if columns is None else [*columns]

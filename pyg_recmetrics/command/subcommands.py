@@ -124,12 +124,12 @@ def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
     for name in result:
         metrics[name] = {"mean": as_number(result[name])}
         if name in result.per_user:  # and not one value for all users together
-            sampled = result.sampling is not None and not result.sampling.is_complete
-            low, high = result.bounds(name) if sampled else result.confidence_interval(name)
+            # Of users that a margin has drawn, the ends are those of the mean over all.
+            ends = result.confidence_interval if result._sampled is None else result.bounds
+            low, high = ends(name)
             metrics[name] |= {"low": as_number(low), "high": as_number(high)}
     return {
         "metrics": metrics,
-        # Of users that a margin has drawn, ends are those of the mean over all.
         "num_users": result.user_counts.num_evaluated,
         "num_without_truth": result.user_counts.num_without_truth,
         "convention": result.convention.name,
@@ -194,7 +194,7 @@ def gate(options: argparse.Namespace) -> int:
         status, sentence, decisive = _by_margin(comparison, margin, level)
     if options.form == "json":
         said = {"status": status, "sentence": sentence, "cautions": cautions, "level": level}
-        said |= {"margin": options.margin, "interval_level": round(2 * level - 1, 12)}
+        said |= {"margin": options.margin, "interval_level": round(comparison.protocol.level, 12)}
         as_json = {**said, **_differences_to_json(comparison)[0], **decisive}
         print_result(comparison, as_json, options)
     else:

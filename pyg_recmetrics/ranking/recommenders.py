@@ -1,8 +1,10 @@
 """What recommends: scores, lists, embeddings, pairs and models, all with one interface."""
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +20,6 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_shape,
     misfit,
-    misfit_of_pairs,
 )
 from pyg_recmetrics.kernels.card import Error
 from pyg_recmetrics.kernels.devices import Scratch, at_once, copied
@@ -695,12 +696,22 @@ class PairScorer:
                 f"'function' needs to be a function of users and items "
                 f"(got {type(self.function).__name__})"
             )
-        if wrong := misfit_of_pairs(self.function):
+        if wrong := _misfit_of_pairs(self.function):
             raise TypeError(
                 f"'function' needs to take user ids and item ids ({wrong}); write "
                 f"PairScorer(lambda user, item: model.decode(user, item))"
             )
         set_attributes(self, batch_size=check_positive_integer(self.batch_size, "batch_size"))
+
+
+def _misfit_of_pairs(function: Callable[..., object]) -> str | None:
+    """Returns why a function does not take users and then items; `None` if it may."""
+    wrong = misfit(function, "user", "item")
+    with suppress(ValueError, TypeError):
+        first, second = [*inspect.signature(function).parameters][:2]
+        if first.startswith("item") and second.startswith("user"):
+            return f"it takes '{first}' before '{second}'"
+    return wrong
 
 
 class PairRecommender(Recommender):

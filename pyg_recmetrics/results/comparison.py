@@ -243,8 +243,8 @@ def rounded(mean: float) -> float:
 
 
 def _has_one_b(rows: Sequence[PairedDifference]) -> bool:
-    """Whether one recommender is what all others are compared with."""
-    return len({row.b for row in rows}) == 1
+    """Whether, in each metric, one recommender is what all others are compared with."""
+    return len({(row.metric, row.b) for row in rows}) == len({row.metric for row in rows})
 
 
 class Comparison(Rows[PairedDifference]):
@@ -422,7 +422,6 @@ class Comparison(Rows[PairedDifference]):
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []
-        has_one_b = True
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
             compared = [*of_metric]
@@ -430,7 +429,6 @@ class Comparison(Rows[PairedDifference]):
             if len(compared) == 1 and self._has_samples:  # some users may be in one alone
                 (row,) = compared
                 means |= {row.a: row.mean_a, row.b: row.mean_b}
-            has_one_b = has_one_b and _has_one_b(compared)
             for name, label, cells in self._lines(compared):
                 of_tuning = [known[name] for known in budgets.values()]
                 rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
@@ -441,7 +439,7 @@ class Comparison(Rows[PairedDifference]):
             has_intervals=not all(math.isnan(row.low) for row in shown),
             has_tests=not all(math.isnan(row.p_value) for row in shown),
             are_from_best=len(self) > len(shown),
-            has_one_b=has_one_b,
+            has_one_b=_has_one_b(shown),
         )
         return Table([*head, *budgets], rows, tuple(said))
 

@@ -67,10 +67,13 @@ class UserItemEdges:
 
 
 def read_data(
-    data: Data | HeteroData, edge_type: EdgeType | None, num_users: int | None
+    data: Data | HeteroData,
+    edge_type: EdgeType | None,
+    num_users: int | None,
+    name: str = "data",
 ) -> UserItemEdges:
     """Reads one part of a split."""
-    check_graph(data, num_users=num_users, edge_type=edge_type)
+    check_graph(data, num_users=num_users, edge_type=edge_type, name=name)
     store = find_truth(data, edge_type)
     truth, weight, num_zero_ratings = _read_truth(store)
     seen = edge_index = read_edge_index(store)

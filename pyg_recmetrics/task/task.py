@@ -465,14 +465,13 @@ class RankingTask(Frozen):
         )
 
     def _warn_of_edges_without_messages(self, edges: Tensor) -> None:
-        """Warns of seen edges that are not among those that a model is to propagate over.
+        """Warns of seen edges that are not among the coalesced ones that a model propagates over.
 
         None of them may be, if a model propagates over edges of another kind.
         """
         if self.edge_index is None:  # a task may well have seen more than its model is to know
             return
-        known = coalesce_edges(edges, self.num_items)
-        num_left = int((~contains(known, self.seen, self.num_items)).sum())
+        num_left = int((~contains(edges, self.seen, self.num_items)).sum())
         if 0 < num_left < self.seen.size(1):
             warn(
                 f"{num_left:,} of {self.seen.size(1):,} seen edges are not in 'edge_index', over "
@@ -481,8 +480,8 @@ class RankingTask(Frozen):
             )
 
     def _warn_of_leaks(self, edges: Tensor, description: str, remedy: str) -> None:
-        """Warns of truth among edges, unless it is among seen edges that are not left out."""
-        is_there = contains(coalesce_edges(edges, self.num_items), self.truth, self.num_items)
+        """Warns of truth among coalesced edges, but for seen edges that are not left out."""
+        is_there = contains(edges, self.truth, self.num_items)
         if not self.exclude_seen:
             # An evaluation on message-passing edges is on purpose.
             is_there &= ~contains(self.seen, self.truth, self.num_items)
@@ -608,7 +607,10 @@ class RankingTask(Frozen):
             "splits of 'transforms' do by themselves, or do not propagate over them"
         )
         for key, other in edges.others.items():
-            task._warn_of_leaks(other, f"the edges {key}, which a model may propagate over", remedy)
+            between = coalesce_edges(other, task.num_items)
+            task._warn_of_leaks(
+                between, f"the edges {key}, which a model may propagate over", remedy
+            )
         return task
 
     @classmethod
@@ -1291,6 +1293,7 @@ def _of_graph_or_task(
     if task.exclude_seen or task.seen.size(1):  # otherwise, it may be on purpose
         between = nodes.sort(dim=0).values - nodes.new_tensor([[0], [task.num_users]])
         between = between[:, between[1] >= 0]  # without those between two users
+        between = coalesce_edges(between, task.num_items)
         remedy = "Pass message-passing edges without the truth"
         task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
         task._warn_of_edges_without_messages(between)

@@ -14,7 +14,7 @@ from torch_geometric.utils import scatter
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
 from pyg_recmetrics.task.edges import coalesce_edges, contains
-from pyg_recmetrics.task.graph import UserItemEdges, check_graph, read_data
+from pyg_recmetrics.task.graph import UserItemEdges, read_data
 from pyg_recmetrics.utils import arguments_of
 
 #: What is counted in each part of a split, and how a table calls it.
@@ -197,9 +197,7 @@ def check_split(
         none of the leaks that were looked for
     """
     parts = {"train": train, "val": val, "test": test}
-    for name, part in parts.items():
-        check_graph(part, num_users=num_users, edge_type=edge_type, name=name)
-    stages = [read_data(part, edge_type, num_users) for part in parts.values()]
+    stages = [read_data(part, edge_type, num_users, name) for name, part in parts.items()]
     for name, edges in zip(parts, stages, strict=True):
         check_device(edges.truth, name, stages[0].truth.device, "train")
     sizes = [(edges.num_users, edges.num_items) for edges in stages]
