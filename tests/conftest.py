@@ -37,6 +37,12 @@ def needs(folder):
     return DATA / folder
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Seeds the draws of a test and of its fixtures, so that a failure can be seen again."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def lastfm_folder():
     return needs("lastfm")
