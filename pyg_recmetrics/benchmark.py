@@ -108,12 +108,12 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         results (dict): The results by name, or for each data set, its results by name. Each is an
             `EvaluationResult`, or the `Runs` of a recommender, or a sequence of these.
         metrics (sequence of str, optional): The metrics. (default: `None`, those that all have)
-        proposed (sequence of str, optional): The names of the recommenders that may have a
-            sign. All others are baselines, and the best of these is what they are compared with.
-            (default: `None`, the best of each column, which is compared with the next)
+        proposed (sequence of str, optional): The names of your recommenders, which alone can have
+            a dagger. All others are baselines, and each of yours is compared with the best of
+            these. (default: `None`, the best of each column, which is compared with the next)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             see :func:`compare`. (default: `()`)
-        level (float, optional): The level of confidence of all signs together.
+        level (float, optional): The level of confidence of all daggers together.
             (default: `0.95`)
 
     Attributes:

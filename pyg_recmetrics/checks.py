@@ -499,7 +499,7 @@ def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> Non
     except ValueError as error:
         largest = edges.amax(dim=1).flip(0) < edges.new_tensor([num_users, num_items])
         if bool(largest.all() & (edges >= 0).all()):
-            raise ValueError(f"{error}; edges.flip(0) has users first") from None
+            raise ValueError(f"{error}; write edges.flip(0) if items stand first") from None
         raise
 
 

@@ -264,7 +264,7 @@ class Convention:
         if asked.name not in self.metrics:
             raise ValueError(
                 f"'metrics' needs to name metrics of the convention '{self.name}', "
-                f"{list(self.metrics)} (got '{asked}')"
+                f"{list(self.metrics)} (got '{asked}'); the default metrics do not fit all of them"
             )
         arguments = {
             name: max(deepest or 1, asked.k or 1) if value == DEEPEST else value
@@ -327,7 +327,7 @@ CONVENTIONS: FrozenDict[str, Convention] = FrozenDict(
 
 
 def get(convention: str | Convention) -> Convention:
-    """Looks up a convention by its name.
+    """Returns a convention by its name.
 
     Raises:
         ValueError: If there is no convention of that name; the error lists all names.

@@ -66,7 +66,8 @@ def evaluate(
 
     Evaluation uses the `edge_label_index` of the data as ground truth, without sampled negatives.
     A model propagates over the `edge_index` of the data. The items of these edges are left out of
-    their user's ranking. A metric is undefined for users without ground truth.
+    their user's ranking. A metric that looks at the ground truth is undefined for users who have
+    none. A metric of the lists alone, such as the novelty, is not.
 
     A warning is given if the order of equal scores can move a mean by more than the width of its
     confidence interval, or if the candidates of each user all have the same score, see
@@ -95,18 +96,18 @@ def evaluate(
             `"skip"` leaves them out, `"neg"` counts them as zero, `"pos"` as one, and `"error"`
             raises an error. (default: `None`, as the convention says; the standard convention
             says `"skip"`)
-        per (str, optional): What a row of the result is, or what its means are over. With
+        per (str, optional): What means are over. With `"user"`, a row of the result is a user. With
             `"edge"`, every ground-truth edge is ranked without the other truth of its user, as in
             the filtered setting of knowledge graphs, see :meth:`RankedEdges.each_edge`. Row `r` is
-            then edge `r` of the `truth` of the task, even if some are left out, and `hits@k` means
-            `hit_rate@k`. With `"person"`, rows are averaged within each `person` of the task, and
-            then over persons. Intervals are clustered by person wherever persons are known.
+            then edge `r` of the `truth` of the task, even if some edges are left out, and `hits@k`
+            means `hit_rate@k`. With `"person"`, rows are averaged within each `person` of the task,
+            and then over persons. Intervals are clustered by person wherever persons are known.
             (default: `None`, which is `"edge"` for a task of :meth:`RankingTask.from_triples`, and
             `"user"` for all others)
-        num_users (int, optional): The number of users, for a homogeneous `Data`, where users come
-            first, or for edges. (default: `None`, the `num_users` of the data)
-        num_items (int, optional): The number of items, for edges. (default: `None`, that of a
-            LightGCN, of embeddings or of scores)
+        num_users (int, optional): The number of users, if `data` is a homogeneous `Data`, where
+            users come first, or holds edges. (default: `None`, the `num_users` of the data)
+        num_items (int, optional): The number of items, if `data` holds edges. (default: `None`,
+            that of scores or item embeddings, or for a LightGCN, its nodes that are no users)
         edge_index (torch.Tensor or SparseTensor, optional): The edges that a model propagates
             over, of shape `[2, num_edges]`, in its own numbering. The values of a matrix of SciPy
             are weights, unless all of them are one. (default: `None`, the message-passing edges of
@@ -123,18 +124,19 @@ def evaluate(
             :meth:`RankedEdges.with_ties`. (default: `None`, as the convention says; the standard
             convention says `"index"`)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
-        keep_items (bool or int, optional): `True` keeps the full lists of recommended items; an
-            integer keeps that many items of each. Metrics of lists, such as
-            `coverage@20`, keep at least as many as they need. Lists take memory for all users of
-            the task. (default: `False`)
+        keep_items (bool or int, optional): `True` keeps the recommended items of each user, as
+            deep as the metrics look at the ranking; an integer keeps that many. A metric of lists,
+            such as `coverage@20`, keeps as many as it needs in any case. Lists take memory for all
+            users of the task. (default: `False`)
         batch_size (int, optional): The number of users to rank at once. It does not change any
             result. (default: `None`, as many as fit into 256 MB of scratch memory)
         margin (float, dict or Margin, optional): The margin of error for the mean of each metric,
-            or of some, as in `{"ndcg@20": 0.002}`. Users are ranked in random order until it is
-            reached; all of them if half are too few. :meth:`EvaluationResult.bounds` returns
-            what is known. Metrics need to be means over users of bounded values. A :class:`Margin`
-            also has a level of confidence, a largest number of users and the seed of their order.
-            (default: `None`, all users are ranked)
+            or of some, as in `{"ndcg@20": 0.002}`. Users are ranked in random order until each mean
+            is known to its margin. If this takes more than half of them, all are ranked.
+            :meth:`EvaluationResult.bounds` returns the interval that is reached. Each metric needs
+            to be a mean over users. One with a margin needs values within known limits, which
+            `mean_rank` has not. A :class:`Margin` also has a level of confidence, a largest number
+            of users and the seed of their order. (default: `None`, all users are ranked)
         progress (bool, optional): Whether to show a progress bar. (default: `False`)
 
     Returns:
@@ -278,9 +280,10 @@ class Evaluator(Frozen):
             self.task = self.task._of_users(eligible)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
-        """Evaluates a recommender, in any form that :func:`rank` takes.
+        """Returns the result of a recommender, in any form that :func:`rank` takes.
 
-        With a margin, every call draws users in the same order, as many as it needs.
+        With a margin, every call draws users in the same order, as many as it needs. Errors are
+        those of :func:`evaluate`.
 
         Args:
             recommender: What to evaluate.

@@ -360,8 +360,9 @@ class Margin:
     """The margin of error of means: users are ranked in random order until it is reached.
 
     Args:
-        size (float or dict): The margin of every mean, or those of some metrics, as in
-            `{"ndcg@20": 0.002}`.
+        size (float or dict): Half the width of the interval of every mean, in units of the metric,
+            or those of some metrics. With `{"ndcg@20": 0.002}`, ranking stops when the mean NDCG
+            is known to ± 0.002.
         level (float, optional): The level of confidence with which all means are known to their
             margins together. (default: `0.95`)
         max_users (int, optional): How many users to rank at most. (default: `None`)

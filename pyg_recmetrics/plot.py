@@ -692,9 +692,10 @@ def differences(
     Each metric of each data set has axes of its own. A diamond is filled if its difference is
     significant. A grey zone marks what is too small to matter, if there is an `equivalence`, see
     :func:`~pyg_recmetrics.compare`. The relative difference in per cent and the corrected p-value
-    stand beside each interval. The axis ends where the next interval reaches more than three times
-    as far, if at least half of them fit. Two strokes mark where an interval leaves the axes, and a
-    mean difference beyond them is a number.
+    stand beside each interval. An interval that reaches more than three times as far from zero as
+    the next shorter one does not stretch the axis, as long as half of the intervals fit. Two
+    strokes mark where an interval leaves the axes. A mean difference outside of them is printed as
+    a number at their edge.
 
     Args:
         comparison (Comparison or dict): What :func:`~pyg_recmetrics.compare` returned, or one for

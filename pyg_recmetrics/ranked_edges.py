@@ -125,7 +125,7 @@ def describe_lack(
     num_counted = counted.unique().numel()
     return (
         f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
-        f"too short, or hold seen items or places without an item"
+        f"too short, hold seen items, or are padded with -1"
     )
 
 
@@ -730,8 +730,8 @@ class RankedEdges:
             all users.
         ties (str): How equal scores are ranked, see :meth:`with_ties`.
         num_above (torch.Tensor or None): How many candidates score higher than each edge, of shape
-            `[num_edges]`; larger than any k if these are as many as the depth of the ranking.
-            `None` if scores are not known.
+            `[num_edges]`. Where these are as many as the depth of the ranking or more, it is a
+            number that is larger than any k. `None` if scores are not known.
         num_tied (torch.Tensor or None): How many other candidates have the score of each edge, of
             shape `[num_edges]`; zero where `num_above` is larger than any k, and `-1` if the item
             is no candidate, such as one with a score of `-inf`. `None` if scores are not known.
@@ -933,9 +933,9 @@ class RankedEdges:
             positive (torch.Tensor): Floating-point scores of shape `[num_positives]`, higher is
                 better. A positive with a score of `-inf` is never retrieved.
             negative (torch.Tensor): The scores of the negatives, of shape
-                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. As
-                many as there are positives could be either, and need two dimensions. A score of
-                `-inf` is padding, for rows that have fewer.
+                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. If
+                there are as many as positives, pass two dimensions, as one could mean either. A
+                score of `-inf` is padding, for rows that have fewer.
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"mean"`, so that a constant model is as good as chance)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
@@ -1297,7 +1297,9 @@ class RankedEdges:
         return (user,) if user_of_row is None else (user, item)
 
     def is_hit(self, k: int | Tensor | None) -> Tensor:
-        """Whether each edge is retrieved, of shape `[num_edges]`.
+        """Returns whether each edge is retrieved, booleans of shape `[num_edges]`.
+
+        Metrics check that `k` is no deeper than the ranking. This does not.
 
         Args:
             k (int, torch.Tensor or None): The cut-off; one for every user, of shape `[num_users]`;
@@ -1318,7 +1320,7 @@ class RankedEdges:
         return self.rank <= k
 
     def hits(self, k: int | Tensor | None) -> Tensor:
-        """How many relevant items each user has in the top `k`, of shape `[num_users]`.
+        """Returns how many relevant items each user has in the top `k`, of shape `[num_users]`.
 
         Example:
             >>> import torch
@@ -1340,7 +1342,7 @@ class RankedEdges:
         return {}
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sums a value per edge for each user, in double precision: `[num_users]`.
+        """Returns the sum of the values of each user's edges, doubles of shape `[num_users]`.
 
         Example:
             >>> import torch

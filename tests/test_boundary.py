@@ -203,7 +203,7 @@ def of_metrics():
     wanted = ["recall@2", SCORES]
     yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
     yield evaluate, {**EVALUATION, "metrics": []}, ValueError, "at least one metric"
-    yield evaluate, {**EVALUATION, "metrics": ""}, ValueError, "needs to spell"
+    yield evaluate, {**EVALUATION, "metrics": ""}, ValueError, "needs to be spelled"
     twice = "'ndcg' needs each argument once"
     yield metrics.parse, ("ndcg(gain=linear,gain=binary)@5",), ValueError, twice
     gains = (("gain", "linear"), ("gain", "binary"))

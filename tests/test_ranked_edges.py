@@ -146,7 +146,7 @@ def test_a_ranking_that_ends_somewhere_says_down_to_where_it_is_right(case, k, t
     for cut_off in range(1, depth + 1):
         assert torch.equal(each.is_hit(cut_off), alone.is_hit(cut_off))
     if each.depth is not None:
-        with pytest.raises(ValueError, match="the depth down to which was ranked") as raised:
+        with pytest.raises(ValueError, match="the depth of the ranking") as raised:
             metrics.hit_rate(each, k=each.depth + 1)
         needed = int(re.search(r"write rank\(\.\.\., k=(\d+)\)", str(raised.value))[1])
         for short in (0, 1):

@@ -520,7 +520,7 @@ def ndcg(
 
     where :math:`w_{(j)}` is the `j`-th largest weight of the user's `R` relevant items, retrieved
     or not, and `g` is the gain (see :func:`dcg`). If the ground truth has no weights, this is the
-    binary NDCG. However large the weights are, such as play counts, the value is finite.
+    binary NDCG. The value is finite even for very large weights, such as play counts.
 
     Args:
         ranked (RankedEdges): The ranked ground truth.

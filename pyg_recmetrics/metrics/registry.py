@@ -348,8 +348,8 @@ class Definition:
         needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
         again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
         raise ValueError(
-            f"'{name}' needs to be at most {depth}, the depth down to which was ranked (got "
-            f"{deepest}); write {again}"
+            f"'{name}' needs to be at most {depth}, the depth of the ranking (got {deepest}); "
+            f"write {again}"
         )
 
 
@@ -545,7 +545,7 @@ def register_aggregate(
 
 
 def names() -> list[str]:
-    """Lists the names of all metrics.
+    """Returns the names of all metrics.
 
     Example:
         >>> from pyg_recmetrics import metrics
@@ -567,7 +567,7 @@ def aliases() -> dict[str, str]:
 
 
 def definition(name: str) -> Definition:
-    """Looks up the definition of a metric by its name.
+    """Returns the definition of a metric by its name.
 
     An alias of a metric is its name, too. Upper and lower case make no difference, and neither do
     `-` and `_`, unless two metrics differ in nothing else.
@@ -913,7 +913,7 @@ _SPELLING = re.compile(
 
 
 def parse(spelling: str | Metric) -> Metric:
-    """Reads `name@k` or `name(argument=value)@k`. This is the inverse of printing a `Metric`.
+    """Returns the metric that `name@k` or `name(argument=value)@k` spells, as it is printed.
 
     Names may be aliases. Names and words may be in upper case, and have `-` for `_`.
 
@@ -941,7 +941,7 @@ def _parse(spelling: str) -> Metric:
     if match is None:
         several = written_as("as ['recall@5', 'ndcg@20']", "--metrics recall@5 ndcg@20")
         raise ValueError(
-            f"'metrics' needs to spell 'name', 'name@k' or 'name(argument=value)@k', with a "
+            f"'metrics' needs to be spelled 'name', 'name@k' or 'name(argument=value)@k', with a "
             f"positive integer k (got {spelling!r}); write several {several}"
         )
     parameters = definition(match["name"]).parameters
@@ -964,7 +964,7 @@ def _canonical(spelling: str) -> str:
 
 
 def parse_all(spellings: str | Metric | Iterable[str | Metric]) -> tuple[Metric, ...]:
-    """Reads several metrics, or a single one. Each is kept once, in the order given.
+    """Returns the metrics that are spelled, or a single one: each once, in the order given.
 
     Raises:
         TypeError: If `spellings` is neither a string nor holds strings.

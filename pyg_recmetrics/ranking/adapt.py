@@ -384,7 +384,7 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
     raise ValueError(
         f"'recommender' needs to hold user embeddings of shape [{task.num_users}, dim] and item "
         f"embeddings of shape [{task.num_items}, dim], in this order (got {list(user.shape)} and "
-        f"{list(item.shape)}); transpose factors that are in columns"
+        f"{list(item.shape)}); write .T for a table with a column for each user or item"
     )
 
 
@@ -404,8 +404,10 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         recommender.in_words = ONE_SCORE_PER_ITEM
         return recommender
     shape = (task.num_users, task.num_items)
-    remedy = "; embeddings are (user_embedding, item_embedding), and lists are topk(20).indices"
-    if value.shape[:1] == (sum(shape),):
+    remedy = "; pass (user_embedding, item_embedding), or scores.topk(20).indices as lists"
+    if value.shape == shape[::-1]:
+        remedy = "; write scores.T if rows are items"
+    elif value.shape[:1] == (sum(shape),):
         remedy = f"; write tuple(embedding.split({list(shape)})) for embeddings of all nodes"
     check_shape(value, "recommender", shape, "scores [num_users, num_items]", remedy)
     if value.numel() and (doubt := _doubt_scores(value)):
@@ -427,9 +429,10 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
     lowest, highest = (int(bound) for bound in value.aminmax())
     if lowest < -1 or highest >= task.num_items:
         raise ValueError(
-            f"'recommender' needs to hold item ids in [0, {task.num_items}) or -1 (got {lowest} to "
-            f"{highest}); items are numbered from 0 on, and not from 1 or from 'num_users' "
-            f"({task.num_users}) on; {SCORES_ARE_FLOATS}; {IDS_ARE_IN_DICTS}"
+            f"'recommender' needs to hold item ids in [0, {task.num_items}), or -1 for none, as "
+            f"integers are read as lists (got {lowest} to {highest}); subtract 1, or 'num_users' "
+            f"({task.num_users}), if items are numbered from there on; {SCORES_ARE_FLOATS}; "
+            f"{IDS_ARE_IN_DICTS}"
         )
     is_listed = torch.zeros(task.num_items + 1, dtype=torch.bool, device=value.device)
     for part in value.split(max(1, _ENTRIES_AT_ONCE // value.size(1))):

@@ -63,8 +63,8 @@ def rank(
 
     Users are ranked in chunks of bounded memory, on the device of the task. Every user is ranked
     down to `k`, and also down to its own number of relevant items R, so that R-precision is exact.
-    Masked items are never retrieved. The ranks depend neither on the size of the chunks nor on the
-    order of the edges.
+    Items that a user has seen, and those with a score of `-inf`, are never retrieved. The ranks
+    depend neither on the size of the chunks nor on the order of the edges.
 
     **Half ranks.** With `ties="mean"`, a rank may be a half. Each irrelevant item of the same score
     then counts as half an item above. The j-th relevant item of a user still has a rank of at least
@@ -99,22 +99,23 @@ def rank(
             - an integer matrix `[num_users, K]` of recommended items, best first, `-1` for none;
             - lists by the original ids of the task: a dict `{user_id: [item_id, ...]}`, best first,
               or a data frame with the columns `(user_id, item_id, rank)`, where ranks count from 1,
-              or `(user_id, item_id, score)`. Equal scores rank the lower item first, and items that
-              the task does not have last. The latter keep their places in a list. Users without a
-              list get no items;
+              or `(user_id, item_id, score)`. Of equal scores, the item with the lower id comes
+              first, and items that the task does not have come last. Such items keep their places
+              in a list. A user without a list gets no items;
             - a fitted model of `implicit` or RecBole, a pipeline or a collection of lists of
               LensKit, or a pair `(user_embedding, index)` with an index of faiss, such as PyG's
-              `MIPSKNNIndex`. LensKit is asked by the original ids of the task, the others by
-              position. The recipe of a result says what was ranked, and whether a search was
-              approximate.
+              `MIPSKNNIndex`. LensKit is asked by the original ids of the task. In all others, user
+              `u` and item `i` of the task have the positions `u` and `i`, counted from 0, and
+              without the padding of RecBole. The recipe of a result says what was ranked, and
+              whether a search was approximate.
 
             Embeddings may be labelled by the original ids, too: each part may be a dict from ids to
             vectors.
         data (RankingTask, Data, HeteroData or torch.Tensor): The users, their candidates and the
             truth: one part of a split, which :meth:`RankingTask.from_data` reads; a task; or
             ground-truth edges, see :func:`evaluate`.
-        k (int, optional): How deep ranks are wanted. (default: `None`, the largest number of
-            relevant items of a user)
+        k (int, optional): The cut-off down to which ranks are found. (default: `None`, the largest
+            number of relevant items of a user)
         full (bool, optional): Whether every rank is wanted, however deep. There is then no `k`.
             (default: `False`)
         num_users (int, optional): See :func:`evaluate`. (default: `None`)
@@ -126,9 +127,9 @@ def rank(
             or `"random"`, see :meth:`RankedEdges.with_ties`. Lists keep the lower item id first.
             (default: `"index"`, the lower item id first)
         seed (int, optional): The seed of `ties="random"`. (default: `0`)
-        keep_items (bool or int, optional): Whether to keep the recommended items of all users of
-            the task, as deep as ranks are wanted; or how many items of each list to keep; ranks
-            are then known as deep. (default: `False`)
+        keep_items (bool or int, optional): `True` keeps the recommended items of all users of the
+            task down to `k`. An integer keeps that many of each user, and ranks are found at least
+            down to that place. (default: `False`)
         batch_size (int, optional): The number of users in a chunk. (default: `None`, as many as
             fit into 256 MB of scratch memory, or more on a GPU)
         algorithm (str, optional): How ranks are found. `"dense"` computes the exact scores of all
@@ -338,7 +339,7 @@ class OpenRanking:
         if lack is not None:
             warn(
                 f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
-                f"so values for the largest k or R may be too low"
+                f"so metrics at a large cut-off, and the R-precision, may be too low"
             )
 
 

@@ -629,13 +629,14 @@ def report(
 ) -> Path:
     r"""Writes a page on some results that says first which recommender is best, and by how much.
 
-    Below the title stand the numbers of users and ground-truth edges. A sentence compares the best
-    recommender with the next, with the interval of the lift. Warnings that make this doubtful
-    follow, each with the recommender that it concerns. Then come a table of means, with the runs,
-    the trials and the seconds that they took, a picture of the differences between the best and
-    each of the others, and the recall of rare, of other and of popular items. All else is
-    folded below: warnings that touch at most a hundredth of users or edges, means with intervals,
-    all comparisons, curves, groups of users, the long tail, the recipe, and checks of the split.
+    Below the title stand the numbers of users and ground-truth edges. A sentence says by how many
+    per cent the best recommender is better than the next, with an interval. Warnings that make this
+    doubtful follow, each with the recommender that it concerns. Then come a table of means, with
+    the number of runs, and the trials and seconds of :meth:`EvaluationResult.with_trials`, a
+    picture of the differences between the best and each of the others, and the recall of rare, of
+    other and of popular items. All else is folded below: warnings that touch at most a hundredth of
+    users or edges, means with intervals, all comparisons, curves, groups of users, the long tail,
+    the recipe, and checks of the split.
 
     It is one HTML file that needs neither network nor scripts. Pictures are vector graphics. They
     follow the colours of the page, which is dark where the reader prefers it. The same results give

@@ -515,23 +515,26 @@ def compare(
     decides what users without ground truth count as.
 
     A recommender may have several runs, such as one for each seed. The difference is then one of
-    means over runs, and its interval and test allow for other users and other runs. All runs have
-    the same users, and runs of two recommenders are not paired. A trained recommender with a single
-    run may be better only because of its seed: its stars stand in brackets. Runs whose rankings are
-    equal are one run. If a task knows the persons of its rows, intervals and tests are clustered by
-    person.
+    means over runs. Its interval and its test account for two sources of chance: which users are
+    evaluated, and which seeds trained the recommenders. All runs have the same users, and runs of
+    two recommenders are not paired. Runs whose rankings are equal are one run. In the table, a star
+    marks a significant difference. A trained recommender with a single run may be better only
+    because of its seed, so its stars stand in brackets. If a task knows the persons of its rows,
+    intervals and tests are clustered by person.
 
     Args:
         results (dict): Two results or more, by name. Each is an `EvaluationResult`, or the `Runs`
             of a recommender, or a sequence of these.
         metrics (sequence of str, optional): The metrics to compare. (default: `None`, those that
             all results have)
-        baseline (str, optional): The name of a result. Each of the others is compared with it,
-            as `b`. (default: `None`, all pairs of results, where `a` comes before `b`)
+        baseline (str, optional): The name of the result that all others are compared with. It is
+            the `b` of every difference `a - b`. (default: `None`, all pairs of results are
+            compared, in the order of `results`)
         equivalence (float or str, optional): The smallest difference that matters: a number, or a
             percentage of the mean of `b`, such as `"2%"`. A difference is `"equivalent"` if it is
             smaller than this with confidence, or if results are the same for every user. A number
-            needs to be smaller than the range of each metric. (default: `None`)
+            needs to be smaller than the range of every metric, which is 1 for the recall.
+            (default: `None`)
         deterministic (sequence of str, optional): The names of recommenders that no seed changes,
             such as the most popular items. One run of each is enough. (default: `()`)
         level (float, optional): The level of confidence. (default: `0.95`)

@@ -102,7 +102,10 @@ AverageOver: TypeAlias = Literal["user", "person"]
 def check_means_of_persons(person: Tensor | None, metrics: Iterable[Metric]) -> None:
     """Raises if persons are not known, or a metric is no mean over rows, of which they have one."""
     if person is None:
-        raise ValueError("means over persons need a task: RankingTask(..., person=...) (got none)")
+        raise ValueError(
+            "per='person' needs a task that knows the persons of its rows (got none); write "
+            "RankingTask(..., person=...)"
+        )
     for metric in metrics:
         if metric.is_pooled:
             raise ValueError(

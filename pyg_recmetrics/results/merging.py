@@ -65,7 +65,7 @@ def merge(
             - parts of one task, which :meth:`RankingTask.part` returns: users stand in the order of
               the task; or
             - tasks of the same items with users of their own, which `user_ids` name: users stand
-              one after the other. Items are the same if they have the same numbers.
+              one after the other. Item `i` needs to be the same item in all of them.
         partial (bool, optional): Whether parts of one task may be missing. A warning, the table and
             the recipe then say how many users were merged. (default: `False`)
 

@@ -160,7 +160,7 @@ class ByMetric(FrozenDict[str, V]):
         except (TypeError, ValueError) as error:
             raise KeyError(str(error)) from error
         if str(metric) not in self._items:
-            raise KeyError(f"{metric} has no value here, only {', '.join(self)} have")
+            raise KeyError(f"'{metric}' was not evaluated: there is {', '.join(self)}")
         return self._items[str(metric)]
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -333,13 +333,15 @@ class Measured(Tabular):
     ) -> Cohorts:
         r"""Measures users with few and with many seen edges separately.
 
-        The bounds are quantiles of the degree over the users who count. Users of the same degree
-        are always in the same group, so groups may differ in size, and there may be fewer than
-        `bins`.
+        The degree of a user is its number of seen edges. The groups are bounded by quantiles of
+        the degree over the evaluated users. Users of the same degree are always in the same group,
+        so groups may differ in size, and there may be fewer than `bins`. If a task has no seen
+        edges, there is one group.
 
         Args:
             bins (int, optional): The number of groups. (default: `5`)
-            same_degree (bool, optional): See :meth:`by`. (default: `False`)
+            same_degree (bool, optional): Whether to compare users with as many relevant items, see
+                :meth:`by`. (default: `False`)
             level (float, optional): See :meth:`by`. (default: `0.95`)
 
         Returns:
@@ -347,8 +349,8 @@ class Measured(Tabular):
             `"3-7"`.
 
         Raises:
-            ValueError: If seen edges are not known, `bins` is not a positive integer, `level` is
-                not between 0 and 1.
+            ValueError: If the result has no task, its means are over persons, `bins` is not a
+                positive integer, or `level` is not between 0 and 1.
 
         Example:
             >>> import torch
@@ -369,8 +371,8 @@ class Measured(Tabular):
     def tie_range(self, metric: str | Metric) -> TieRange:
         r"""Returns the lowest and the highest mean of a metric, over all orders of equal scores.
 
-        Both are the mean itself if nothing ties with a relevant item, or scores are not known. Of
-        several runs, each end is the mean.
+        Both are the mean itself if nothing ties with a relevant item, or scores are not known. For
+        several runs, each is its mean over the runs.
 
         Args:
             metric (str or Metric): The metric; see :meth:`values_of`.
@@ -932,9 +934,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         r"""Returns which relevant items are found, as a data frame with a row for each of them.
 
         Its columns are `item`, with its original id where that is known; `degree`, the number of
-        users that it is relevant to; `hits`, how many of them find it; and under the name of the
-        metric the share of hits, `hits / degree`. If seen edges are known, `popularity` is the
-        number of users who have seen the item. The users are those who count in the mean of the
+        users that the item is relevant to; `hits`, for how many of them it is retrieved; and a
+        column named after the metric with `hits / degree`. If seen edges are known, `popularity` is
+        the number of users who have seen the item. The users are those who count in the mean of the
         metric, and the items are those that are relevant to any of them.
 
         Args:
@@ -1055,7 +1057,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return _frame(**columns, **values)
 
     def recipe(self) -> str:
-        r"""Says in a paragraph for a paper what exactly was measured.
+        r"""Returns a paragraph for a paper that says what exactly was measured.
 
         Example:
             >>> import torch

@@ -135,7 +135,7 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     if not bool((is_between := _are_between(edges, num_users)).all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
-            f"from there on (got {int((~is_between).sum())} edges within one side)"
+            f"from 'num_users' on (got {int((~is_between).sum())} edges of two users or two items)"
         )
     # Either direction says the same: the user comes first from here on.
     bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
@@ -233,10 +233,11 @@ def keep_retrievable(
     if candidates is None and not bool(in_seen.any()):
         return truth, weight
     remedy = (
-        "truth that a model learns from is a leak, unless this is the training part of a split, "
-        f"which takes '{written_as('exclude_seen=False', '--include-seen')}'"
+        f"in a test part, truth that a model learns from is a leak; a training part needs "
+        f"'{written_as('exclude_seen=False', '--include-seen')}'"
     )
-    is_kept = _take_out(torch.ones_like(in_seen), in_seen, "are also in 'seen'", remedy)
+    reason = "are also in 'seen', the 'edge_index' of a graph"
+    is_kept = _take_out(torch.ones_like(in_seen), in_seen, reason, remedy)
     if missing == "drop":
         is_missing = ~are_candidates(truth, candidates, num_items)
         remedy = "add relevant items to the 'candidates'"
@@ -528,8 +529,8 @@ def warn_about_low_ratings(rating: Tensor) -> None:
     low, high = (float(bound) for bound in rating.aminmax()) if rating.numel() else (0.0, 0.0)
     if 0 < low < high:
         warn(
-            f"all {rating.numel()} ratings count as relevant, from {low:g} to {high:g}. Set "
-            f"'threshold' to choose the cut-off."
+            f"all {rating.numel()} ratings count as relevant, from {low:g} to {high:g}. If low "
+            f"ones are not relevant, pass the smallest that is as 'threshold'"
         )
 
 
@@ -538,7 +539,7 @@ def warn_about_zero_ratings(num_zero: int) -> None:
     if num_zero:
         warn(
             f"{num_zero} edges have a rating of zero or less and are ignored; all others count as "
-            f"relevant. Set 'threshold' to choose the cut-off.",
+            f"relevant. If some of these are not, pass the smallest that is as 'threshold'",
         )
 
 

@@ -345,8 +345,8 @@ class RankingTask(Frozen):
             in "at least 4 stars". Edges of less weight are not truth, and their items remain
             candidates that are not relevant. The others keep their weights, which graded metrics
             use: choose `ndcg(gain=binary)@k` to treat them alike. (default: `None`, all edges of
-            positive weight are truth; if the weights are not just 0 and 1, a warning counts the
-            others)
+            positive weight are truth. If some weights are neither 0 nor 1, a warning says how many
+            edges have a weight of zero or less)
         candidates (torch.Tensor, optional): The items to rank: item ids of shape
             `[num_candidates]` that all users share, or edges of shape `[2, num_candidates]` where
             each user has its own candidates. (default: `None`, all items)
@@ -361,10 +361,10 @@ class RankingTask(Frozen):
             lists and files call the users by them. (default: `None`, users are called by their
             number)
         item_ids (sequence, optional): The original id of every item. (default: `None`)
-        person (torch.Tensor or sequence, optional): The person that each row of users belongs to,
-            of shape `[num_users]`, where one person has several, such as sessions. Integers or
-            names. Intervals and tests then draw persons, not rows. (default: `None`, every row is a
-            person)
+        person (torch.Tensor or sequence, optional): The person behind each row, of shape
+            `[num_users]`, if a person may have several rows, such as one for each session:
+            integers or names. Intervals and tests then treat persons as independent of each other,
+            and not rows. (default: `None`, every row is a person)
         query (torch.Tensor, optional): The query that each row of users stands for, integers of
             shape `[num_users, num_columns]`, as :meth:`from_queries` numbers them.
             (default: `None`, every row is a user)
@@ -520,10 +520,10 @@ class RankingTask(Frozen):
         are `edge_index`, as :class:`~torch_geometric.transforms.RandomLinkSplit` leaves them.
         Edges with `edge_label == 0` are sampled negatives and never truth. Other labels are
         weights, unless all of them are one. For ratings, `threshold` is the smallest rating of a
-        truth edge; without it, a warning says that all ratings are truth. (If it samples negatives,
-        `RandomLinkSplit` adds one to labels that were there before: split ratings with
-        `neg_sampling_ratio=0.0`. Integers that look shifted raise an error, or a warning if
-        one is 1; floats are read as they are.)
+        truth edge; without it, a warning says that all ratings are truth. (`RandomLinkSplit` adds
+        one to integer labels when it samples negatives, so split ratings with
+        `neg_sampling_ratio=0.0`. Zeros beside integers of two or more raise an error, as this has
+        probably happened. If there are ones, too, a warning is given.)
 
         The splits of :mod:`~pyg_recmetrics.transforms` may also say which users are evaluated
         (`eval_mask`, a mask of the nodes) and what the candidates of each user are
@@ -603,8 +603,8 @@ class RankingTask(Frozen):
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
         remedy = (
-            "Take the truth out of these, as 'RandomLinkSplit' does with 'rev_edge_types' and the "
-            "splits of 'transforms' do by themselves, or do not propagate over them"
+            "Take the truth out of these: name them as 'rev_edge_types' of 'RandomLinkSplit', or "
+            "split by 'pyg_recmetrics.transforms'. Or do not propagate over them"
         )
         for key, other in edges.others.items():
             between = coalesce_edges(other, task.num_items)
@@ -698,15 +698,16 @@ class RankingTask(Frozen):
     ) -> RankingTask:
         r"""Reads a task from data frames with a row for every interaction, of pandas or polars.
 
-        The ids of users and items may be of any type. Users and items of both frames are numbered
+        The ids of users and items may be of any type. Users and items of all frames are numbered
         in the order of their ids, whatever the order of the rows. :attr:`user_ids` and
         :attr:`item_ids` keep what each number stands for: row `u` of the embeddings or scores of a
         recommender is that of `user_ids[u]`. A warning names ids that only occur in `test`, as
         nothing could be learned about them.
 
-        The candidates are the items of both frames, or `items`. Frames of some users may lack
-        items, and fewer candidates inflate metrics: pass `items` whenever the frames are a part of
-        the data. A warning is given if `test` comes without `train` and `items`.
+        Unless `candidates` are given, the candidates are all items: those of the frames, or
+        `items`. If the frames hold a part of the data, such as a sample of users, some items may
+        be missing, and metrics look better with fewer candidates: pass the ids of all items. A
+        warning is given if `test` comes without `train` and `items`.
 
         A model that propagates does so over the interactions of `train`, in both directions.
         Swapped frames cannot be detected: `train` is left out of all rankings, and `test` is the
@@ -791,9 +792,9 @@ class RankingTask(Frozen):
         users, in lexicographic order: row `u` of the embeddings or scores of a recommender is that
         of `task.query[u]`. The numbers of a column may be of any size.
 
-        What is known of queries may be known of any others, too, which are ignored. Truth that is
-        among the seen items is not left out of the ranking, as in the filtered setting of knowledge
-        graphs: there is no warning, and it does not leave the truth.
+        `seen` and `candidates` may hold queries that are not in `query`, which are ignored. A
+        relevant item stays in the ranking and in the truth even if it is among the seen items, as
+        in the filtered setting of knowledge graphs, and there is no warning.
 
         Args:
             query (tuple of torch.Tensor): The columns of the query of each edge, integers of shape
@@ -812,7 +813,7 @@ class RankingTask(Frozen):
                 (default: `None`)
             threshold (float, optional): See :class:`RankingTask`. (default: `None`)
             exclude_seen (bool, optional): Whether seen items are left out of the rankings. If not,
-                truth remains among them. (default: `True`)
+                `seen` keeps edges that are ground truth, too. (default: `True`)
             person (torch.Tensor, optional): The person that each query belongs to: a label for each
                 edge of shape `[num_edges]`, which is the same for all edges of a query.
                 (default: `None`, every query is a person)

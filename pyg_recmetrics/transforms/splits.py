@@ -687,8 +687,8 @@ class TemporalSplit(UserItemSplit):
     to the earlier part, so a later part can be smaller than requested.
 
     The time of a repeated edge is the time of its first occurrence: only what a user does for the
-    first time is truth. A repetition is a message-passing edge of the parts after its own moment,
-    and of no other part.
+    first time is truth. A repetition is never truth. In the time of training, it is a
+    message-passing edge of all parts; in that of validation, of the test; and later, of none.
 
     Some users and items appear only after a cut, without a message-passing edge in the part that
     has their truth. No model can know such a user, and few models know such an item. Their edges
@@ -701,10 +701,10 @@ class TemporalSplit(UserItemSplit):
         num_test (int or float): The amount to test with: a fraction in :math:`(0, 1)` or a
             positive integer. Two fractions need to sum to less than one. (default: `0.2`)
         time_attr (str): The attribute of the edges that holds their time. (default: `"time"`)
-        new_users (str): Whether to `"keep"` or `"drop"` the truth of users that appear after the
-            cut. (default: `"keep"`)
-        new_items (str): Whether to `"keep"` or `"drop"` the truth of items that appear after the
-            cut. (default: `"keep"`)
+        new_users (str): Whether to `"keep"` or `"drop"` the truth of users without a
+            message-passing edge in the same part. (default: `"keep"`)
+        new_items (str): Whether to `"keep"` or `"drop"` the truth of such items.
+            (default: `"keep"`)
         edge_type (tuple, optional): See :class:`PerUserSplit`. (default: `None`)
         num_users (int, optional): See :class:`PerUserSplit`. (default: `None`)
 
@@ -892,9 +892,9 @@ class SampledCandidates(BaseTransform):
     transform to reproduce their numbers, and rank all items otherwise. Krichene and Rendle,
     `"On Sampled Metrics for Item Recommendation" <https://doi.org/10.1145/3394486.3403226>`_ (KDD
     2020), show that a sampled metric differs from the same metric of the full ranking even in
-    expectation, and that it can put recommenders into another order. With few samples, all
-    sampled metrics lose sight of the top of the list and come to say the same as the area under
-    the ROC curve. Without this transform, :func:`~pyg_recmetrics.evaluate` ranks all items, and is
+    expectation, and that it can put recommenders into another order. With few samples, a sampled
+    metric says little about the top of the list, and behaves like the area under the ROC curve.
+    Without this transform, :func:`~pyg_recmetrics.evaluate` ranks all items, and is
     fast.
 
     Each user with truth gets a sample of its own, without replacement, of the items that it has

@@ -24,7 +24,7 @@ def test_lightgcn_is_propagated_once(lastfm):
     assert len(calls) == 1
 
 
-OUTSIDE = r"ids in \[0, 3\) or -1 \(got -2 to 3\); .*; scores need to be floating-point numbers"
+OUTSIDE = r"ids in \[0, 3\), or -1 .*\(got -2 to 3\); .*; scores need to be floating-point"
 WRONG_ORDER = r"\[2, dim\] and item embeddings of shape \[3, dim\], in this order"
 WRONG_SCORES = r"scores that are finite, or '-inf' for .*\(got NaN or 'inf'\)"
 
@@ -36,7 +36,7 @@ class TestWrongRecommenders:
         ("recommender", "error", "message"),
         [
             ("model", TypeError, r"'recommender' needs to be one of these \(got str\):"),
-            (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\); embeddings"),
+            (torch.rand(3, 3), ValueError, r"scores .*\[2, 3\] \(got \[3, 3\]\); pass"),
             (torch.rand(3, 2), ValueError, r"scores .*\[2, 3\] \(got \[3, 2\]\)"),
             (torch.rand(2), ValueError, r"one score per item of shape \[3\] \(got \[2\]\)"),
             (torch.zeros(3, 3).long(), ValueError, r"item ids of shape \[2, K\] \(got \[3, 3\]\)"),
@@ -80,7 +80,7 @@ class TestWrongRecommenders:
     def test_factors_in_columns_are_to_be_transposed(self):
         task = RankingTask([[0, 1], [0, 1]], num_users=6, num_items=9)
         user, item = torch.rand(4, 6), torch.rand(4, 9)
-        with pytest.raises(ValueError, match=r"\(got \[4, 6\] and \[4, 9\]\); transpose"):
+        with pytest.raises(ValueError, match=r"\(got \[4, 6\] and \[4, 9\]\); write \.T"):
             rank((user, item), task)
         square = (torch.eye(6), torch.rand(9, 6))
         assert rank(square, task).num_users == 6

@@ -103,9 +103,9 @@ class TestTwoMeanings:
         [
             (
                 [[2, 6], [3, 4]],
-                r"not from 1 or from 'num_users' \(2\) on; scores need",
+                r"subtract 1, or 'num_users' \(2\), .*; scores need",
             ),
-            ([[0, 5], [3, 1]], r"\(got 0 to 5\); items are numbered from 0 on"),
+            ([[0, 5], [3, 1]], r"\(got 0 to 5\); subtract"),
         ],
     )
     def test_other_numberings_are_refused_with_the_line(self, lists, line):

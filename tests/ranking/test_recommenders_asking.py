@@ -138,7 +138,7 @@ class TestShortAnswers:
             return torch.where(torch.arange(k) < 12, items[:k], -1).expand(len(users), -1)
 
         (message,) = self.warnings_of(answer)
-        assert "places without an item" in message
+        assert "padded with -1" in message
 
     @pytest.mark.parametrize(
         ("answer", "message"),

@@ -425,11 +425,11 @@ class TestRuns:
 
     def test_equal_runs_are_one_run(self, runs):
         one = compare({"a": runs["a"][0], "b": runs["b"][0]})
-        with pytest.warns(UserWarning, match="is the seed set inside"):
+        with pytest.warns(UserWarning, match="does the training set a seed"):
             several = compare({"a": runs["a"][:1] * 3, "b": runs["b"][:1] * 2})
         assert repr(one[0]) == repr(several[0])
         assert several.star(several[0]) == one.star(one[0])
-        note = "3 runs of a are the same ranking: is the seed set inside? They count as one"
+        note = "3 runs of a are the same ranking: does the training set a seed? They count as one"
         assert note in several.table().notes
 
 

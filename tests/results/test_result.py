@@ -144,11 +144,11 @@ class TestLookingUp:
 
     def test_an_error_says_why(self, result):
         for values, key, message in (
-            (result, "recall@4", "recall@4 has no value here, only recall@3, ndcg"),
-            (result.definitions, "recall@4", "recall@4 has no value here, only"),
+            (result, "recall@4", "'recall@4' was not evaluated: there is recall@3, ndcg"),
+            (result.definitions, "recall@4", "'recall@4' was not evaluated"),
             (result.per_user, "recal@3", r"known metrics, such as \['recall'.*'recal'"),
             (result.per_user, 5, r"needs to be a string or a list of strings \(got int\)"),
-            (result.per_user, "coverage@3", "coverage@3 has no value here, only recall@3, "),
+            (result.per_user, "coverage@3", "'coverage@3' was not evaluated: there is recall@3, "),
         ):
             with pytest.raises(KeyError, match=message):
                 values[key]

@@ -266,7 +266,7 @@ def test_errors_are_the_same_everywhere(call, results, error, message):
         call(results)
 
 
-@pytest.mark.filterwarnings("ignore:.*the seed set inside")
+@pytest.mark.filterwarnings("ignore:.*does the training set a seed")
 def test_a_recommender_has_one_run_or_several():
     found = recommenders_by_name({"one": RESULT, "list": [RESULT], "two": [RESULT, RESULT]})
     assert found["one"] is found["list"] is RESULT
@@ -418,7 +418,7 @@ class TestDifferences:
         compare({"a": one, "b": result_of("recall@2", scores=SHORT_LISTS, ties=None)})
 
 
-@pytest.mark.filterwarnings("ignore:.*a score of '-inf'", "ignore:.*the seed set inside")
+@pytest.mark.filterwarnings("ignore:.*a score of '-inf'", "ignore:.*does the training set a seed")
 def test_runs_of_all_ranks_are_two_where_an_edge_is_never_retrieved():
     task = RankingTask(torch.tensor([[0, 0, 1, 2], [0, 1, 2, 3]]), num_users=3, num_items=6)
     runs = []

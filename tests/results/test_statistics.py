@@ -112,7 +112,7 @@ def test_rankings_without_a_task_know_their_persons():
 
 def test_what_has_no_mean_over_persons_is_named():
     task = RankingTask([[0], [1]], num_users=1, num_items=4)
-    with pytest.raises(ValueError, match=r"means over persons need a task"):
+    with pytest.raises(ValueError, match="per='person' needs a task"):
         evaluate(torch.rand(4), task, "mrr", per="person")
     result = made()
     with pytest.raises(ValueError, match=r"means over rows .*got 'recall.average=micro.@2'"):

@@ -85,9 +85,9 @@ SAID = {
     "stars from zero on beside negatives": (shifted(0, 5), r"adds one .*ratio=0\.0.*float\(\)"),
     "stars as labels": (
         lambda: RankingTask.from_data(link_split(rated_graph(), neg_sampling_ratio=0.0)[2]),
-        "all 200 ratings .* from 1 to 5. Set 'threshold'",
+        "all 200 ratings .* from 1 to 5. .*'threshold'",
     ),
-    "stars in a column": (lambda: frames(rating="stars"), "from 1 to 5. Set 'threshold'"),
+    "stars in a column": (lambda: frames(rating="stars"), "from 1 to 5. .*'threshold'"),
     "a test frame alone": (lambda: frames(train=None), r"items=catalogue\['item_id'\]"),
     "negative grades of pairs": (
         lambda: RankedEdges.from_pairs([0.3, 0.2, 0.1], [-1, 2, 0]),

@@ -183,7 +183,7 @@ def undirected(**fields):
         (
             lambda: undirected(edge_index=torch.tensor([[0, 0, 50], [1, 45, 51]])),
             {"num_users": 40},
-            r"'edge_index' .*\(got 2 edges within one side\)",
+            r"'edge_index' .*\(got 2 edges of two users",
         ),
     ],
 )
