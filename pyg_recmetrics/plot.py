@@ -398,7 +398,7 @@ def history(
     """
     trainings = by_name(histories, History, "'History'", "histories", or_one=True)
     first = next(iter(trainings.values()))
-    metric = first.monitor if metric is None else parse(metric)
+    metric = first.monitor if metric is None else parse(metric, "metric")
     if any(str(metric) not in means for each in trainings.values() for means in each):
         raise ValueError(f"'metric' needs to be one that was evaluated (got '{metric}')")
     step = 1 if every is None else check_positive_integer(every, "every")
@@ -473,7 +473,7 @@ def metric_by_degree(
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
     named = recommenders_by_name(results, or_one=True)
-    metric = parse(metric)
+    metric = parse(metric, "metric")
     if any(str(metric) not in result.per_user for result in every_run(named).values()):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"

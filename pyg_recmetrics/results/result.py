@@ -1235,7 +1235,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
-        metric = parse(metric)
+        metric = parse(metric, "metric")
         if str(metric) in self.definitions:
             return self.definitions[str(metric)]
         deepest = max(self.max_k or 1, metric.k or 1)

@@ -116,9 +116,8 @@ class Interval(NamedTuple):
     def within(self, metric: Metric, least: float, most: float) -> "Interval":
         """Returns the part of it that the mean of a metric can reach, given the ends of its values.
 
-        That is its range, unless values of users are outside: weights have no bound, and the range
-        of a metric of one's own may be wider than it says. Shares of a ratio of sums may be larger
-        than the ratio.
+        That is its range, unless values of users are outside, as weights have no bound. Shares of a
+        ratio of sums may be larger than the ratio.
         """
         lowest, highest = metric.definition.range
         if not metric.is_pooled and (least < lowest or most > highest):
