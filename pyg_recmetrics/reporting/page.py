@@ -25,7 +25,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import claims_on_best, notes_of_all
+from pyg_recmetrics.results.notes import claims_on_best, line, notes_of_all
 from pyg_recmetrics.results.result import Measured, can_tell, common_popularity
 from pyg_recmetrics.results.runs import (
     check_same_task,
@@ -434,7 +434,8 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
     on = f"on {data_set}, " if data_set else ""
     for claim, rows in claims_on_best(found):
         trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
-        yield _as_sentence(f"{on}{trained}{claim}", contents.names)
+        said = line("with_ties", claim, found.on_ties(rows))
+        yield _as_sentence(f"{on}{trained}{said}", contents.names)
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:
@@ -595,7 +596,7 @@ def _long_tail(contents: Contents) -> Iterator[PagePart]:
 
 def _recipe(contents: Contents) -> Iterator[PagePart]:
     """How exactly it was measured, which may differ where recommenders treat ties differently."""
-    recipes = {name: [x.runs[0].recipe()] for name, x in contents.recommenders.items()}
+    recipes = {name: [x.recipe()] for name, x in contents.recommenders.items()}
     yield Remarks([" ".join(text.split()) for text in notes_of_all(recipes)])
 
 

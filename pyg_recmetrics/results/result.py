@@ -3,7 +3,6 @@
 import copy
 import math
 import re
-import textwrap
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -104,9 +103,6 @@ SEPARATORS = ("@", "_", "-", ".")
 
 #: The arguments of a result that a file holds as they are.
 _PLAIN = ("empty_target_action", "average_over", "num_calls")
-
-#: How wide a recipe is printed.
-_NUM_COLUMNS = 88
 
 #: From how many users on a mean may be too good to go without a question.
 _MANY_USERS = 100
@@ -395,6 +391,34 @@ class Measured(Tabular):
         ends = [run._ends(metric) for run in self.runs]
         return TieRange(*np.mean(ends, axis=0).tolist())
 
+    def _known_tie_range(self, name: str, mean: float) -> TieRange:
+        """Returns :meth:`tie_range` where ties may flatter; where it is not known, the mean."""
+        ends = [run._tie_ranges.get(name, (mean, mean)) for run in self.runs]
+        return TieRange(*np.mean(ends, axis=0).tolist())
+
+    def recipe(self) -> str:
+        r"""Says in a paragraph for a paper what exactly was measured.
+
+        What only you can say stands in square brackets: how candidates were drawn, and in what runs
+        differ. What single runs know against themselves is that of the first.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
+            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
+            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
+            0.5.0, convention 'standard' (torch_geometric.metrics 2.8).
+        """
+        first = self.runs[0]
+        masked = first.ranked.origin.num_masked
+        num_masked = 0 if masked is None else int(masked[evaluated_mask(first.ranked)].sum())
+        metrics = notes.in_words(first.definitions[metric] for metric in self.metrics)
+        text = notes.line("recipe", first, metrics, num_masked, len(self.runs))
+        return notes.paragraph(text or "")
+
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
         return format_interval(*self._shown(metric))
@@ -636,7 +660,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
-        self._moved_by_ties = self._find_ties() if self.num_tied else {}
+        self._tie_ranges = self._find_ties() if self.num_tied else {}
+        self._moved_by_ties = self._find_moved()
         if note := self._note_on_ties(self.per_user):
             warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
         self._freeze()
@@ -692,14 +717,17 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             for ties in _ENDS:
                 yield self._tied._with_ties(ties, hits=(k, num_hits))
 
-    def _find_ties(self) -> dict[str, str]:
+    def _find_ties(self) -> dict[str, TieRange]:
+        """Returns how far the order of ties moves each mean, where it may flatter it."""
+        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
+        names = [x for x in self.per_user if can_tell(self.ranked, self.definitions[x])]
+        return {name: self.tie_range(name) for name in names if may_flatter}
+
+    def _find_moved(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
         found = {}
-        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
-        for name in self.per_user if may_flatter else ():
-            if not can_tell(self.ranked, self.definitions[name]):
-                continue
-            low, high = span = self.tie_range(name)
+        for name, span in self._tie_ranges.items():
+            low, high = span
             width = 0.0 if self._is_all_tied else 2 * self.estimate_of(name).margin(0.95)
             # A single user has no interval.
             if low < high and not high - low <= width:
@@ -1065,25 +1093,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         values = {name: value[rows] for name, value in self.per_user.items()}
         return _frame(**columns, **values)
 
-    def recipe(self) -> str:
-        r"""Says in a paragraph for a paper what exactly was measured.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
-            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
-            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
-            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
-            0.5.0, convention 'standard' (torch_geometric.metrics 2.8).
-        """
-        masked = self.ranked.origin.num_masked
-        num_masked = 0 if masked is None else int(masked[evaluated_mask(self.ranked)].sum())
-        metrics = notes.in_words(self.definitions.values())
-        text = notes.line("recipe", self, metrics, num_masked)
-        return textwrap.fill(text or "", width=_NUM_COLUMNS, break_on_hyphens=False)
-
     def save(self, path: str | Path) -> None:
         """Saves everything that the result was computed from, for :meth:`load`.
 
@@ -1404,10 +1413,15 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             known["num_leaked"] = _num_leaked(task)
             known["num_cold"] = _num_cold(task)
             known["chance"] = notes.note_on_chance(task, ranked)
-            if num_with_truth and self._has_own_candidates:
-                ends = count_irrelevant(ranked)[has_truth].aminmax()
-                known["others"] = [int(end) for end in ends]
         return tuple(notes.lines("protocol", self, **known))
+
+    @cached_property
+    def _num_others(self) -> list[int]:
+        """The fewest and the most irrelevant candidates of a user, if each has its own."""
+        has_truth = evaluated_mask(self.ranked) & (self.ranked.degree > 0)
+        if not (self._has_own_candidates and bool(has_truth.any())):
+            return []
+        return [int(end) for end in count_irrelevant(self.ranked)[has_truth].aminmax()]
 
     @property
     def _has_own_candidates(self) -> bool:

@@ -1,6 +1,7 @@
 """Several results: the runs of a recommender, recommenders by name, and those of a training."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain, combinations, pairwise
@@ -405,6 +406,37 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
     drawn = {name: run._sampled for name, run in runs.items() if run._sampled}
     samples = notes.lines("samples", drawn, next(iter(runs.values())).nouns)
     return [*copies, *notes.notes_of_all(of_each), *samples, *notes_on_budgets(recommenders)]
+
+
+def in_brief(remark: str) -> str:
+    """Returns a remark without its reasons and advice, which stand behind a colon."""
+    return remark.partition(": ")[0]
+
+
+def remarks_in_brief(
+    recommenders: Mapping[str, Measured], about: Iterable[str], *, has_intervals: bool
+) -> list[str]:
+    """Returns what results know against themselves and some metrics, in brief, as for a picture.
+
+    That is how each remark begins, once where the runs of a recommender differ in numbers alone.
+
+    Args:
+        recommenders (mapping): The recommenders by name.
+        about (iterable): The metrics, each with or without its cut-off.
+        has_intervals (bool): Whether intervals of their means are shown.
+    """
+    asked = {*about}
+    of_each = {}
+    for name, each in recommenders.items():
+        found: dict[str, str] = {}
+        for run in each.runs:
+            metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
+            of_intervals = run._caution(*metrics) if has_intervals else None
+            for remark in filter(None, [*run._remarks_on(metrics), of_intervals]):
+                brief = in_brief(remark)
+                found.setdefault(re.sub(r"[\d.,]+", "", brief), brief)
+        of_each[name] = found.values()
+    return notes.notes_of_all(of_each)
 
 
 def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:

@@ -18,8 +18,11 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
 from pyg_recmetrics import (
+    EvaluationResult,
     RankingTask,
     Runs,
+    compare,
+    conventions,
     evaluate,
     plot,
 )
@@ -27,6 +30,7 @@ from pyg_recmetrics.plot import _ends_of_groups
 from tests.support.tools.small_pictures import (
     FORESTS,
     NUM_ITEMS,
+    NUM_USERS,
     PICTURES,
     lines,
     make_task,
@@ -56,7 +60,7 @@ class TestWhatIsShown:
     def test_a_metric_at_every_k_with_its_interval(self, results):
         drawn = {"three": Runs(list(results.values())), **results}
         picture = plot.metric_at_k(drawn, "recall", level=0.9)
-        assert note(picture) == "mean over 53 users, 90% confidence band"
+        assert note(picture).startswith("mean over 53 users, 90% confidence band; intervals may")
         axes = picture.axes
         for (name, result), band in zip(drawn.items(), axes.collections, strict=True):
             x, y = lines(axes)[name].get_data()
@@ -175,11 +179,44 @@ class TestManners:
             draw(results["Good"])
 
     def test_what_differs_is_not_drawn_together(self, results):
-        several = {"a": results["Good"], "b": other(keep_items=5)}
-        with pytest.raises(ValueError, match="the same training degrees"):
-            plot.metric_by_degree(several, "recall@5")
-        with pytest.raises(ValueError, match="the same seen edges"):
-            plot.long_tail(several, k=5)
+        good = results["Good"]
+        recommender = scores_like(0.1)
+        options = {"metrics": ["recall@5", "ndcg@10"], "keep_items": True}
+        convention = conventions.get("ranx")
+        several = [
+            evaluate(recommender, make_task(11), **options),
+            evaluate(recommender, good.task, **options, convention=convention),
+            evaluate(recommender, good.task, **options, empty_target_action="pos"),
+        ]
+        for draw in (*PICTURES.values(), plot.means, compare):
+            for different in several:
+                with pytest.raises(ValueError, match="'results' needs to be of the same task"):
+                    draw({"a": good, "b": different})
+        (seen, unseen) = (EvaluationResult(x.ranked, "recall@5") for x in (good, several[0]))
+        with pytest.raises(ValueError, match="the same task"):
+            plot.long_tail({"a": seen, "b": unseen}, k=5)
+
+    def test_what_a_result_knows_against_itself_is_said_of_its_picture(self, results):
+        task = results["Good"].task
+        users = torch.arange(NUM_USERS).repeat(4)
+        pool = torch.stack([users, (users * 7 + torch.arange(len(users))) % NUM_ITEMS])
+        sampled = RankingTask(
+            task.truth,
+            num_users=NUM_USERS,
+            num_items=NUM_ITEMS,
+            seen=task.seen,
+            candidates=torch.cat([task.truth, pool], dim=1),
+        )
+        of_pool, other = (
+            evaluate(scores_like(skill), sampled, ["recall@5", "ndcg@10"], keep_items=True)
+            for skill in (0.5, 0.3)
+        )
+        of_differences = {"differences": lambda both: plot.differences(compare(both))}
+        for draw in (PICTURES | FORESTS | of_differences).values():
+            figure, _ = draw({"Good": of_pool, "Other": other})
+            title = (figure.get_suptitle() or figure.axes[0].get_title()).replace("\n", " ")
+            assert "; ranked among" in title
+            assert "'" not in title
 
 
 @pytest.mark.skipif(
