@@ -27,7 +27,6 @@ from pyg_recmetrics.results.runs import (
     budgets_of,
     by_name,
     check_alike,
-    check_same_task,
     common_metrics,
     every_run,
     how_measured,
@@ -161,7 +160,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         for data_set, of_one in by_data_set(results).items():
             with on(data_set):
                 read[data_set] = recommenders_by_name(of_one)
-                check_same_task(every_run(read[data_set]))
         self.recommenders = tuple(dict.fromkeys(chain.from_iterable(read.values())))
         super().__init__(
             {
@@ -336,7 +334,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         )
         yield from lines("limits", comparison.protocol, rows, trained)
         signs = filter(comparison.is_significant, rows)
-        yield from lines("turned", comparison.on_ties(signs, noted=False))
+        yield from lines("turned", comparison._on_ties(signs, noted=False))
 
 
 def _place(data_set: str, name: str) -> str:

@@ -12,8 +12,10 @@ The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layo
 subfigure. Otherwise a picture has a new figure, which belongs to no window. No global settings
 change.
 
-The title says what stands behind the numbers: how many users, and the level of the intervals. A
-title of your own takes its place. The legend stands beside the axes, where the layout
+Results are drawn together if :func:`~pyg_recmetrics.compare` takes them together: they are of one
+task and one convention. The title says what stands behind the numbers: how many users, the level of
+the intervals, and in brief what results know against themselves, such as candidates of each user
+alone. A title of your own takes its place. The legend stands beside the axes, where the layout
 `"constrained"` makes room.
 
 Up to 42 recommenders differ in colours, dashes and markers. Colours have a contrast of at least
@@ -41,7 +43,6 @@ from pyg_recmetrics.results.result import Measured, common_popularity, exposure_
 from pyg_recmetrics.results.runs import (
     Runnable,
     by_name,
-    check_comparable,
     every_run,
     in_brief,
     metrics_in_common,
@@ -208,13 +209,6 @@ def label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def read(results: Recommenders) -> dict[str, Measured]:
-    """Returns recommenders by name, whose results can be compared."""
-    named = recommenders_by_name(results, or_one=True)
-    check_comparable(every_run(named))
-    return named
-
-
 def cut_offs_of(named: Mapping[str, Measured], max_k: int | None) -> list[int]:
     """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
     if max_k is None:
@@ -298,7 +292,7 @@ def metric_at_k(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('k', 'recall@k')
     """
-    named = read(results)
+    named = recommenders_by_name(results, or_one=True)
     if "@" in str(metric):
         raise ValueError(
             f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
@@ -355,7 +349,7 @@ def precision_recall_curve(
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('recall@k', 'precision@k')
     """
-    named = read(results)
+    named = recommenders_by_name(results, or_one=True)
     cut_offs = cut_offs_of(named, max_k)
     marked = [place for place, k in enumerate(cut_offs) if k in _MARKED]
     axes, furthest, num_users = axes_for(ax), [(0.0, 0.0)], []
@@ -430,17 +424,10 @@ def history(
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
-    _use_whole_ticks(axes)
+    axes.locator_params(axis="x", integer=True)
     monitors = sorted({str(each.monitor) for each in trainings.values()})
     note = f"marked: the best by {' or '.join(monitors)}"
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
-
-
-def _use_whole_ticks(axes: "Axes") -> None:
-    """Lets the ticks of the x-axis be whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 #: How far the points of several results at one tick spread, as a fraction of the distance between
@@ -494,7 +481,7 @@ def metric_by_degree(
         >>> [label.get_text() for label in axes.get_xticklabels()]
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
-    named = read(results)
+    named = recommenders_by_name(results, or_one=True)
     metric = parse(metric, "metric")
     if any(str(metric) not in result.per_user for result in every_run(named).values()):
         raise ValueError(
@@ -570,7 +557,7 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
         >>> axes.get_ylabel()
         'users per item'
     """
-    named = read(results)
+    named = recommenders_by_name(results, or_one=True)
     k = check_positive_integer(k, "k")
     runs = every_run(named).values()
     popularity = common_popularity(runs, "long_tail")
@@ -685,7 +672,9 @@ def means(
         ['recall@2, 2 users', 'mrr@2, 2 users']
     """
     data_sets: Mapping[str, Mapping[str, Measured]] = (
-        results if isinstance(results, Benchmark) else {"": read(results)}
+        results
+        if isinstance(results, Benchmark)
+        else {"": recommenders_by_name(results, or_one=True)}
     )
     every = [run for named in data_sets.values() for run in every_run(named).values()]
     asked = metrics_in_common(every) if metrics is None else parse_all(metrics)
@@ -785,14 +774,11 @@ def differences(
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
     remarks = {}
     for data_set, found in data_sets.items():
-        of_means = found._recommenders, (row.metric for row in found)
-        of_intervals = filter(None, [found.protocol.caution])
-        turned = lines("turned", found.on_ties(found, noted=False))
-        remarks[data_set] = [
-            *map(in_brief, of_intervals),
-            *turned,
-            *remarks_in_brief(*of_means, has_intervals=False),
-        ]
+        turned = lines("turned", found._on_ties(found, noted=False))
+        said = [in_brief(found.protocol.caution or ""), *turned]
+        metrics = (row.metric for row in found)
+        said += remarks_in_brief(found._recommenders, metrics, has_intervals=False)
+        remarks[data_set] = filter(None, said)
     return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure, sides)
 
 

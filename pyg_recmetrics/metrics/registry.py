@@ -351,17 +351,14 @@ class Definition:
         self, value: object, ranked: RankedEdges, arguments: Mapping[str, Any]
     ) -> None:
         """Raises if a formula returns something else than was declared."""
-        device, per_edge = ranked.rank.device, ranked.origin.user_of_row is not None
+        per_edge = ranked.origin.user_of_row is not None
         is_one = self.state is not None or (self.pools_edges and per_edge)
-        shape = () if is_one else (ranked.num_users,)
-        if not isinstance(value, Tensor) or (value.shape, value.device) != (shape, device):
-            got = type(value).__name__
-            if isinstance(value, Tensor):
-                got = f"the shape {[*value.shape]} on {value.device}"
-            raise ValueError(
-                f"'{self.name}' needs to return a tensor of shape {[*shape]} on {device} "
-                f"(got {got})"
-            )
+        wanted = f"a tensor of shape {[] if is_one else [ranked.num_users]} on {ranked.rank.device}"
+        if not isinstance(value, Tensor):
+            raise ValueError(f"'{self.name}' needs to return {wanted} (got {type(value).__name__})")
+        got = f"a tensor of shape {[*value.shape]} on {value.device}"
+        if got != wanted:
+            raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
         if arguments.get("average", "macro") != "macro":
             return  # the value of a user is then multiplied by its weight
         value = value[ranked.degree > 0] if self.needs_truth and not is_one else value
@@ -939,7 +936,7 @@ class Metric:
         """
         return self.definition.measure(ranked, self._given)
 
-    def weights(self, ranked: RankedEdges) -> Tensor:
+    def _weights(self, ranked: RankedEdges) -> Tensor:
         """Returns how much every user weighs in a pooled mean, as a multiple of the mean weight."""
         average = Weights(self.all_arguments["average"])
         return self.definition.measure(ranked, {**self._given, "average": average})

@@ -124,9 +124,8 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     methods of the same names of :class:`Runs`.
 
     Args:
-        values (mapping): The values of each metric, of shape `[num_users, num_runs]`.
-        pulls (mapping): How far users pull each mean, see :func:`mean_of_users`, likewise; `None`
-            where values say it.
+        values (mapping): The values and the pulls of each metric, see :func:`mean_of_users`, each
+            of shape `[num_users, num_runs]`.
         metrics (mapping): The metrics by name.
         group (np.ndarray): The number of each user's group, of shape `[num_users]`; `-1` for users
             without a group.
@@ -151,8 +150,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
 
     def __init__(
         self,
-        values: Mapping[str, Array],
-        pulls: Mapping[str, Array | None],
+        values: Mapping[str, tuple[Array, Array]],
         metrics: Mapping[str, Metric],
         group: Array,
         labels: Sequence[Hashable],
@@ -168,7 +166,6 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         self.level = level
         self.remarks = remarks
         self._values = values
-        self._pulls = pulls
         self._group = group
         self._person = person
         self._degree = degree
@@ -183,15 +180,15 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     def _means(self, metric: str) -> Callable[[int], Mean]:
         """Returns the mean over each group by number."""
         if self._degree is not None:
-            values = self._values[metric]
+            values, _ = self._values[metric]
             return SameDegree(values, self._group, self._degree, self._person).mean
         return partial(self._plain_mean, metric)
 
     def _plain_mean(self, metric: str, number: int) -> Mean:
         """Returns the mean over a group, whatever its numbers of relevant items are."""
         is_in = (self._group == number)[:, None]
-        values = np.where(is_in, self._values[metric], math.nan)
-        return mean_of_users(values, self._person, self._pulls[metric])
+        values, pulls = self._values[metric]
+        return mean_of_users(np.where(is_in, values, math.nan), self._person, pulls)
 
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
@@ -255,7 +252,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             ]
             for label, means in self.items()
         ]
-        num_runs = max((values.shape[1] for values in self._values.values()), default=1)
+        num_runs = max((values.shape[1] for values, _ in self._values.values()), default=1)
         means = [
             (metric, self._plain_mean(metric, number))
             for metric in self._values

@@ -21,7 +21,6 @@ from pyg_recmetrics.results.runs import (
     Runnable,
     are_same_runs,
     budgets_of,
-    check_comparable,
     common_metrics,
     every_run,
     metrics_in_common,
@@ -337,11 +336,11 @@ class Comparison(Rows[PairedDifference]):
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
             is_trained = not self.covers_training(rows[0])
-            ties = self.on_ties(rows)
+            ties = self._on_ties(rows)
             found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser, ties)
         return tuple(found)
 
-    def on_ties(self, rows: Iterable[PairedDifference], *, noted: bool = True) -> list[str]:
+    def _on_ties(self, rows: Iterable[PairedDifference], *, noted: bool = True) -> list[str]:
         """Returns which means behind differences the order of equal scores moves, and how far.
 
         These are those that could turn who is better, and if `noted`, those that the results warn
@@ -463,7 +462,7 @@ class Comparison(Rows[PairedDifference]):
             are_from_best=len(self) > len(shown),
             has_one_b=_has_one_b(shown),
             of_others=of_others,
-            ties=self.on_ties(shown, noted=False),
+            ties=self._on_ties(shown, noted=False),
         )
         return Table([*head, *budgets], rows, tuple(said))
 
@@ -649,10 +648,7 @@ def compare_on_each(
             (default: `0.95`)
     """
     alpha = alpha_of(level)
-    pairs = {}
-    for data_set, questions in asked.items():
-        check_comparable(every_run(results[data_set]))
-        pairs[data_set] = list(_pairs(questions, results[data_set]))
+    pairs = {x: list(_pairs(questions, results[x])) for x, questions in asked.items()}
     every = [*chain.from_iterable(pairs.values())]
     rows = [pair.row(alpha) for pair in every]
     p_values = holm([row.p_value for row in rows])

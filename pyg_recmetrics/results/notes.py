@@ -204,6 +204,14 @@ def claims_on_best(
         yield line("is_open", first, [row for row in others if row not in beaten]), ()
 
 
+def once(remarks: Iterable[str]) -> list[str]:
+    """Returns remarks, and those that differ in numbers alone once."""
+    found: dict[str, str] = {}
+    for remark in remarks:
+        found.setdefault(re.sub(r"[\d.,]+", "", remark), remark)
+    return [*found.values()]
+
+
 def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
     """Returns each note once, after the names that it is about if these are not all.
 
@@ -259,11 +267,7 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None
-    return (
-        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {depth:,}"
-        f"{' or R' if is_deeper else ''}, and {expected:,.0f} would be by chance: is the "
-        f"recommender trained, are its ids in the order of the task, and are higher scores better?"
-    )
+    return line("chance", hits, rank.numel(), depth, is_deeper, expected)
 
 
 def in_words(definitions: Iterable[Metric]) -> str:

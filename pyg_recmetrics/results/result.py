@@ -442,11 +442,11 @@ class Measured(Tabular):
         first = self.runs[0]
         level = check_level(level)
         degree = first.ranked.degree.cpu().numpy()
-        values, pulls = {}, {}
-        for metric in first.per_user:
-            if all(metric in run.per_user for run in self.runs):
-                found = self._arrays_of_groups(metric, group, len(labels))
-                values[metric], pulls[metric] = found
+        values = {
+            metric: self._arrays_of_groups(metric, group, len(labels))
+            for metric in first.per_user
+            if all(metric in run.per_user for run in self.runs)
+        }
         metrics = {metric: first.definitions[metric] for metric in values}
         numbers = group.cpu().numpy()
         remarks = [*self._on_sample(), *self._on_protocol()]
@@ -462,7 +462,6 @@ class Measured(Tabular):
             remarks += note_on_degrees(numbers, degree, metrics.values(), first.nouns)
         return Cohorts(
             values,
-            pulls,
             metrics,
             numbers,
             labels,
@@ -474,17 +473,15 @@ class Measured(Tabular):
             degree=degree if same_degree else None,
         )
 
-    def _arrays_of_groups(
-        self, name: str, group: Tensor, num_groups: int
-    ) -> tuple[Array, Array | None]:
-        """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`.
+    def _arrays_of_groups(self, name: str, group: Tensor, num_groups: int) -> tuple[Array, Array]:
+        """Returns what users contribute to the means of their groups, `[num_users, num_runs]`.
 
-        Beside it are its pulls, see :func:`mean_of_users`, if they are others.
+        Beside it are their pulls, see :func:`mean_of_users`.
         """
         metric = self.runs[0].definitions[name]
         values = self.array_of(name)
         if not metric.is_pooled:
-            return values, None
+            return values, values
         # The value of a user depends on all others, who are those of its group.
         values[:] = math.nan
         pulls = values.copy()
@@ -661,7 +658,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
         self._tie_ranges = self._find_ties() if self.num_tied else {}
-        self._moved_by_ties = self._find_moved()
         if note := self._note_on_ties(self.per_user):
             warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
         self._freeze()
@@ -723,7 +719,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         names = [x for x in self.per_user if can_tell(self.ranked, self.definitions[x])]
         return {name: self.tie_range(name) for name in names if may_flatter}
 
-    def _find_moved(self) -> dict[str, str]:
+    @cached_property
+    def _moved_by_ties(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
         found = {}
         for name, span in self._tie_ranges.items():
@@ -740,7 +737,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _note_on_ties(self, names: Iterable[str]) -> str | None:
         """Returns what the order of ties does to some metrics; `None` if it does not matter."""
-        if not self._moved_by_ties:
+        if not self._tie_ranges:
             return None
         are_own = all(name in self.definitions for name in names)
         of_ties = self._moved_by_ties.items()
@@ -816,7 +813,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         low = high = contributed = self._contributions_of_rows(metric)
         for order in self._orders(resolved):
             # The value of a user without ties stays as it is, unless it depends on other users.
-            value = torch.where(self._has_tie, self._contribute(resolved, order), contributed)
+            moved = self._counted(resolved, self._measure(resolved, order))
+            value = torch.where(self._has_tie, moved, contributed)
             low, high = torch.fmin(low, value), torch.fmax(high, value)
         means = [exact_mean(self._averaged(end)) for end in (contributed, low, high)]
         return [min(means), max(means)]
@@ -1296,15 +1294,11 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         Source: Cochran, "Sampling techniques", 6.4 (1977).
         """
         value = self._measure(metric, ranked)
-        weight = torch.ones_like(value)
+        pulls = value
         if not metric.definition.is_foreign:
-            weight = self._measure(metric, ranked, Metric.weights)
-        pulls = value - value.nanmean() * (weight - 1)
+            weight = self._measure(metric, ranked, Metric._weights)
+            pulls = value - value.nanmean() * (weight - 1)
         return torch.stack([self._counted(metric, x) for x in (value, pulls)]).cpu().numpy()
-
-    def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        """Returns what every user would contribute to a mean if ties were in another order."""
-        return self._counted(metric, self._measure(metric, ranked))
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""

@@ -1,7 +1,6 @@
 """Several results: the runs of a recommender, recommenders by name, and those of a training."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain, combinations, pairwise
@@ -46,13 +45,6 @@ def check_alike(facts: Mapping[str, Mapping[str, object]], need: str) -> None:
 def differing_keys(first: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
     """Returns the keys that both have, and whose values differ."""
     return sorted(key for key in first.keys() & other.keys() if not is_same(first[key], other[key]))
-
-
-def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results are of different tasks, or measured in a way that moves their numbers."""
-    for facts_of in (_identity, _details):
-        facts = {name: facts_of(result) for name, result in by_name.items()}
-        check_alike(facts, "be of the same task")
 
 
 def how_measured(result: EvaluationResult) -> dict[str, object]:
@@ -116,8 +108,13 @@ def is_same(first: object, second: object) -> bool:
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results are of different tasks, or there is no user that all have ranked."""
-    check_same_task(results)
+    """Raises if results are of different tasks, or measured in a way that moves their numbers.
+
+    Also if there is no user that all have ranked.
+    """
+    for facts_of in (_identity, _details):
+        facts = {name: facts_of(result) for name, result in results.items()}
+        check_alike(facts, "be of the same task")
     ranked = [result.ranked.users for result in results.values()]
     some = [users.cpu() for users in ranked if users is not None]
     if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
@@ -428,14 +425,11 @@ def remarks_in_brief(
     asked = {*about}
     of_each = {}
     for name, each in recommenders.items():
-        found: dict[str, str] = {}
+        said: list[str | None] = []
         for run in each.runs:
             metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
-            of_intervals = run._caution(*metrics) if has_intervals else None
-            for remark in filter(None, [*run._remarks_on(metrics), of_intervals]):
-                brief = in_brief(remark)
-                found.setdefault(re.sub(r"[\d.,]+", "", brief), brief)
-        of_each[name] = found.values()
+            said += [*run._remarks_on(metrics), run._caution(*metrics) if has_intervals else None]
+        of_each[name] = notes.once(map(in_brief, filter(None, said)))
     return notes.notes_of_all(of_each)
 
 
@@ -516,8 +510,8 @@ def recommenders_by_name(
 
     Raises:
         TypeError: If something is not an `EvaluationResult`.
-        ValueError: If one has no run, or its runs are of different tasks or have no metric in
-            common.
+        ValueError: If one has no run, its runs have no metric in common, or results cannot be
+            compared: whatever shows several side by side compares them.
     """
     what = "'EvaluationResult' or 'Runs', as evaluate(...) and Runs([a, b]) return them"
     found = by_name(results, Measured | Sequence, what, or_one=or_one)
@@ -525,6 +519,7 @@ def recommenders_by_name(
         if not isinstance(runs, Measured):
             read = _read_results(runs)
             found[name] = read[0] if len(read) == 1 else Runs(read)
+    check_comparable(every_run(found))
     return found
 
 

@@ -227,7 +227,7 @@ def test_what_is_wrong_is_said_and_registers_nothing(call, error, message):
 #: What a function of one's own may return, by what is wrong with it.
 RETURNED = {
     "a tensor of shape": lambda ranked: ranked.rank.double(),
-    r"on cpu \(got the shape \[2\] on meta": lambda ranked: torch.ones(2, device="meta"),
+    r"on cpu \(got a tensor of shape \[2\] on meta": lambda ranked: torch.ones(2, device="meta"),
     r"\(got list\)": lambda ranked: [1.0, 1.0],
     r"'range' of 'new' .* from 0 to 1 \(got 2\)": lambda ranked: ranked.hits(2).double(),
 }
