@@ -1,5 +1,6 @@
 """The registry of metrics."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -238,16 +239,11 @@ def test_a_metric_of_ones_own_returns_what_it_declares(definitions, message):
     def new(ranked):
         return RETURNED[message](ranked)
 
-    ranked = RankedEdges.from_topk(
-        torch.tensor([[1, 0], [0, 1]]), torch.tensor([[0, 0, 1], [0, 1, 0]])
-    )
-    with pytest.raises(ValueError, match=message):
-        metrics.register()(new)(ranked)
-    of_all = metrics.register_aggregate(lambda *_: torch.full((), 2.0), needs=())(
-        lambda state: state
-    )
-    with pytest.raises(ValueError, match="'range' of '<lambda>'"):
-        of_all(ranked, 1)
+    ranked = RankedEdges.from_topk(torch.tensor([[1, 0]] * 2), torch.tensor([[0, 0, 1], [0, 1, 0]]))
+    of_all = metrics.register_aggregate(lambda *_: torch.full((), 2.0), needs=())(lambda x: x)
+    for call, wanted in ((metrics.register()(new), message), (partial(of_all, k=1), "'range' of")):
+        with pytest.raises(ValueError, match=wanted):
+            call(ranked)
 
 
 def test_arguments_may_come_in_any_way():

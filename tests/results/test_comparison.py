@@ -17,6 +17,7 @@ from pyg_recmetrics import (
     compare,
     evaluate,
     metrics,
+    plot,
 )
 from pyg_recmetrics.results.comparison import RecommenderPair
 from pyg_recmetrics.results.runs import recommenders_by_name
@@ -241,6 +242,10 @@ class TestWhatResultsKnow:
         for tabular in (compare(found), compare(found).select(name=0.4), Benchmark(found)):
             (note,) = [note for note in tabular.table().notes if part in note]
             assert note in found[0.1].cautions()
+        pictures = plot.metric_at_k, plot.precision_recall_curve, plot.means
+        for figure, _ in (*(draw(found) for draw in pictures), plot.differences(compare(found))):
+            title = figure.get_suptitle() or figure.axes[0].get_title()
+            assert note.partition(": ")[0] in title.replace("\n", " ")
 
     @pytest.mark.filterwarnings("ignore::UserWarning")
     def test_of_one_recommender(self, task):
