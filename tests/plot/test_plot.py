@@ -20,8 +20,10 @@ from matplotlib.testing.compare import compare_images
 from pyg_recmetrics import (
     Catalogue,
     EvaluationResult,
+    Population,
     RankingTask,
     Runs,
+    conventions,
     evaluate,
     plot,
 )
@@ -29,6 +31,7 @@ from pyg_recmetrics.plot import _ends_of_groups
 from tests.support.tools.small_pictures import (
     FORESTS,
     NUM_ITEMS,
+    NUM_USERS,
     PICTURES,
     lines,
     make_task,
@@ -185,6 +188,12 @@ class TestManners:
         }
         with pytest.raises(ValueError, match="the same seen edges"):
             plot.long_tail(several, k=5)
+        varied = conventions.get("standard").with_population(Population(constant_scores=False))
+        several["b"] = other(convention=varied)
+        scores = scores_like(0.1).masked_fill(torch.arange(NUM_USERS).unsqueeze(1) < 40, 1.0)
+        several["a"] = evaluate(scores, several["b"].task, "recall@5", convention=varied)
+        with pytest.raises(ValueError, match="the same training degrees"):
+            plot.metric_by_degree(several, "recall@5")
 
 
 @pytest.mark.skipif(

@@ -6,15 +6,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from pyg_recmetrics import (
-    Benchmark,
-    RankingTask,
-    Runs,
-    compare,
-    evaluate,
-    plot,
-    transforms,
-)
+from pyg_recmetrics import Benchmark, RankingTask, Runs, compare, evaluate, plot, transforms
 from pyg_recmetrics.reporting.page import SECTIONS, Remarks, _by_popularity, page_on, read_contents
 from tests.reporting.conftest import contents_of
 

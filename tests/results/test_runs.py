@@ -364,10 +364,7 @@ DIFFERING = [
     ({"catalogue": Catalogue(6, item_category=SIX_ITEMS % 2)}, {}, "item_category"),
     (
         {"metrics": "novelty@3", "catalogue": None},
-        {
-            "metrics": "novelty@3",
-            "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]]),
-        },
+        {"metrics": "novelty@3", "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]])},
         "seen",
     ),
     ({"empty_target_action": "neg"}, {}, "empty_target_action"),
