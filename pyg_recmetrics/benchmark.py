@@ -20,14 +20,13 @@ from pyg_recmetrics.results.comparison import (
     read_names,
     rounded,
 )
-from pyg_recmetrics.results.notes import MARKS, lines, notes_of_all
+from pyg_recmetrics.results.notes import MARKS, lines, notes_of_all, paragraph
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
     budgets_of,
     by_name,
     check_alike,
-    check_same_task,
     common_metrics,
     every_run,
     how_measured,
@@ -161,7 +160,6 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         for data_set, of_one in by_data_set(results).items():
             with on(data_set):
                 read[data_set] = recommenders_by_name(of_one)
-                check_same_task(every_run(read[data_set]))
         self.recommenders = tuple(dict.fromkeys(chain.from_iterable(read.values())))
         super().__init__(
             {
@@ -241,6 +239,27 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         ]
         return pd.DataFrame(rows)
 
+    def recipe(self) -> str:
+        """Says for a paper what was measured on each data set, in how many runs, and how tested.
+
+        See :meth:`EvaluationResult.recipe`. What recommenders have in common is said once.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import Benchmark, RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> scores = {"up": torch.arange(3.0), "down": -torch.arange(3.0)}
+            >>> results = {name: evaluate(x, task, "mrr") for name, x in scores.items()}
+            >>> print(Benchmark(results).recipe().splitlines()[-1])
+            Tests: paired t-test, a single test; significant: at most 0.05.
+        """
+        of_each = {}
+        for data_set, of_one in self.items():
+            of_each[data_set] = notes_of_all({x: [each.recipe()] for x, each in of_one.items()})
+        protocols = (comparison.protocol for comparison in self.comparisons.values())
+        tests = (lines("recipe_of_tests", x) for x in protocols if x.num_tests)
+        return "\n".join(map(paragraph, [*notes_of_all(of_each), *next(tests, [])]))
+
     def __repr__(self) -> str:
         data_sets = ", ".join(filter(None, self))
         shown = filter(None, [data_sets, ", ".join(self.recommenders)])
@@ -309,8 +328,13 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             best = pd.DataFrame(rows).groupby("b", sort=False).metric.unique().map(", ".join)
             in_metrics = [f"{name} in {metrics}" for name, metrics in best.items()]
             yield f"best baseline: {'; '.join(in_metrics if len(best) > 1 else best.index)}"
-        protocol = self.comparisons[data_set].protocol
-        yield from lines("limits", protocol, rows, "signs in brackets: for these trained models")
+        comparison, trained = (
+            self.comparisons[data_set],
+            "signs in brackets: for these trained models",
+        )
+        yield from lines("limits", comparison.protocol, rows, trained)
+        signs = filter(comparison.is_significant, rows)
+        yield from lines("turned", comparison._on_ties(signs, noted=False))
 
 
 def _place(data_set: str, name: str) -> str:

@@ -407,7 +407,7 @@ class Evaluator(Frozen):
         return max(int(keep_items), *needed, 0) or False
 
     def _monitored(self, monitor: str | Metric) -> Metric:
-        if (metric := parse(monitor)) not in self.metrics:
+        if (metric := parse(monitor, "monitor")) not in self.metrics:
             raise ValueError(f"'monitor' needs to be one of {list(self.metrics)} (got {metric})")
         return metric
 

@@ -392,7 +392,9 @@ class Margin:
     def __post_init__(self) -> None:
         size: float | Mapping[str, float]
         if isinstance(self.size, Mapping):
-            size = FrozenDict({str(parse(name)): _size(x) for name, x in self.size.items()})
+            size = FrozenDict(
+                {str(parse(name, "margin")): _size(x) for name, x in self.size.items()}
+            )
             if not 0 < len(size) == len(self.size):
                 raise ValueError(f"'margin' needs to name each metric once (got {list(self.size)})")
         else:

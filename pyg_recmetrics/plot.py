@@ -12,8 +12,10 @@ The functions draw on `ax` if you pass axes, such as those of `plt.subplots(layo
 subfigure. Otherwise a picture has a new figure, which belongs to no window. No global settings
 change.
 
-The title says what stands behind the numbers: how many users, and the level of the intervals. A
-title of your own takes its place. The legend stands beside the axes, where the layout
+Results are drawn together if :func:`~pyg_recmetrics.compare` takes them together: they are of one
+task and one convention. The title says what stands behind the numbers: how many users, the level of
+the intervals, and in brief what results know against themselves, such as candidates of each user
+alone. A title of your own takes its place. The legend stands beside the axes, where the layout
 `"constrained"` makes room.
 
 Up to 42 recommenders differ in colours, dashes and markers. Colours have a contrast of at least
@@ -23,10 +25,10 @@ The functions need only matplotlib, which the extra `plot` installs.
 """
 
 import io
+import itertools
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import torch
@@ -36,14 +38,16 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import Comparison, History
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.notes import lift_in_words
+from pyg_recmetrics.results.notes import lift_in_words, lines, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
 from pyg_recmetrics.results.runs import (
     Runnable,
     by_name,
     every_run,
+    in_brief,
     metrics_in_common,
     recommenders_by_name,
+    remarks_in_brief,
 )
 from pyg_recmetrics.tables import format_level, p_in_words
 from pyg_recmetrics.utils import requires_package, singular
@@ -167,10 +171,10 @@ def figure_of(axes: Any) -> "Figure":
     return figure
 
 
-def finish(axes: "Axes", x: str, y: str, note: str) -> Picture:
+def finish(axes: "Axes", x: str, y: str, *notes: str) -> Picture:
     """Labels the axes. What stands behind the numbers is their title, and gives way to another."""
     axes.set(xlabel=fill(x), ylabel=fill(y))
-    axes.set_title(fill(note), fontsize="small", color=NOTE_COLOR)
+    axes.set_title(fill("; ".join(notes)), fontsize="small", color=NOTE_COLOR)
     tidy(axes)
     figure = figure_of(axes)
     if axes.get_legend_handles_labels()[1]:
@@ -233,8 +237,16 @@ def span(counts: Iterable[int]) -> str:
     return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
 
 
-#: About how many markers a line with many points has.
+#: How many cut-offs are marked at most, besides the first.
 _NUM_MARKERS = 6
+
+
+def ticks_of(max_k: int) -> list[int]:
+    """Returns which cut-offs to mark: all if these are few, or the first and round ones."""
+    steps = (digit * 10**zeros for zeros in itertools.count() for digit in (1, 2, 5))
+    step = next(step for step in steps if max_k <= _NUM_MARKERS * step)
+    return sorted({1, *range(step, max_k + 1, step)})
+
 
 #: The cut-offs that a curve of precision and recall marks.
 _MARKED = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -286,19 +298,22 @@ def metric_at_k(
             f"'metric' needs to be a metric without a cut-off, such as 'recall' (got '{metric}')"
         )
     cut_offs = cut_offs_of(named, max_k)
+    ticks = ticks_of(cut_offs[-1])
     axes = axes_for(ax)
     num_users = list[int]()
     for look, result in with_looks(named):
         means = [result.mean(f"{metric}@{k}", level) for k in cut_offs]
         values, low, high, counts, *_ = zip(*means, strict=True)
-        axes.plot(cut_offs, values, markevery=max(1, len(cut_offs) // _NUM_MARKERS), **look)
+        axes.plot(cut_offs, values, markevery=[k - 1 for k in ticks], **look)
         axes.fill_between(cut_offs, low, high, color=look["color"], alpha=0.15, linewidth=0)
         num_users += counts
     axes.set_ylim(bottom=0)
-    _use_whole_ticks(axes)
+    axes.set_xticks(ticks)
     who = users(num_users, noun_of(named))
+    label = parse(f"{metric}@{cut_offs[-1]}", "metric").label
     note = f"mean over {who}, {format_level(level)} confidence band"
-    return finish(axes, "k", f"{parse(f'{metric}@{cut_offs[-1]}').label}@k", note)
+    remarks = remarks_in_brief(named, [label], has_intervals=True)
+    return finish(axes, "k", f"{label}@k", note, *remarks)
 
 
 def precision_recall_curve(
@@ -352,7 +367,8 @@ def precision_recall_curve(
         text = f"{cut_offs[place]}" if place else "k = 1"
         axes.annotate(text, furthest[place], (3, 3), textcoords="offset points", fontsize="small")
     note = f"means over {users(num_users, noun_of(named))}, no bands"
-    return finish(axes, "recall@k", "precision@k", note)
+    remarks = remarks_in_brief(named, ["recall", "precision"], has_intervals=False)
+    return finish(axes, "recall@k", "precision@k", note, *remarks)
 
 
 def history(
@@ -398,7 +414,7 @@ def history(
     """
     trainings = by_name(histories, History, "'History'", "histories", or_one=True)
     first = next(iter(trainings.values()))
-    metric = first.monitor if metric is None else parse(metric)
+    metric = first.monitor if metric is None else parse(metric, "metric")
     if any(str(metric) not in means for each in trainings.values() for means in each):
         raise ValueError(f"'metric' needs to be one that was evaluated (got '{metric}')")
     step = 1 if every is None else check_positive_integer(every, "every")
@@ -408,17 +424,10 @@ def history(
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
-    _use_whole_ticks(axes)
+    axes.locator_params(axis="x", integer=True)
     monitors = sorted({str(each.monitor) for each in trainings.values()})
     note = f"marked: the best by {' or '.join(monitors)}"
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
-
-
-def _use_whole_ticks(axes: "Axes") -> None:
-    """Lets the ticks of the x-axis be whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 #: How far the points of several results at one tick spread, as a fraction of the distance between
@@ -473,7 +482,7 @@ def metric_by_degree(
         ['0\nn = 1', '1\nn = 1', '2\nn = 1']
     """
     named = recommenders_by_name(results, or_one=True)
-    metric = parse(metric)
+    metric = parse(metric, "metric")
     if any(str(metric) not in result.per_user for result in every_run(named).values()):
         raise ValueError(
             f"'metric' needs to be one that every result has for each user (got '{metric}')"
@@ -504,8 +513,11 @@ def metric_by_degree(
         axes.set_ylim(bottom=0)
     who = users(map(sum, sizes), noun_of(named))
     note = f"means over {who}, {format_level(level)} confidence intervals"
-    note = "; ".join([note, *first.remarks])
-    return finish(axes, "training degree", str(metric), note)
+    # How results were measured is said of all of them. To readers, no argument says anything.
+    said = {*next(iter(named.values()))._on_protocol()}
+    of_groups = [in_brief(remark) for remark in first.remarks if remark not in said]
+    remarks = remarks_in_brief(named, [str(metric)], has_intervals=True)
+    return finish(axes, "training degree", str(metric), note, *of_groups, *remarks)
 
 
 def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -> Picture:
@@ -567,7 +579,8 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
     samples = [run._sampled for run in runs if run._sampled]
     if samples:
         note += f", scaled up to all {samples[0].num_users + samples[0].num_without_truth:,}"
-    return finish(axes, "items, most popular first", "users per item", note)
+    remarks = remarks_in_brief(named, (), has_intervals=False)
+    return finish(axes, "items, most popular first", "users per item", note, *remarks)
 
 
 def _ends_of_groups(num_items: int) -> list[int]:
@@ -679,7 +692,12 @@ def means(
             who = users(counts, noun_of(named))
             panels[_short(f"{_title(data_set, metric)}, {who}")] = rows
     ticks = ", ticks are runs" if len(every) > sum(map(len, data_sets.values())) else ""
-    return _forest(panels, f"means, {format_level(level)} confidence intervals{ticks}", figure)
+    note = f"means, {format_level(level)} confidence intervals{ticks}"
+    remarks = {
+        data_set: remarks_in_brief(named, map(str, asked), has_intervals=True)
+        for data_set, named in data_sets.items()
+    }
+    return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure)
 
 
 def differences(
@@ -755,7 +773,14 @@ def differences(
     zone = f", grey: smaller than {protocol.equivalence}" if protocol.equivalence else ""
     level = format_level(protocol.level)
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
-    return _forest(panels, note, figure, sides)
+    remarks = {}
+    for data_set, found in data_sets.items():
+        turned = lines("turned", found._on_ties(found, noted=False))
+        said = [in_brief(found.protocol.caution or ""), *turned]
+        metrics = (row.metric for row in found)
+        said += remarks_in_brief(found._recommenders, metrics, has_intervals=False)
+        remarks[data_set] = filter(None, said)
+    return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure, sides)
 
 
 def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
@@ -764,7 +789,7 @@ def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
     Half of the rows stay in sight. All of them are drawn where they are.
     """
     reaches = sorted(reach for reach in map(_reach, rows) if reach > 0)
-    pairs = pairwise(reaches[(len(reaches) - 1) // 2 :])
+    pairs = itertools.pairwise(reaches[(len(reaches) - 1) // 2 :])
     end = next((near for near, far in pairs if far > _JUMP * near), math.inf)
     if end == math.inf:
         return

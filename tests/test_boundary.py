@@ -200,6 +200,13 @@ def of_metrics():
         yield metrics.curve, (RANKED, wanted, 2), TypeError, "'metric' needs to be a string"
         yield EvaluationResult, (wanted, "mrr"), TypeError, "'ranked' needs to be 'RankedEdges'"
         yield metrics.precision_recall_curve, (wanted,), TypeError, "'ranked' needs to be"
+    unknown, made = "'{}' needs to name known metrics", {"data": TASK, "metrics": "recall@2"}
+    yield Evaluator, made | {"margin": {"ndgc@2": 0.1}}, ValueError, unknown.format("margin")
+    yield Evaluator, made | {"monitor": "ndgc@2"}, ValueError, unknown.format("monitor")
+    result = EvaluationResult(**RESULT_OF)
+    for call in (result.mean, result.values_of, result.tie_range, result.per_item):
+        yield call, ("ndgc@2",), ValueError, unknown.format("metric")
+    yield result.curve, ("ndgc", 2), ValueError, unknown.format("metric")
     wanted = ["recall@2", SCORES]
     yield evaluate, {**EVALUATION, "metrics": wanted}, TypeError, message
     yield evaluate, {**EVALUATION, "metrics": []}, ValueError, "at least one metric"

@@ -83,7 +83,7 @@ def at_every_k(metric: str, max_k: int) -> list[Metric]:
         raise TypeError(f"'metric' needs to be a string (got {type(metric).__name__})")
     if "@" in metric:
         raise ValueError(f"'metric' needs to be spelled without a cut-off (got {metric!r})")
-    at_max_k = parse(f"{metric}@{max_k}")
+    at_max_k = parse(f"{metric}@{max_k}", "metric")
     return [Metric(at_max_k.name, k, at_max_k.arguments) for k in range(max_k, 0, -1)]
 
 

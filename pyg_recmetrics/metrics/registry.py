@@ -14,7 +14,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial, wraps
 from types import NoneType
@@ -118,6 +118,9 @@ def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction)
     return value.masked_fill(has_no_truth, _VALUE_WITHOUT_TRUTH[action])
 
 
+#: By how much a value may be outside of the range of its metric, due to rounding.
+_ROUNDING = 1e-6
+
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
 Value: TypeAlias = str | int | float | bool
 
@@ -130,6 +133,10 @@ Average: TypeAlias = Annotated[
     Literal["macro", "micro"],
     {"macro": "averaged over users", "micro": "sum over users divided by sum over users"},
 ]
+
+
+class Weights(str):
+    """An average with which a metric returns the weights of users in it, and not their values."""
 
 
 @dataclass(frozen=True)
@@ -318,7 +325,7 @@ class Definition:
                 seen = catalogue_of(ranked).interactions
                 check_ids(seen[0], "seen", "user", ranked.num_users)
 
-    def measure(self, ranked: object, arguments: Mapping[str, Any]) -> Tensor:
+    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
         """Returns the metric of every user for arguments that are checked, `k` included.
 
         It is `NaN` where the metric needs truth and there is none.
@@ -327,12 +334,41 @@ class Definition:
             TypeError: If `ranked` is not `RankedEdges`.
             ValueError: If the ranking does not hold what the metric needs.
         """
-        ranked = check_ranked(ranked)
-        self.check_holds(ranked, arguments)
+        self.check_holds(check_ranked(ranked), arguments)
         value, truth = self.formula(ranked, **arguments), grouped_truth(ranked)
+        if self.is_foreign:
+            self._check_value(value, ranked, arguments)
         if not value.dim() or not self.needs_truth or truth.num_with_truth == truth.num_users:
             return value
         return value.masked_fill(truth.has_none, torch.nan)
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether its formula is none of this package, so that its values are checked."""
+        return self.function.__module__.partition(".")[0] != __name__.partition(".")[0]
+
+    def _check_value(
+        self, value: object, ranked: RankedEdges, arguments: Mapping[str, Any]
+    ) -> None:
+        """Raises if a formula returns something else than was declared."""
+        per_edge = ranked.origin.user_of_row is not None
+        is_one = self.state is not None or (self.pools_edges and per_edge)
+        wanted = f"a tensor of shape {[] if is_one else [ranked.num_users]} on {ranked.rank.device}"
+        if not isinstance(value, Tensor):
+            raise ValueError(f"'{self.name}' needs to return {wanted} (got {type(value).__name__})")
+        got = f"a tensor of shape {[*value.shape]} on {value.device}"
+        if got != wanted:
+            raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
+        if arguments.get("average", "macro") != "macro":
+            return  # the value of a user is then multiplied by its weight
+        value = value[ranked.degree > 0] if self.needs_truth and not is_one else value
+        low, high = self.range
+        outside = value[(value < low - _ROUNDING) | (value > high + _ROUNDING)]
+        if outside.numel():
+            raise ValueError(
+                f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
+                f"{high:g} (got {float(outside[0]):g})"
+            )
 
     def _check_depth(self, ranked: RankedEdges, depth: int, arguments: Mapping[str, Any]) -> None:
         if arguments["k"] is None:
@@ -414,7 +450,7 @@ def register(
     is the number of relevant items of each user, `hits(k)` how many of them are in the top `k`,
     `is_hit(k)` which edges these are, and `sum(values)` adds up one value per edge for every user.
     It may return anything for users without truth: the decorator sets them to `NaN` if the metric
-    needs truth.
+    needs truth. For others, it returns values of the range, on the device of `rank`.
 
     An argument besides `k` is spelled `name(argument=value)@k`. Its annotation says which values it
     takes, and how `recipe()` words them:
@@ -537,8 +573,7 @@ def register_aggregate(
 
         del function.__wrapped__
         checked = decorate(function)
-        defined = _DEFINITIONS[compute.__name__]
-        _DEFINITIONS[defined.name] = replace(defined, state=state, compute=compute)
+        set_attributes(_DEFINITIONS[compute.__name__], state=state, compute=compute)
         return checked
 
     return decorate_aggregate
@@ -658,7 +693,12 @@ def _define(
     hints = get_type_hints(formula, include_extras=True)
     k = signature.parameters.get("k")
     parameters = {
-        name: parameter_of(name, signature.parameters[name].default, hints[name], function.__name__)
+        name: parameter_of(
+            name,
+            signature.parameters[name].default,
+            hints.get(name, "no annotation"),
+            function.__name__,
+        )
         for name in others
         if name != "k"
     }
@@ -884,13 +924,22 @@ class Metric:
         defaults = {name: parameter.default for name, parameter in parameters.items()}
         return defaults | dict(self.arguments)
 
+    @cached_property
+    def _given(self) -> dict[str, Value | None]:
+        """What its function is given."""
+        return self.all_arguments | ({"k": self.k} if self.definition.has_cut_off else {})
+
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
 
         If it has one value for all users together, returns a tensor with one number.
         """
-        of_k = {"k": self.k} if self.definition.has_cut_off else {}
-        return self.definition.measure(ranked, self.all_arguments | of_k)
+        return self.definition.measure(ranked, self._given)
+
+    def _weights(self, ranked: RankedEdges) -> Tensor:
+        """Returns how much every user weighs in a pooled mean, as a multiple of the mean weight."""
+        average = Weights(self.all_arguments["average"])
+        return self.definition.measure(ranked, {**self._given, "average": average})
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
@@ -912,10 +961,14 @@ _SPELLING = re.compile(
 )
 
 
-def parse(spelling: str | Metric) -> Metric:
+def parse(spelling: str | Metric, argument: str = "metrics") -> Metric:
     """Returns the metric that `name@k` or `name(argument=value)@k` spells, as it is printed.
 
     Names may be aliases. Names and words may be in upper case, and have `-` for `_`.
+
+    Args:
+        spelling (str or Metric): The spelling. A metric is returned as it is.
+        argument (str, optional): What an error blames. (default: `"metrics"`)
 
     Raises:
         TypeError: If `spelling` is not a string.
@@ -932,7 +985,10 @@ def parse(spelling: str | Metric) -> Metric:
         >>> metrics.parse("hit_at_4"), metrics.parse("Hit Rate@4"), metrics.parse("TAP@4")
         (hit_rate@4, hit_rate@4, map(normalizer=min)@4)
     """
-    return spelling if isinstance(spelling, Metric) else _parse(_check_spelling(spelling))
+    try:
+        return spelling if isinstance(spelling, Metric) else _parse(_check_spelling(spelling))
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("'metrics'", f"'{argument}'")) from error
 
 
 @lru_cache(maxsize=1024)

@@ -25,10 +25,9 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import claims_on_best, notes_of_all
+from pyg_recmetrics.results.notes import claims_on_best, line, notes_of_all, once
 from pyg_recmetrics.results.result import Measured, can_tell, common_popularity
 from pyg_recmetrics.results.runs import (
-    check_same_task,
     common_metrics,
     every_run,
     notes_on_budgets,
@@ -139,7 +138,6 @@ def read_contents(
     if len(data_sets) == 1:
         ((name, of_one),) = data_sets.items()
         recommenders = recommenders_by_name(of_one, or_one=True)
-        check_same_task({name: result.runs[0] for name, result in recommenders.items()})
         checked = None if split is None else _check_split(split, Contents(recommenders).first)
         compared = _compared(recommenders, comparison, options)
         if given is None and compared is not None:
@@ -434,7 +432,8 @@ def _claims(contents: Contents, data_set: str) -> Iterator[str]:
     on = f"on {data_set}, " if data_set else ""
     for claim, rows in claims_on_best(found):
         trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
-        yield _as_sentence(f"{on}{trained}{claim}", contents.names)
+        said = line("with_ties", claim, found._on_ties(rows))
+        yield _as_sentence(f"{on}{trained}{said}", contents.names)
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:
@@ -501,18 +500,15 @@ def _warnings(contents: Contents) -> Iterator[str]:
 
 def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
     """Returns what is doubtful about any run, once where runs differ in numbers alone."""
-    found: dict[str, str] = {}
-    for run in measured.runs:
-        for caution in run.cautions():
-            found.setdefault(re.sub(r"[\d.,]+", "", caution), caution)
+    found = once(caution for run in measured.runs for caution in run.cautions())
     if metric is None or not measured.num_tied:
-        return list(found.values())
+        return found
     if all(can_tell(run.ranked, run._resolve(metric)) for run in measured.runs):
         low, high = measured.tie_range(metric)
         if high - low > _MUCH * high:
             ends = f"{low:.4f} to {high:.4f}"
-            found[""] = f"{metric} is {ends}, depending on the order of equal scores"
-    return list(found.values())
+            found.append(f"{metric} is {ends}, depending on the order of equal scores")
+    return found
 
 
 def _count_cold(result: EvaluationResult) -> int:
@@ -595,7 +591,7 @@ def _long_tail(contents: Contents) -> Iterator[PagePart]:
 
 def _recipe(contents: Contents) -> Iterator[PagePart]:
     """How exactly it was measured, which may differ where recommenders treat ties differently."""
-    recipes = {name: [x.runs[0].recipe()] for name, x in contents.recommenders.items()}
+    recipes = {name: [x.recipe()] for name, x in contents.recommenders.items()}
     yield Remarks([" ".join(text.split()) for text in notes_of_all(recipes)])
 
 

@@ -21,7 +21,6 @@ from pyg_recmetrics.results.runs import (
     Runnable,
     are_same_runs,
     budgets_of,
-    check_comparable,
     common_metrics,
     every_run,
     metrics_in_common,
@@ -38,6 +37,7 @@ from pyg_recmetrics.results.statistics import (
     alpha_of,
     difference_of_users,
     holm,
+    mean_of_users,
     paired_difference,
     run_variances,
 )
@@ -336,8 +336,30 @@ class Comparison(Rows[PairedDifference]):
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
             is_trained = not self.covers_training(rows[0])
-            found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser)
+            ties = self._on_ties(rows)
+            found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser, ties)
         return tuple(found)
+
+    def _on_ties(self, rows: Iterable[PairedDifference], *, noted: bool = True) -> list[str]:
+        """Returns which means behind differences the order of equal scores moves, and how far.
+
+        These are those that could turn who is better, and if `noted`, those that the results warn
+        of, too.
+        """
+        found: dict[str, None] = {}
+        for row in rows:
+            ranges = {}
+            for name, mean in ((row.a, row.mean_a), (row.b, row.mean_b)):
+                ranges[name] = self._recommenders[name]._known_tie_range(row.metric, mean)
+            a, b = ranges.values()
+            is_better = row.verdict in ("better", "worse")
+            could_turn = is_better and a.low - b.high <= 0 <= a.high - b.low
+            for name, span in ranges.items():
+                runs = self._recommenders[name].runs
+                is_noted = any(row.metric in run._moved_by_ties for run in runs)
+                if span.low < span.high and (noted if is_noted else could_turn):
+                    found[f"{row.metric} of {name} is {span}"] = None
+        return [*found]
 
     def select(
         self,
@@ -422,13 +444,12 @@ class Comparison(Rows[PairedDifference]):
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []
+        of_others = False
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
             compared = [*of_metric]
-            means = {x: each.estimate_of(metric).value for x, each in self._recommenders.items()}
-            if len(compared) == 1 and self._has_samples:  # some users may be in one alone
-                (row,) = compared
-                means |= {row.a: row.mean_a, row.b: row.mean_b}
+            means, is_part = self._means(compared)
+            of_others |= is_part
             for name, label, cells in self._lines(compared):
                 of_tuning = [known[name] for known in budgets.values()]
                 rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
@@ -440,8 +461,22 @@ class Comparison(Rows[PairedDifference]):
             has_tests=not all(math.isnan(row.p_value) for row in shown),
             are_from_best=len(self) > len(shown),
             has_one_b=_has_one_b(shown),
+            of_others=of_others,
+            ties=self._on_ties(shown, noted=False),
         )
         return Table([*head, *budgets], rows, tuple(said))
+
+    def _means(self, rows: Sequence[PairedDifference]) -> tuple[dict[str, float], bool]:
+        """Returns the means of a metric over the users that all recommenders in some rows have.
+
+        Also whether some recommender has others, too.
+        """
+        names = dict.fromkeys(name for row in rows for name in (row.b, row.a))
+        values = [self._recommenders[name].array_of(rows[0].metric) for name in names]
+        is_left_out = np.isnan(np.concatenate(values, axis=1)).any(axis=1, keepdims=True)
+        common = [mean_of_users(np.where(is_left_out, np.nan, x), None) for x in values]
+        has_others = any(not np.isnan(x[is_left_out[:, 0]]).any(axis=1).all() for x in values)
+        return {name: mean.value for name, mean in zip(names, common, strict=True)}, has_others
 
     def _lines(self, rows: Sequence[PairedDifference]) -> Iterator[tuple[str, str, Sequence[str]]]:
         """Yields recommenders, their labels and cells: `b` of all and each `a`, or each `a`."""
@@ -453,10 +488,6 @@ class Comparison(Rows[PairedDifference]):
                     yield row.a, row.a, self._cells(row)
                 else:
                     yield row.b, f"- {row.b}", self._cells(row)
-
-    @property
-    def _has_samples(self) -> bool:
-        return any(run._sampled for x in self._recommenders.values() for run in x.runs)
 
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
@@ -512,7 +543,8 @@ def compare(
     All results rank the same items for the same users, so each user is its own control. Much of
     the variance between users cancels out, so small differences can be significant. Users where
     a metric is undefined in either result are left out. As in the means, `empty_target_action`
-    decides what users without ground truth count as.
+    decides what users without ground truth count as. The difference of two ratios of sums, such as
+    micro averages, takes their common denominators as fixed, which does not change what is tested.
 
     A recommender may have several runs, such as one for each seed. The difference is then one of
     means over runs. Its interval and its test account for two sources of chance: which users are
@@ -619,22 +651,26 @@ def compare_on_each(
             (default: `0.95`)
     """
     alpha = alpha_of(level)
-    pairs = {}
-    for data_set, questions in asked.items():
-        check_comparable(every_run(results[data_set]))
-        pairs[data_set] = list(_pairs(questions, results[data_set]))
+    pairs = {x: list(_pairs(questions, results[x])) for x, questions in asked.items()}
     every = [*chain.from_iterable(pairs.values())]
     rows = [pair.row(alpha) for pair in every]
     p_values = holm([row.p_value for row in rows])
     p_of_equivalence = holm([pair.p_of_equivalence(equivalence) for pair in every])
     tests = zip(rows, p_values, p_of_equivalence, strict=True)
     judged = [_with_verdict(row, p, p_equivalent, alpha) for row, p, p_equivalent in tests]
-    tested = [row.metric for row in judged if row.verdict is not None]
+    tested = [row for row in judged if row.verdict is not None]
+    metrics = {row.metric for row in tested}
     runs = [run for of_one in results.values() for run in every_run(of_one).values()]
-    shared = {"level": level, "equivalence": equivalence, "num_data_sets": len(pairs)}
     known = {*map(str, common_metrics(runs))} & {*runs[0].per_user}
-    shared["num_metrics"] = len(known) if known >= {*tested} else 0
-    shared |= {"num_tests": len(tested), "num_tested_metrics": len({*tested})}
+    shared = {
+        "level": level,
+        "equivalence": equivalence,
+        "num_data_sets": len(pairs),
+        "num_metrics": len(known) if known >= metrics else 0,
+        "num_tests": len(tested),
+        "num_tested_metrics": len(metrics),
+        "num_tested_pairs": len({frozenset((row.a, row.b)) for row in tested}),
+    }
     rest = iter(judged)
     found = {}
     for data_set, of_one in pairs.items():

@@ -5,6 +5,7 @@ Sentences stand in `words.jinja`. What is said of a comparison in numbers stands
 
 import math
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -34,6 +35,9 @@ from pyg_recmetrics.version import __version__
 #: How a table of means marks what is significantly better or worse.
 MARKS: Mapping[Verdict | None, str] = {"better": "†", "worse": "‡"}
 
+#: How wide a recipe is printed.
+_NUM_COLUMNS = 88
+
 #: Above what a mean is too good to go without a question.
 TOO_GOOD = 0.99
 
@@ -59,7 +63,7 @@ class _Layout(Extension):
 def _lines_of(text: str) -> list[str]:
     """Returns the lines of a text, of which an indented one goes on with the one before."""
     filled = _END.join(line for line in text.split(_END) if line.strip())
-    joined = re.sub(f"{_END}{_SPACE}*(?=[,.;:])", "", filled)
+    joined = re.sub(f"{_END}{_SPACE}*(?=[,.;:)])", "", filled)
     spaced = re.sub(f" *(?:{_END}?{_SPACE})+ *", " ", joined)
     return spaced.strip(f" {_END}").split(_END)
 
@@ -120,6 +124,11 @@ _words = _environment.from_string(_sentences).module
 def lines(name: str, *values: Any, **more: Any) -> list[str]:
     """Returns the lines that a macro of `words.jinja` writes."""
     return [*filter(None, _lines_of(getattr(_words, name)(*values, **more)))]
+
+
+def paragraph(text: str) -> str:
+    """Returns a text in lines of one width."""
+    return textwrap.fill(" ".join(text.split()), _NUM_COLUMNS, break_on_hyphens=False)
 
 
 def line(name: str, *values: Any, **more: Any) -> str | None:
@@ -195,6 +204,14 @@ def claims_on_best(
         yield line("is_open", first, [row for row in others if row not in beaten]), ()
 
 
+def once(remarks: Iterable[str]) -> list[str]:
+    """Returns remarks, and those that differ in numbers alone once."""
+    found: dict[str, str] = {}
+    for remark in remarks:
+        found.setdefault(re.sub(r"[\d.,]+", "", remark), remark)
+    return [*found.values()]
+
+
 def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:
     """Returns each note once, after the names that it is about if these are not all.
 
@@ -250,11 +267,7 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None
-    return (
-        f"{hits:,} of {counted(rank.numel(), 'relevant items')} are in the top {depth:,}"
-        f"{' or R' if is_deeper else ''}, and {expected:,.0f} would be by chance: is the "
-        f"recommender trained, are its ids in the order of the task, and are higher scores better?"
-    )
+    return line("chance", hits, rank.numel(), depth, is_deeper, expected)
 
 
 def in_words(definitions: Iterable[Metric]) -> str:

@@ -3,9 +3,8 @@
 import copy
 import math
 import re
-import textwrap
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -104,9 +103,6 @@ SEPARATORS = ("@", "_", "-", ".")
 
 #: The arguments of a result that a file holds as they are.
 _PLAIN = ("empty_target_action", "average_over", "num_calls")
-
-#: How wide a recipe is printed.
-_NUM_COLUMNS = 88
 
 #: From how many users on a mean may be too good to go without a question.
 _MANY_USERS = 100
@@ -247,9 +243,12 @@ class Measured(Tabular):
             ValueError: If there is no such metric, or only some runs have it.
         """
         values = self.array_of(metric)
-        if has_rows(self, metric):
+        if not has_rows(self, metric):
+            return mean_of_runs(values[0])
+        if not self.runs[0]._resolve(metric).is_pooled:
             return mean_of_users(values, self.person)
-        return mean_of_runs(values[0])
+        pulls = [run._pooled(run._resolve(metric), run.ranked)[1] for run in self.runs]
+        return mean_of_users(values, self.person, np.stack(pulls, axis=1))
 
     def mean(self, metric: str | Metric, level: float = 0.95) -> MetricMean:
         """Returns the mean of a metric over users and runs, with its interval.
@@ -394,6 +393,34 @@ class Measured(Tabular):
         ends = [run._ends(metric) for run in self.runs]
         return TieRange(*np.mean(ends, axis=0).tolist())
 
+    def _known_tie_range(self, name: str, mean: float) -> TieRange:
+        """Returns :meth:`tie_range` where ties may flatter; where it is not known, the mean."""
+        ends = [run._tie_ranges.get(name, (mean, mean)) for run in self.runs]
+        return TieRange(*np.mean(ends, axis=0).tolist())
+
+    def recipe(self) -> str:
+        r"""Says in a paragraph for a paper what exactly was measured.
+
+        What only you can say stands in square brackets: how candidates were drawn, and in what runs
+        differ. What single runs know against themselves is that of the first.
+
+        Example:
+            >>> import torch
+            >>> from pyg_recmetrics import RankingTask, evaluate
+            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
+            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
+            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
+            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
+            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
+            0.5.0, convention 'standard' (torch_geometric.metrics 2.8).
+        """
+        first = self.runs[0]
+        masked = first.ranked.origin.num_masked
+        num_masked = 0 if masked is None else int(masked[evaluated_mask(first.ranked)].sum())
+        metrics = notes.in_words(first.definitions[metric] for metric in self.metrics)
+        text = notes.line("recipe", first, metrics, num_masked, len(self.runs))
+        return notes.paragraph(text or "")
+
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
         return format_interval(*self._shown(metric))
@@ -418,7 +445,7 @@ class Measured(Tabular):
         level = check_level(level)
         degree = first.ranked.degree.cpu().numpy()
         values = {
-            metric: self._array_of_groups(metric, group, len(labels))
+            metric: self._arrays_of_groups(metric, group, len(labels))
             for metric in first.per_user
             if all(metric in run.per_user for run in self.runs)
         }
@@ -448,20 +475,25 @@ class Measured(Tabular):
             degree=degree if same_degree else None,
         )
 
-    def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
-        """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""
+    def _arrays_of_groups(self, name: str, group: Tensor, num_groups: int) -> tuple[Array, Array]:
+        """Returns what users contribute to the means of their groups, `[num_users, num_runs]`.
+
+        Beside it are their pulls, see :func:`mean_of_users`.
+        """
         metric = self.runs[0].definitions[name]
         values = self.array_of(name)
         if not metric.is_pooled:
-            return values
+            return values, values
         # The value of a user depends on all others, who are those of its group.
         values[:] = math.nan
+        pulls = values.copy()
         for place, run in enumerate(self.runs):
             for number in range(num_groups):
                 is_in = (group == number).to(run.ranked.rank.device)
-                own = run._contribute(metric, select_users(run.ranked, is_in))
-                values[is_in.cpu().numpy(), place] = own[is_in].cpu().numpy()
-        return values
+                own = run._pooled(metric, select_users(run.ranked, is_in))
+                rows = is_in.cpu().numpy()
+                values[rows, place], pulls[rows, place] = own[:, rows]
+        return values, pulls
 
 
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
@@ -627,7 +659,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
-        self._moved_by_ties = self._find_ties() if self.num_tied else {}
+        self._tie_ranges = self._find_ties() if self.num_tied else {}
         if note := self._note_on_ties(self.per_user):
             warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
         self._freeze()
@@ -683,14 +715,18 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             for ties in _ENDS:
                 yield self._tied._with_ties(ties, hits=(k, num_hits))
 
-    def _find_ties(self) -> dict[str, str]:
+    def _find_ties(self) -> dict[str, TieRange]:
+        """Returns how far the order of ties moves each mean, where it may flatter it."""
+        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
+        names = [x for x in self.per_user if can_tell(self.ranked, self.definitions[x])]
+        return {name: self.tie_range(name) for name in names if may_flatter}
+
+    @cached_property
+    def _moved_by_ties(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
         found = {}
-        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
-        for name in self.per_user if may_flatter else ():
-            if not can_tell(self.ranked, self.definitions[name]):
-                continue
-            low, high = span = self.tie_range(name)
+        for name, span in self._tie_ranges.items():
+            low, high = span
             width = 0.0 if self._is_all_tied else 2 * self.estimate_of(name).margin(0.95)
             # A single user has no interval.
             if low < high and not high - low <= width:
@@ -703,7 +739,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _note_on_ties(self, names: Iterable[str]) -> str | None:
         """Returns what the order of ties does to some metrics; `None` if it does not matter."""
-        if not self._moved_by_ties:
+        if not self._tie_ranges:
             return None
         are_own = all(name in self.definitions for name in names)
         of_ties = self._moved_by_ties.items()
@@ -779,7 +815,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         low = high = contributed = self._contributions_of_rows(metric)
         for order in self._orders(resolved):
             # The value of a user without ties stays as it is, unless it depends on other users.
-            value = torch.where(self._has_tie, self._contribute(resolved, order), contributed)
+            moved = self._counted(resolved, self._measure(resolved, order))
+            value = torch.where(self._has_tie, moved, contributed)
             low, high = torch.fmin(low, value), torch.fmax(high, value)
         means = [exact_mean(self._averaged(end)) for end in (contributed, low, high)]
         return [min(means), max(means)]
@@ -847,12 +884,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         r"""Returns a confidence interval of the mean of a metric, by Student's t-distribution.
 
         It regards the users as a sample of all possible users, or of persons if the task knows the
-        persons of its rows: persons are then drawn with all of their rows. It does not cover what
-        else may vary, such as the initialisation of a model, and it treats the denominator of a
-        micro-average as fixed. If a `margin` decided how many users were ranked, it is about other
-        users all the same: :meth:`bounds` is about the users of the task. Whether the intervals of
-        two recommenders overlap does not say whether one is better than the other: use
-        :func:`compare`.
+        persons of its rows: persons are then drawn with all of their rows. The denominator of a
+        ratio of sums, such as a micro average, varies with those who are drawn. It does not cover
+        what else may vary, such as the initialisation of a model. If a `margin` decided how many
+        users were ranked, it is about other users all the same: :meth:`bounds` is about the users
+        of the task. Whether the intervals of two recommenders overlap does not say whether one is
+        better than the other: use :func:`compare`.
 
         Args:
             metric (str or Metric): The metric; see :meth:`values_of`.
@@ -1056,25 +1093,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         values = {name: value[rows] for name, value in self.per_user.items()}
         return _frame(**columns, **values)
 
-    def recipe(self) -> str:
-        r"""Returns a paragraph for a paper that says what exactly was measured.
-
-        Example:
-            >>> import torch
-            >>> from pyg_recmetrics import RankingTask, evaluate
-            >>> task = RankingTask(torch.tensor([[0, 1], [2, 0]]), num_users=2, num_items=3)
-            >>> print(evaluate(torch.rand(3), task, "recall@2").recipe())
-            Metrics: recall@2 (divided by R, averaged over users), where R is the number of relevant
-            items of a user. Population: all 2 users with ground truth. Ranking: all 3 items, by one
-            score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
-            0.5.0, convention 'standard' (torch_geometric.metrics 2.8).
-        """
-        masked = self.ranked.origin.num_masked
-        num_masked = 0 if masked is None else int(masked[evaluated_mask(self.ranked)].sum())
-        metrics = notes.in_words(self.definitions.values())
-        text = notes.line("recipe", self, metrics, num_masked)
-        return textwrap.fill(text or "", width=_NUM_COLUMNS, break_on_hyphens=False)
-
     def save(self, path: str | Path) -> None:
         """Saves everything that the result was computed from, for :meth:`load`.
 
@@ -1237,7 +1255,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _resolve(self, metric: str | Metric) -> Metric:
         """Returns what the convention computes under the name of a metric."""
-        metric = parse(metric)
+        metric = parse(metric, "metric")
         if str(metric) in self.definitions:
             return self.definitions[str(metric)]
         deepest = max(self.max_k or 1, metric.k or 1)
@@ -1256,17 +1274,33 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             )
         return self._counted(resolved, value)
 
-    def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
+    def _measure(
+        self,
+        metric: Metric,
+        ranked: RankedEdges,
+        of: Callable[[Metric, RankedEdges], Tensor] = Metric.__call__,
+    ) -> Tensor:
         if metric.is_aggregate or self.convention.population.few_candidates == "count":
-            return metric(ranked)
+            return of(metric, ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         # A ratio of sums is one over those who count, so the others leave before it is made.
-        value = metric(select_users(ranked, is_defined))
+        value = of(metric, select_users(ranked, is_defined))
         return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
 
-    def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        """Returns what every user would contribute to a mean if ties were in another order."""
-        return self._counted(metric, self._measure(metric, ranked))
+    def _pooled(self, metric: Metric, ranked: RankedEdges) -> Array:
+        """Returns what users contribute to a ratio of sums, and their pulls: `[2, num_users]`.
+
+        A user pulls the ratio by its weight times how far its own ratio is from it: its denominator
+        is as random as its numerator.
+
+        Source: Cochran, "Sampling techniques", 6.4 (1977).
+        """
+        value = self._measure(metric, ranked)
+        pulls = value
+        if not metric.definition.is_foreign:
+            weight = self._measure(metric, ranked, Metric._weights)
+            pulls = value - value.nanmean() * (weight - 1)
+        return torch.stack([self._counted(metric, x) for x in (value, pulls)]).cpu().numpy()
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
@@ -1375,10 +1409,15 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             known["num_leaked"] = _num_leaked(task)
             known["num_cold"] = _num_cold(task)
             known["chance"] = notes.note_on_chance(task, ranked)
-            if num_with_truth and self._has_own_candidates:
-                ends = count_irrelevant(ranked)[has_truth].aminmax()
-                known["others"] = [int(end) for end in ends]
         return tuple(notes.lines("protocol", self, **known))
+
+    @cached_property
+    def _num_others(self) -> list[int]:
+        """The fewest and the most irrelevant candidates of a user, if each has its own."""
+        has_truth = evaluated_mask(self.ranked) & (self.ranked.degree > 0)
+        if not (self._has_own_candidates and bool(has_truth.any())):
+            return []
+        return [int(end) for end in count_irrelevant(self.ranked)[has_truth].aminmax()]
 
     @property
     def _has_own_candidates(self) -> bool:

@@ -47,13 +47,6 @@ def differing_keys(first: Mapping[str, object], other: Mapping[str, object]) -> 
     return sorted(key for key in first.keys() & other.keys() if not is_same(first[key], other[key]))
 
 
-def check_same_task(by_name: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results are of different tasks, or measured in a way that moves their numbers."""
-    for facts_of in (_identity, _details):
-        facts = {name: facts_of(result) for name, result in by_name.items()}
-        check_alike(facts, "be of the same task")
-
-
 def how_measured(result: EvaluationResult) -> dict[str, object]:
     """Returns what moves the numbers of a result, whatever its task is."""
     return {
@@ -115,8 +108,13 @@ def is_same(first: object, second: object) -> bool:
 
 
 def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
-    """Raises if results are of different tasks, or there is no user that all have ranked."""
-    check_same_task(results)
+    """Raises if results are of different tasks, or measured in a way that moves their numbers.
+
+    Also if there is no user that all have ranked.
+    """
+    for facts_of in (_identity, _details):
+        facts = {name: facts_of(result) for name, result in results.items()}
+        check_alike(facts, "be of the same task")
     ranked = [result.ranked.users for result in results.values()]
     some = [users.cpu() for users in ranked if users is not None]
     if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
@@ -408,6 +406,34 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
     return [*copies, *notes.notes_of_all(of_each), *samples, *notes_on_budgets(recommenders)]
 
 
+def in_brief(remark: str) -> str:
+    """Returns a remark without its reasons and advice, which stand behind a colon."""
+    return remark.partition(": ")[0]
+
+
+def remarks_in_brief(
+    recommenders: Mapping[str, Measured], about: Iterable[str], *, has_intervals: bool
+) -> list[str]:
+    """Returns what results know against themselves and some metrics, in brief, as for a picture.
+
+    That is how each remark begins, once where the runs of a recommender differ in numbers alone.
+
+    Args:
+        recommenders (mapping): The recommenders by name.
+        about (iterable): The metrics, each with or without its cut-off.
+        has_intervals (bool): Whether intervals of their means are shown.
+    """
+    asked = {*about}
+    of_each = {}
+    for name, each in recommenders.items():
+        said: list[str | None] = []
+        for run in each.runs:
+            metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
+            said += [*run._remarks_on(metrics), run._caution(*metrics) if has_intervals else None]
+        of_each[name] = notes.once(map(in_brief, filter(None, said)))
+    return notes.notes_of_all(of_each)
+
+
 def common_metrics(results: Sequence[EvaluationResult]) -> tuple[Metric, ...]:
     """Returns the metrics that all results have, in the order of the first."""
     first, *others = results
@@ -485,8 +511,8 @@ def recommenders_by_name(
 
     Raises:
         TypeError: If something is not an `EvaluationResult`.
-        ValueError: If one has no run, or its runs are of different tasks or have no metric in
-            common.
+        ValueError: If one has no run, its runs have no metric in common, or results cannot be
+            compared: whatever shows several side by side compares them.
     """
     what = "'EvaluationResult' or 'Runs', as evaluate(...) and Runs([a, b]) return them"
     found = by_name(results, Measured | Sequence, what, or_one=or_one)
@@ -494,6 +520,7 @@ def recommenders_by_name(
         if not isinstance(runs, Measured):
             read = _read_results(runs)
             found[name] = read[0] if len(read) == 1 else Runs(read)
+    check_comparable(every_run(found))
     return found
 
 

@@ -116,9 +116,8 @@ class Interval(NamedTuple):
     def within(self, metric: Metric, least: float, most: float) -> "Interval":
         """Returns the part of it that the mean of a metric can reach, given the ends of its values.
 
-        That is its range, unless values of users are outside: weights have no bound, and the range
-        of a metric of one's own may be wider than it says. Shares of a ratio of sums may be larger
-        than the ratio.
+        That is its range, unless values of users are outside, as weights have no bound. Shares of a
+        ratio of sums may be larger than the ratio.
         """
         lowest, highest = metric.definition.range
         if not metric.is_pooled and (least < lowest or most > highest):
@@ -336,7 +335,7 @@ class Mean:
         return replace(fewer, values=values, influences=self.influences - other.influences)
 
 
-def mean_of_users(values: Array, person: Array | None) -> Mean:
+def mean_of_users(values: Array, person: Array | None, pulls: Array | None = None) -> Mean:
     """Returns the mean over the users who count in every run.
 
     Args:
@@ -344,11 +343,13 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
             not count.
         person (np.ndarray or None): The number of the person that each row belongs to, of shape
             `[num_users]`.
+        pulls (np.ndarray, optional): Numbers with the same mean, whose deviations from it are those
+            of a ratio of sums, of shape `[num_users, num_runs]`. (default: `None`, the values)
     """
     is_counted = np.logical_not(np.isnan(values).any(axis=1))
-    counted = values[is_counted]
+    counted, pulls = values[is_counted], values if pulls is None else pulls
     means = np.array([exact_mean(column) for column in counted.T])
-    deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, len(counted))
+    deviations = np.where(is_counted[:, None], pulls - means, 0.0) / max(1, len(counted))
     return replace(
         mean_with(means, deviations, is_counted, person),
         num_rows=len(counted),

@@ -184,6 +184,7 @@ class Protocol:
         num_tests (int): How many tests p-values are corrected for. Those of differences that were
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
+        num_tested_pairs (int): How many pairs of recommenders, by their names, they are of.
         num_metrics (int): How many metrics of single users all results have, if these are
             among them.
         remarks (tuple of str): What else the results know: of candidates, leaks, ties, budgets.
@@ -211,6 +212,7 @@ class Protocol:
     caution: str | None = None
     num_tests: int = 0
     num_tested_metrics: int = 0
+    num_tested_pairs: int = 0
     num_metrics: int = 0
     num_data_sets: int = 1
 

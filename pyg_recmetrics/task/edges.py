@@ -66,7 +66,7 @@ def read_count(count: int | None, name: str, truth: EdgesLike) -> int:
         if shape is None or len(shape) != 2:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
-                f"scores know it by themselves (got None); write evaluate(..., {name}=...)"
+                f"scores know it by themselves (got None); write {name}=... in the same call"
             )
         count = shape[0] if name == "num_users" else shape[1]
     return check_positive_integer(count, name)

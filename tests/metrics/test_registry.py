@@ -1,5 +1,6 @@
 """The registry of metrics."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -82,7 +83,7 @@ class TestNames:
 def scaled_hits(definitions):
     """A metric with a parameter of every kind that has words."""
 
-    @metrics.register(range=(0.0, torch.inf))
+    @metrics.register(range=(-torch.inf, torch.inf))
     def scaled_hits(
         ranked,
         k: int,
@@ -199,6 +200,7 @@ ERRORS = [
             Literal["a", "b"],
         )
     ),
+    (lambda: metrics.register()(lambda ranked, x: x), TypeError, r"'x' .*\(got no annotation\)"),
     *(
         (lambda spelling=spelling: metrics.parse(spelling), ValueError, message)
         for spelling, message in {
@@ -221,6 +223,27 @@ def test_what_is_wrong_is_said_and_registers_nothing(call, error, message):
     with pytest.raises(error, match=message):
         call()
     assert metrics.names() == before
+
+
+#: What a function of one's own may return, by what is wrong with it.
+RETURNED = {
+    "a tensor of shape": lambda ranked: ranked.rank.double(),
+    r"on cpu \(got a tensor of shape \[2\] on meta": lambda ranked: torch.ones(2, device="meta"),
+    r"\(got list\)": lambda ranked: [1.0, 1.0],
+    r"'range' of 'new' .* from 0 to 1 \(got 2\)": lambda ranked: ranked.hits(2).double(),
+}
+
+
+@pytest.mark.parametrize("message", RETURNED)
+def test_a_metric_of_ones_own_returns_what_it_declares(definitions, message):
+    def new(ranked):
+        return RETURNED[message](ranked)
+
+    ranked = RankedEdges.from_topk(torch.tensor([[1, 0]] * 2), torch.tensor([[0, 0, 1], [0, 1, 0]]))
+    of_all = metrics.register_aggregate(lambda *_: torch.full((), 2.0), needs=())(lambda x: x)
+    for call, wanted in ((metrics.register()(new), message), (partial(of_all, k=1), "'range' of")):
+        with pytest.raises(ValueError, match=wanted):
+            call(ranked)
 
 
 def test_arguments_may_come_in_any_way():

@@ -18,8 +18,12 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
 from pyg_recmetrics import (
+    Catalogue,
+    EvaluationResult,
+    Population,
     RankingTask,
     Runs,
+    conventions,
     evaluate,
     plot,
 )
@@ -27,6 +31,7 @@ from pyg_recmetrics.plot import _ends_of_groups
 from tests.support.tools.small_pictures import (
     FORESTS,
     NUM_ITEMS,
+    NUM_USERS,
     PICTURES,
     lines,
     make_task,
@@ -56,7 +61,7 @@ class TestWhatIsShown:
     def test_a_metric_at_every_k_with_its_interval(self, results):
         drawn = {"three": Runs(list(results.values())), **results}
         picture = plot.metric_at_k(drawn, "recall", level=0.9)
-        assert note(picture) == "mean over 53 users, 90% confidence band"
+        assert note(picture).startswith("mean over 53 users, 90% confidence band; intervals may")
         axes = picture.axes
         for (name, result), band in zip(drawn.items(), axes.collections, strict=True):
             x, y = lines(axes)[name].get_data()
@@ -175,11 +180,20 @@ class TestManners:
             draw(results["Good"])
 
     def test_what_differs_is_not_drawn_together(self, results):
-        several = {"a": results["Good"], "b": other(keep_items=5)}
-        with pytest.raises(ValueError, match="the same training degrees"):
-            plot.metric_by_degree(several, "recall@5")
+        ranked = results["Good"].ranked
+        seen = ranked.with_catalogue(Catalogue(NUM_ITEMS, seen=[[0], [0]]))
+        several = {
+            name: EvaluationResult(x, "recall@5")
+            for name, x in zip("ab", (ranked, seen), strict=True)
+        }
         with pytest.raises(ValueError, match="the same seen edges"):
             plot.long_tail(several, k=5)
+        varied = conventions.get("standard").with_population(Population(constant_scores=False))
+        several["b"] = other(convention=varied)
+        scores = scores_like(0.1).masked_fill(torch.arange(NUM_USERS).unsqueeze(1) < 40, 1.0)
+        several["a"] = evaluate(scores, several["b"].task, "recall@5", convention=varied)
+        with pytest.raises(ValueError, match="the same training degrees"):
+            plot.metric_by_degree(several, "recall@5")
 
 
 @pytest.mark.skipif(

@@ -1,17 +1,12 @@
 """The sections of a report, each by itself."""
 
+import re
 from unittest.mock import patch
 
 import pytest
 import torch
 
-from pyg_recmetrics import (
-    RankingTask,
-    Runs,
-    compare,
-    evaluate,
-    transforms,
-)
+from pyg_recmetrics import Benchmark, RankingTask, Runs, compare, evaluate, plot, transforms
 from pyg_recmetrics.reporting.page import SECTIONS, Remarks, _by_popularity, page_on, read_contents
 from tests.reporting.conftest import contents_of
 
@@ -66,6 +61,29 @@ def test_the_page_says_first_what_is_best(runs, popular, split, task):
     (claim,) = remarks(of_rank, "claims")
     assert claim.startswith("As trained here, d is best: mean_rank ")
     assert claim.endswith(" below c.")
+
+
+@pytest.mark.filterwarnings("ignore:.*the order of ties")
+@pytest.mark.parametrize("num_tied", [16, 400])
+def test_ties_that_could_turn_a_claim_stand_beside_it(num_tied):
+    """The first of two equal scores is relevant, for some users or for all."""
+    truth = torch.stack([torch.arange(400), torch.zeros(400).long()])
+    task = RankingTask(truth, num_users=400, num_items=4)
+    good = torch.tensor([1.0, 0.0, 0.0, 0.0]).repeat(400, 1)
+    good[::2] = good[::2].flip(1)
+    results = {}
+    for name, scores in {"a": [1.0, 1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.5, 0.0]}.items():
+        first = torch.tensor(scores).expand(num_tied, 4)
+        results[name] = evaluate(torch.cat([first, good[num_tied:]]), task, "recall@1")
+    results["c"] = evaluate(good, task, "recall@1")
+    comparison = compare(results)
+    span = rf"recall@1 (of a )?is {results['a'].tie_range('recall@1')}"
+    title = plot.differences(comparison).figure.get_suptitle().replace("\n", " ")
+    said = [comparison.claims()[0], remarks(results, "claims")[0], str(comparison), title]
+    for text in (*said, str(Benchmark(results, proposed="a"))):
+        assert re.search(span, text)
+        assert "depending on the order of ties" in text
+    assert "ties" not in comparison.claims()[2]
 
 
 @pytest.mark.filterwarnings("ignore:.* gives too few items")

@@ -17,6 +17,7 @@ from pyg_recmetrics import (
     compare,
     evaluate,
     metrics,
+    plot,
 )
 from pyg_recmetrics.results.comparison import RecommenderPair
 from pyg_recmetrics.results.runs import recommenders_by_name
@@ -241,6 +242,10 @@ class TestWhatResultsKnow:
         for tabular in (compare(found), compare(found).select(name=0.4), Benchmark(found)):
             (note,) = [note for note in tabular.table().notes if part in note]
             assert note in found[0.1].cautions()
+        pictures = plot.metric_at_k, plot.precision_recall_curve, plot.means
+        for figure, _ in (*(draw(found) for draw in pictures), plot.differences(compare(found))):
+            title = figure.get_suptitle() or figure.axes[0].get_title()
+            assert note.partition(": ")[0] in title.replace("\n", " ")
 
     @pytest.mark.filterwarnings("ignore::UserWarning")
     def test_of_one_recommender(self, task):
@@ -381,7 +386,7 @@ def test_claims_and_tables_say_what_was_chosen_and_what_was_sampled(task):
             for name, skill in (("a", 0.3), ("b", 0.2))
         }
         chosen = compare(results | {"c": results["b"]}, "mrr")
-        assert "3 tests of 1 of 2 metrics" in str(chosen)
+        assert "3 tests (1 of 2 metrics x 3 pairs) by Holm's method" in str(chosen)
         assert "b and c rank all ground truth alike" in str(chosen)
         assert "a and" not in str(chosen)
         is_said = [
@@ -504,9 +509,10 @@ def test_equal_means_of_other_users_are_no_equal_results(task):
     truth, seen = (torch.stack([79 - user, item]) for user, item in (task.truth, task.seen))
     flipped = make_task(truth=truth, seen=seen)
     straight = {"a": [run(task, 0)], "b": [evaluate(scores, task, METRICS_OF_SAME_NUMBERS)]}
-    mixed = {"a": straight["a"], "b": [evaluate(scores.flip(0), flipped, METRICS_OF_SAME_NUMBERS)]}
+    other = [evaluate(scores.flip(0), flipped, METRICS_OF_SAME_NUMBERS)]
+    mixed = {"a": [run(flipped, 0)], "b": other}
     assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
-    with pytest.raises(ValueError, match="which differs in b"):
+    with pytest.raises(ValueError, match="which differs in a, b"):
         check(compare(straight), mixed)
 
 
@@ -514,13 +520,17 @@ def test_means_in_the_table_are_those_of_the_users_who_are_compared():
     generator = torch.Generator().manual_seed(0)
     users = torch.arange(6000)
     task = RankingTask(torch.stack([users, users % 20]), num_users=6000, num_items=20)
-    scores = torch.rand(2, 6000, 20, generator=generator)
+    scores = torch.rand(3, 6000, 20, generator=generator)
     results = {
         name: evaluate(of_one, task, "mrr", margin=margin)
-        for name, of_one, margin in zip("ab", scores, (0.01, 0.05), strict=True)
+        for name, of_one, margin in zip("abc", scores, (0.01, 0.05, 0.02), strict=True)
     }
-    sizes = [len(result.ranked.users) for result in results.values()]
-    (row,), table = compare(results), str(compare(results))
-    assert sizes[0] > sizes[1]
-    assert row.mean_a - row.mean_b == pytest.approx(row.difference)
-    assert {f"{row.mean_a:.4f}", f"{row.mean_b:.4f}"} <= {*table.split()}
+    for names in ("ab", "ac", "abc"):
+        found = compare({name: results[name] for name in names})
+        values = torch.cat([results[name].values_of("mrr") for name in names])
+        common = values[:, ~values.isnan().any(dim=0)].mean(dim=1).tolist()
+        for table in (str(found), str(found.table(all_pairs=True))):
+            assert {f"{mean:.4f}" for mean in common} <= {*table.split()}
+            assert "mean: over the users that all recommenders in a metric have" in table
+    full = {name: evaluate(of_one, task, "mrr") for name, of_one in zip("ab", scores, strict=False)}
+    assert "mean: over the users" not in str(compare(full))

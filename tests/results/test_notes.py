@@ -54,7 +54,17 @@ def test_the_recipe_says_all_that_a_reader_needs():
     task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=torch.arange(4))
     assert "4 of 4 items, by" in evaluate(torch.rand(4), task, "mrr@2").recipe()
     task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=TRUTH)
-    assert "each user's own candidates" in evaluate(torch.rand(4), task, "mrr@2").recipe()
+    result = evaluate(torch.rand(4), task, "mrr@2")
+    recipe = " ".join(result.recipe().split())
+    assert "each user's own candidates, with 0 other items beside truth" in recipe
+    assert "[drawn how, and with which seed?]" in recipe
+    task = RankingTask(TRUTH, num_users=5, num_items=4)
+    runs = Runs([evaluate(torch.arange(4.0).roll(n), task, "mrr@2") for n in range(3)])
+    result = evaluate(torch.rand(4), task, "mrr@2")
+    assert "Runs: 3 [which differ in what" in " ".join(runs.recipe().split())
+    of_table = " ".join(Benchmark({"x": runs, "y": result}).recipe().split())
+    for part in ("x: Metrics: ", "y: Metrics: ", "Runs: 3 ", "Tests: t-test of paired users with"):
+        assert part in of_table
 
 
 def queries(of_persons=False):

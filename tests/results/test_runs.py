@@ -364,10 +364,7 @@ DIFFERING = [
     ({"catalogue": Catalogue(6, item_category=SIX_ITEMS % 2)}, {}, "item_category"),
     (
         {"metrics": "novelty@3", "catalogue": None},
-        {
-            "metrics": "novelty@3",
-            "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]]),
-        },
+        {"metrics": "novelty@3", "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]])},
         "seen",
     ),
     ({"empty_target_action": "neg"}, {}, "empty_target_action"),
@@ -396,12 +393,10 @@ class TestDifferences:
             result.save(tmp_path / f"{number}.npz")
         loaded = [EvaluationResult.load(tmp_path / f"{number}.npz") for number in range(2)]
         for first, second in (results, loaded, (results[0], loaded[1])):
-            for use in (
-                lambda a, b: compare({"a": a, "b": b}),
-                lambda a, b: Runs([a, b]),
-            ):
+            both = {"a": first, "b": second}
+            for use in (*OF_SEVERAL, plot.means, Benchmark, lambda both: Runs(both.values())):
                 with pytest.raises(ValueError, match=rf"which differ in {field}\)"):
-                    use(first, second)
+                    use(both)
         compare({"a": results[0], "b": loaded[0]})
 
     def test_facts_that_no_metric_looks_at_may_differ(self):

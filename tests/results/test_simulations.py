@@ -16,18 +16,9 @@ from scipy import stats
 from pyg_recmetrics import compare
 from pyg_recmetrics.metrics import parse
 from pyg_recmetrics.results.comparison import RecommenderPair
-from pyg_recmetrics.results.statistics import (
-    difference_of_users,
-    mean_of_users,
-    run_variances,
-)
+from pyg_recmetrics.results.statistics import difference_of_users, mean_of_users, run_variances
 from pyg_recmetrics.results.verdicts import Equivalence
-from tests.support.cases.drawn_results import (
-    SD_OF_INTERACTION,
-    draw_runs,
-    names_of,
-    runs_of,
-)
+from tests.support.cases.drawn_results import SD_OF_INTERACTION, draw_runs, names_of, runs_of
 from tests.support.cases.drawn_values import (
     MEAN,
     draw_gains,

@@ -245,11 +245,7 @@ def test_equal_runs_are_one_run(persons):
     one[0, ::7] = math.nan
     first, second = groups_of(one, person)
     a, b = groups_of(one.repeat(3, axis=0), person)
-    for single, several in (
-        (first, a),
-        (second, b),
-        (first.minus(second), a.minus(b)),
-    ):
+    for single, several in ((first, a), (second, b), (first.minus(second), a.minus(b))):
         assert several.interval(0.8) == pytest.approx(single.interval(0.8))
         assert several.num_drawn == single.num_drawn
 
