@@ -12,6 +12,7 @@ from pyg_recmetrics.transforms import (
 )
 from tests.support.cases.graphs import (
     FORMS,
+    WITHOUT_LEFT_OUT,
     as_sets,
     count_by_user,
     drawn_users,
@@ -22,6 +23,8 @@ from tests.support.cases.graphs import (
     truth,
     user_store,
 )
+
+pytestmark = WITHOUT_LEFT_OUT
 
 
 def eligible(graph, test, options):
