@@ -330,17 +330,22 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
         )
     num = positive.numel()
     is_matrix = negative.dim() == 2 and negative.size(0) == num
-    if negative.dim() == 1 and negative.numel() == num > 1:
-        raise ValueError(
-            f"'negative' needs to say whether {num} positives have one negative each, as "
-            f"negative.unsqueeze(1), or share all of them, as negative.expand({num}, -1) (got "
-            f"{num} negatives)"
-        )
     if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
         raise ValueError(
             f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "
             f"[num_negatives] if all share them (got {list(negative.shape)})"
         )
+    if negative.dim() == 1 and num > 1 and negative.numel() % num == 0:
+        doubt = (
+            f"'negative' needs to say whether {num} positives have negatives of their own, as "
+            f"negative.view({num}, -1), or share all of them, as negative.expand({num}, -1) (got "
+            f"{negative.numel()} negatives)"
+        )
+        if negative.numel() == num:
+            raise ValueError(doubt)
+        warn(f"{doubt}; they are shared")
+    if is_matrix and negative.stride(0) == 0:
+        negative = negative[0]  # which `expand` has repeated
     if positive.dtype != negative.dtype:
         raise ValueError(
             f"'negative' needs to have the dtype of 'positive', {positive.dtype}, or rounding "
@@ -933,9 +938,10 @@ class RankedEdges:
             positive (torch.Tensor): Floating-point scores of shape `[num_positives]`, higher is
                 better. A positive with a score of `-inf` is never retrieved.
             negative (torch.Tensor): The scores of the negatives, of shape
-                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. As
-                many as there are positives could be either, and need two dimensions. A score of
-                `-inf` is padding, for rows that have fewer.
+                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. A
+                multiple of `num_positives` could be either, and needs two dimensions, which
+                `negative.view(num_positives, -1)` or `negative.expand(num_positives, -1)` adds. A
+                score of `-inf` is padding, for rows that have fewer.
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"mean"`, so that a constant model is as good as chance)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)

@@ -212,11 +212,6 @@ def _number(
     own = {owner: set(ids) for owner, (_, ids) in read.items()}
     name = columns["test"].name
     _check_types(own, f"train[{name!r}]", side)
-    if hasattr(known, "columns"):
-        raise TypeError(
-            f"'{side}s' needs to be a sequence of ids, as in {side}s=df[{name!r}] "
-            f"(got {type(known).__name__})"
-        )
     found = set().union(*own.values())
     texts = {id_ for id_ in found if isinstance(id_, str)}
     if texts and (twice := texts & {str(id_) for id_ in found - texts}):

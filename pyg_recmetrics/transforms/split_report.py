@@ -49,7 +49,8 @@ _FINDINGS = {
 class SplitReport(Tabular):
     """What is counted in training, validation and test, side by side. It is printed as a table.
 
-    Repeated edges count once, repeated truth at its last time. Each part has these numbers, as in `report.test.num_leaks`:
+    Repeated edges count once, and repeated truth at its last time. Each part has these numbers, as
+    in `report.test.num_leaks`:
 
     - `num_edges`: message-passing edges.
     - `num_truth`: ground-truth edges.
