@@ -121,8 +121,9 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
         raise ValueError(
             f"'data' needs to be numbered beyond doubt (got items from {low} to {high} for "
             f"{num_users} users and {num_items} items, which may be numbered from 0 or from "
-            f"'num_users' on); write RankingTask(edge_label_index, num_users={num_users}, "
-            f"num_items={num_items}, seen=...) for edges whose items are numbered from 0 on, after "
+            f"'num_users' on, if 'num_items' counts items alone); write "
+            f"RankingTask(edge_label_index, num_users={num_users}, num_items={num_items}, "
+            f"seen=...) for edges whose items are numbered from 0 on, after "
             f"edge_label_index[1] -= {num_users} if they are not"
         )
     if max(high_user, high) < num_users + num_items and bool(_are_between(edges, num_users).all()):
@@ -434,15 +435,33 @@ def read_seen(
 
 def warn_about_shifted_items(truth: Tensor, seen: Tensor, num_users: int, num_items: int) -> None:
     """Warns if items look as if they were numbered from `num_users` on."""
-    num_edges = truth.size(1) + seen.size(1)
-    if num_users >= num_items or num_edges * num_users <= _MANY_BY_CHANCE * num_items:
-        return
-    if all(int(item.min()) >= num_users for _, item in (truth, seen) if item.numel()):
+    if _expects_many(truth, seen, num_users, num_items) and all(
+        int(item.min()) >= num_users for _, item in (truth, seen) if item.numel()
+    ):
         warn(
-            f"none of {num_edges} edges has an item below {num_users}, the number of users. If "
-            f"items are numbered from 'num_users' on, as in a homogeneous graph, write "
-            f"edges - torch.tensor([[0], [{num_users}]]), and 'num_items' without the users"
+            f"none of {truth.size(1) + seen.size(1)} edges has an item below {num_users}, the "
+            f"number of users. If items are numbered from 'num_users' on, as in a homogeneous "
+            f"graph, write edges - torch.tensor([[0], [{num_users}]]), and 'num_items' without the "
+            f"users"
         )
+
+
+def warn_about_too_many_items(truth: Tensor, seen: Tensor, num_users: int, num_items: int) -> None:
+    """Warns if the last item that has an edge is the last but as many as there are users."""
+    if _expects_many(truth, seen, num_users, num_items) and (
+        1 + max_id(truth[1], seen[1]) == num_items - num_users
+    ):
+        warn(
+            f"the last {num_users} of {num_items} items have no edge, as many as there are users. "
+            f"If 'num_items' counts all nodes of a homogeneous graph, write "
+            f"num_items={num_items - num_users}, without the users"
+        )
+
+
+def _expects_many(truth: Tensor, seen: Tensor, num_users: int, num_items: int) -> bool:
+    """Returns whether by chance, many edges would go to some items, as many as there are users."""
+    num_edges = truth.size(1) + seen.size(1)
+    return num_users < num_items and num_edges * num_users > _MANY_BY_CHANCE * num_items
 
 
 def read_candidates(

@@ -68,6 +68,7 @@ from pyg_recmetrics.task.edges import (
     truth_of,
     warn_about_low_ratings,
     warn_about_shifted_items,
+    warn_about_too_many_items,
     warn_about_zero_ratings,
 )
 from pyg_recmetrics.task.graph import (
@@ -460,6 +461,8 @@ class RankingTask(Frozen):
         if self.users.numel() < self.num_users:
             truth, weight = truth_of(truth, weight, self.users, self.num_users)
             check_truth_of(self.users, truth)
+        if self.num_users < self.num_items and self.query is None:
+            warn_about_too_many_items(truth, self.seen, self.num_users, self.num_items)
         self.truth, self.weight = keep_retrievable(
             truth, weight, self.excluded, self.candidates, self.num_items, self.missing
         )
@@ -1254,9 +1257,9 @@ def as_task(
     edges, weight = read_truth(data, num_users, num_items)
     task.seen, task.knows_seen = edges.new_empty(2, 0), edge_index is not None
     if edge_index is not None:
-        num_nodes = num_users + num_items
-        read = read_message_passing(edge_index, num_nodes, edges.device)
-        nodes, task.edge_index, task.edge_weight = read
+        nodes, task.edge_index, task.edge_weight = read_message_passing(
+            edge_index, num_users + num_items, edges.device
+        )
         task.seen = coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
