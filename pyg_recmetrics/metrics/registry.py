@@ -372,10 +372,15 @@ def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
         )
     num_unknown = int((~ranked.is_hit(None)).sum())
     if num_unknown or ranked.num_candidates is None:
+        remedy = (
+            ": give each of them a score that is finite, and write RankingTask(..., "
+            "missing='drop') where some are no candidates, and rank(..., full=True) in place of a "
+            "depth"
+        )
+        if ranked.num_candidates is None or ranked.origin.listed is not None:
+            remedy = ", which lists do not hold: evaluate scores or embeddings"
         raise ValueError(
-            f"'{name}' needs the rank of every relevant item among all candidates: give each of "
-            f"them a score that is finite, and write RankingTask(..., missing='drop') where some "
-            f"are no candidates, and rank(..., full=True) in place of a depth (got "
+            f"'{name}' needs the rank of every relevant item among all candidates{remedy} (got "
             f"{counted(num_unknown, 'edges') + ' without a rank' if num_unknown else 'only lists'})"
         )
 

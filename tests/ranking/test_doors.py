@@ -22,6 +22,9 @@ def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
         with pytest.raises(ValueError, match="places that hold none"):
             evaluate(lists, task, metric)
     assert evaluate({"u": ["B", "A"]}, task, metric)[metric] <= 0
+    for lists in ({"u": ["B"]}, torch.tensor([[1]])):
+        with pytest.raises(ValueError, match="which lists do not hold: evaluate scores"):
+            evaluate(lists, task, metric)
 
 
 def told(recommender, task, **options):
