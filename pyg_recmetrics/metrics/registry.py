@@ -51,7 +51,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.task import check_has
-from pyg_recmetrics.utils import counted, set_attributes, written_as
+from pyg_recmetrics.utils import counted, read_number, set_attributes, written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.
 EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
@@ -187,7 +187,7 @@ class Parameter:
         """
         if self.kind in (int, float):
             with suppress(ValueError):
-                return self.kind(text)
+                return read_number(text, self.kind)
         return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
