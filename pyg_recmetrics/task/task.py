@@ -304,12 +304,16 @@ class PartOf(NamedTuple):
         num_edges: How many ground-truth edges.
         digest: What tells the truth, the candidates, the seen edges and all else of the task from
             those of any other.
+        number: The number of the part; of a part of a part, that of the larger one.
+        num_parts: How many parts there are; zero if it is not known which these are.
     """
 
     num_own: int
     num_users: int
     num_edges: int
     digest: str
+    number: int = 0
+    num_parts: int = 0
 
 
 class RankingTask(Frozen):
@@ -1131,7 +1135,7 @@ class RankingTask(Frozen):
         whole = self.part_of
         if whole is None:
             digest = self._once("digest", lambda: digest_of(arguments_of(self)))
-            whole = PartOf(0, num_users, self.truth.size(1), digest)
+            whole = PartOf(0, num_users, self.truth.size(1), digest, index, num_parts)
         set_attributes(part, max_degree=self.max_degree)
         set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
