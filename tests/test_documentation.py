@@ -13,7 +13,7 @@ import pictures
 import pytest
 import torch
 from page_code import code_of
-from reference_pages import PARTS, is_for_users
+from reference_pages import FOR_THE_PACKAGE, HOOKS, PARTS, is_for_users
 from tables import conventions_page, metric_table, with_tables
 
 import pyg_recmetrics
@@ -284,6 +284,45 @@ def test_every_class_every_method_and_every_function_has_an_example(name):
         elif f"{documented}(" not in code:
             without += [documented]
     assert without == []
+
+
+#: The classes that the reference explains, and their bases.
+CLASSES = {
+    base.__name__: base
+    for part in PARTS.values()
+    for name in part.documented
+    for base in getattr(part.value(name), "__mro__", ())
+    if base.__module__.startswith("pyg_recmetrics")
+}
+
+
+def has(value, name):
+    """Whether something has an attribute, or its class annotates one that instances have."""
+    bases = getattr(value, "__mro__", ())
+    return hasattr(value, name) or any(
+        name in getattr(base, "__annotations__", ()) for base in bases
+    )
+
+
+def test_every_method_that_the_reference_leaves_out_exists():
+    left_out = [(kind, name) for kind, names in FOR_THE_PACKAGE.items() for name in names]
+    assert [each for each in left_out if not has(CLASSES[each[0]], each[1])] == []
+    assert [name for name in HOOKS if not any(has(kind, name) for kind in CLASSES.values())] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_every_dotted_name_on_a_page_exists(page):
+    public = {name: getattr(pyg_recmetrics, name) for name in dir(pyg_recmetrics)}
+    modules = {name: value for name, value in public.items() if inspect.ismodule(value)}
+    known = {**CLASSES, **modules, "pyg_recmetrics": pyg_recmetrics}
+    lost = []
+    for dotted in re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+)", page.read_text()):
+        first, *names = dotted.split(".")
+        value = known.get(first)
+        for name in names if first in known else ():
+            lost += [] if has(value, name) else [dotted]
+            value = getattr(value, name, None)
+    assert lost == []
 
 
 @pytest.mark.parametrize("name", PARTS)
