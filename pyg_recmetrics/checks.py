@@ -98,10 +98,8 @@ def as_values(values: Any, name: str, what: str) -> list[Any]:
     # Those of Arrow call it otherwise.
     to_list = getattr(values, "tolist", None) or getattr(values, "to_pylist", None)
     listed = to_list() if to_list else values
-    found = [
-        value.tolist() if isinstance(value, np.generic | np.ndarray | Tensor) else value
-        for value in (listed if isinstance(listed, Iterable) else [listed])
-    ]
+    listed = listed if isinstance(listed, Iterable) else [listed]
+    found = [x.tolist() if isinstance(x, np.generic | np.ndarray | Tensor) else x for x in listed]
     for value in found:
         try:
             hash(value)

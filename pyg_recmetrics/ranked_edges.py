@@ -278,14 +278,6 @@ def _warn_about_negative(relevance: Tensor, name: str) -> None:
         warn(f"{num_negative} numbers of '{name}' are negative and count as not relevant")
 
 
-def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
-    """Returns the number of the query of every pair, by ascending index, and how many there are."""
-    # The pairs of a query mostly follow each other, so there are few runs to sort.
-    runs, run = indexes.unique_consecutive(return_inverse=True)
-    queries, number = runs.unique(return_inverse=True)
-    return number[run], queries.numel()
-
-
 def check_scored_pairs(
     preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -616,10 +608,7 @@ def _places(place: Tensor, num_others: Tensor) -> tuple[Tensor, ...]:
 
 def keys_of(user_ids: Sequence[Hashable]) -> Tensor:
     """Returns a number for each user, which its id alone decides."""
-    keys = [
-        id_ if type(id_) is int and -(2**63) <= id_ < 2**63 else hashed(repr(id_))
-        for id_ in user_ids
-    ]
+    keys = [x if type(x) is int and -(2**63) <= x < 2**63 else hashed(repr(x)) for x in user_ids]
     return torch.tensor(keys, dtype=torch.long, device="cpu")
 
 
@@ -831,13 +820,7 @@ class RankedEdges:
         truth, weight = coalesce_truth(edges, weight, num_items)
         rank = ranks_in_lists(items, truth[0], truth[1], num_items)
         lists = Lists.from_matrix(without_repeats(items))
-        return sort_edges(
-            truth=truth,
-            rank=rank,
-            num_users=num_users,
-            weight=weight,
-            lists=lists,
-        )
+        return sort_edges(truth=truth, rank=rank, num_users=num_users, weight=weight, lists=lists)
 
     @classmethod
     def from_pairs(
@@ -887,7 +870,10 @@ class RankedEdges:
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
         preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
-        query, num_queries = _number_queries(indexes)
+        # The pairs of a query mostly follow each other, so there are few runs to sort.
+        runs, run = indexes.unique_consecutive(return_inverse=True)
+        queries, number = runs.unique(return_inverse=True)
+        query, num_queries = number[run], queries.numel()
         num_candidates = torch.bincount(query, minlength=num_queries)
         num_masked = None
         if bool((is_masked := preds.isneginf()).any()):
@@ -920,12 +906,7 @@ class RankedEdges:
 
     @classmethod
     def from_negatives(
-        cls,
-        positive: TensorLike,
-        negative: TensorLike,
-        *,
-        ties: Ties = "mean",
-        seed: int = 0,
+        cls, positive: TensorLike, negative: TensorLike, *, ties: Ties = "mean", seed: int = 0
     ) -> RankedEdges:
         r"""Ranks every positive against its negatives, with the arguments of OGB and TGB.
 
@@ -1510,11 +1491,7 @@ def select_edges(ranked: RankedEdges, mask: Tensor) -> RankedEdges:
 
 
 def sort_edges(
-    truth: Tensor,
-    rank: Tensor,
-    num_users: int,
-    grouped: TruthByUser | None = None,
-    **fields: Any,
+    truth: Tensor, rank: Tensor, num_users: int, grouped: TruthByUser | None = None, **fields: Any
 ) -> RankedEdges:
     """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
 
@@ -1550,9 +1527,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
         KeyError: If a field is missing.
     """
     # Files keep original ids as lists.
-    parts = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-    }
+    parts = {name: tuple(x) if isinstance(x, list) else x for name, x in fields.items()}
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
         "catalogue": fields["catalogue"] and Catalogue(**fields["catalogue"]),
@@ -1588,6 +1563,4 @@ def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Any]:
     """Returns what fields hold for some edges, by the names of those that hold anything."""
     values = {name: fields.get(name) for name in ("edge_label_index", *PER_EDGE)}
     # To index takes several times as long.
-    return {
-        name: value.index_select(-1, edges) for name, value in values.items() if value is not None
-    }
+    return {name: x.index_select(-1, edges) for name, x in values.items() if x is not None}

@@ -125,11 +125,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     items = {id_: number for number, id_ in enumerate(task.item_ids)}
     user, item, unknown = read(value, users, items)
     is_item = item < task.num_items
-    for num_known, kind, ids in (
-        (user.numel(), "user", task.user_ids),
-        (int(is_item.sum()), "item", task.item_ids),
-    ):
-        if num_known == 0:
+    for found, kind, ids in ((user, "user", task.user_ids), (item[is_item], "item", task.item_ids)):
+        if found.numel() == 0:
             alike = written_as(
                 f"convert ids of another type with {type(ids[0]).__name__}(...)",
                 "ids need to be the same in all files",
@@ -193,7 +190,7 @@ def _read_mapping(
         user += [number] * len(listed)
         item += [numbers.setdefault(id_, len(numbers)) for id_ in listed]
     edges = torch.tensor([user, item], dtype=torch.long, device="cpu")
-    _check_once(edges[0], edges[1], [*users], "list(dict.fromkeys(items)) keeps the first of each")
+    _check_once(edges[0], edges[1], [*users])
     return edges[0], edges[1], list(numbers)[len(items) :]
 
 
@@ -220,8 +217,7 @@ def _read_frame(
     for key, is_descending in ((value, by == "score"), (user, False)):
         order = order[key[order].sort(stable=True, descending=is_descending).indices]
     user, item, value = user[order], item[order], value[order]
-    again = "frame.drop_duplicates(['user_id', 'item_id']) keeps the first row of each"
-    _check_once(user, item, [*users], written_as(again, "each pair needs a single row"))
+    _check_once(user, item, [*users])
     if by == "rank":
         _check_ranks(user, value, [*users])
     return user, item, unknown
@@ -241,13 +237,14 @@ def _check_ranks(user: Tensor, rank: Tensor, ids: Sequence[Hashable]) -> None:
         )
 
 
-def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable], remedy: str) -> None:
+def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable]) -> None:
     num_numbers = max_id(item) + 1
     key = (user * num_numbers + item).sort().values
     if repeated := (key[1:][key[1:] == key[:-1]] // num_numbers).unique().tolist():
         raise ValueError(
             f"'recommender' needs to list every item once for a user (got an item more than once "
-            f"for {list_some([repr(ids[number]) for number in repeated])}); {remedy}"
+            f"for {list_some([repr(ids[number]) for number in repeated])}); "
+            f"frame.drop_duplicates(['user_id', 'item_id']) or dict.fromkeys(items) keeps the first"
         )
 
 

@@ -252,10 +252,7 @@ def _times(edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
     get = edges.store.get
     both = ((get("time"), edges.seen), (get("edge_label_time"), edges.truth))
     # In a homogeneous graph, `time` may be that of nodes.
-    return [
-        (time if time is not None and time.shape == rows[0].shape else None, rows)
-        for time, rows in both
-    ]
+    return [(x if x is not None and x.shape == rows[0].shape else None, rows) for x, rows in both]
 
 
 def _count_later(edges: UserItemEdges, has_truth: Tensor) -> dict[str, int | None]:

@@ -144,6 +144,11 @@ class UserItemSplit(BaseTransform):
         data, assignment = self.assign(data, interactions)
         return cut(data, interactions, assignment, self.time_attr)
 
+    def _warn_of_left_out(self, interactions: Interactions, is_left_out: Tensor, what: str) -> None:
+        """Counts edges that a split leaves out of something, each of them in one direction."""
+        if number := int((is_left_out & interactions.can_be_truth).sum()):
+            warn(f"{self} leaves {number:,} {what}")
+
     @abstractmethod
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Assigns each edge to its stages.
@@ -680,11 +685,8 @@ class LeaveLastOut(PerUserSplit):
             last = interactions.reduce_by_pair(time, "max")[interactions.pairs.of_edge]
             is_held_out = (assignment.truth_of == VAL) | (assignment.truth_of == TEST)
             is_earlier = is_held_out & (time < last)
-            if num_earlier := int((is_earlier & interactions.can_be_truth).sum()):
-                warn(
-                    f"{self} leaves {num_earlier:,} earlier visits of held-out items out of "
-                    f"training: all visits of an item are one, which is held out as a whole"
-                )
+            what = "earlier visits of held-out items out of training: all visits of an item are one"
+            self._warn_of_left_out(interactions, is_earlier, what)
         return cut_data, assignment
 
 
@@ -776,13 +778,10 @@ class TemporalSplit(UserItemSplit):
                     message_passing_from.long(), node, dim_size=num_nodes, reduce="min"
                 )
                 is_truth = is_truth & (known_from[node] <= stage)
-        is_new, is_lost = is_first & ~is_truth, (stage == TEST) & ~is_first
-        for is_left_out, what in (
-            (is_new, "edges of new users or items out of the truth"),
-            (is_lost, "repeated edges out of all parts, as no part follows their moment"),
-        ):
-            if number := int((is_left_out & interactions.can_be_truth).sum()):
-                warn(f"{self} leaves {number:,} {what}")
+        what = "edges of new users or items out of the truth"
+        self._warn_of_left_out(interactions, is_first & ~is_truth, what)
+        what = "repeated edges out of all parts, as no part follows their moment"
+        self._warn_of_left_out(interactions, ~is_first & (stage == TEST), what)
         return data, Assignment(message_passing_from, stage.masked_fill(~is_truth, NO_STAGE))
 
     def _find_cuts(self, first: Tensor) -> tuple[Tensor, Tensor]:

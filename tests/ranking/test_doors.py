@@ -199,58 +199,43 @@ def test_a_function_of_a_model_in_training_mode_ranks_without_dropout(number):
     assert torch.equal(found, wanted)  # all items of a user, best first
 
 
-class LookingUp:
-    """A model that is no LightGCN, whose nodes are users and then items."""
-
-    def __init__(self, *tables):
-        self.table = torch.cat(tables)
-
-    def recommend(self, edge_index, src_index, dst_index, k):
-        scores = self.table[src_index] @ self.table[dst_index].t()
-        return dst_index[scores.topk(k).indices]
+OWNERS, ITEMS = torch.rand(20, 4), torch.rand(30, 4)
+NODES, TABLE = torch.cat([OWNERS, ITEMS]), OWNERS @ ITEMS.t()
 
 
-class TestCounts:
-    """Items are counted alone. A graph has more nodes, and a model knows no more items."""
+def recommend(edge_index, src_index, dst_index, k):
+    return dst_index[(NODES[src_index] @ NODES[dst_index].t()).topk(k).indices]
 
-    num_users, num_items = 20, 30
-    tables = (torch.rand(20, 4), torch.rand(30, 4))
-    scores, nodes = tables[0] @ tables[1].t(), torch.cat(tables)
+
+@pytest.mark.filterwarnings("ignore:.*too few items")
+@pytest.mark.parametrize(
+    "recommender",
+    [
+        (OWNERS, ITEMS),
+        (OWNERS, NODES),
+        TABLE,
+        OWNERS @ NODES.t(),
+        TABLE[0],
+        TABLE.topk(5).indices,
+        lambda users: TABLE[users],
+        lambda users: TABLE[users][:, torch.arange(50)],
+        PairScorer(lambda user, item: TABLE[user, item]),
+        recommend,
+        LightGCN(50, embedding_dim=4, num_layers=1),
+    ],
+)
+@pytest.mark.parametrize("num_known", [100, 290])
+def test_a_number_of_nodes_is_no_number_of_items(recommender, num_known):
     pairs = torch.arange(0, 600, 2)
     edges = torch.stack([pairs // 30, pairs % 30 + pairs // 30 % 2])
-    forms = (
-        tables,
-        (tables[0], nodes),
-        scores,
-        tables[0] @ nodes.t(),
-        scores[0],
-        scores.topk(5).indices,
-        lambda users: TestCounts.scores[users],
-        lambda users: TestCounts.scores[users][:, torch.arange(50)],
-        PairScorer(lambda user, item: TestCounts.scores[user, item]),
-        LookingUp(*tables),
-        LightGCN(50, embedding_dim=4, num_layers=1),
-    )
-
-    @pytest.mark.filterwarnings("ignore:.*(too few items|prefers what)")
-    @pytest.mark.parametrize("form", range(len(forms)))
-    @pytest.mark.parametrize("num_known", [100, 290])
-    def test_a_number_of_nodes_is_no_number_of_items(self, form, num_known):
-        shift = torch.tensor([[0], [self.num_users]])
-        truth, seen = self.edges[:, num_known:], self.edges[:, :num_known]
-        messages = torch.cat([seen + shift, (seen + shift).flip(0)], dim=1)
-        counts = {"num_users": self.num_users, "num_items": self.num_users + self.num_items}
-        for data, options in (
-            (RankingTask, {"edge_index": messages}),
-            (lambda truth, **_: truth, {"edge_index": messages, **counts}),
-        ):
-            error = ""
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                try:
-                    of_task = {} if "num_items" in options else {"seen": seen, **counts}
-                    evaluate(self.forms[form], data(truth, **of_task), "recall@2", **options)
-                except ValueError as raised:
-                    error = str(raised)
-            said = [error, *(str(warning.message) for warning in caught)]
-            assert sum("num_items" in text for text in said) == 1 + bool(error)
+    truth, seen = edges[:, num_known:], edges[:, :num_known]
+    messages = seen + torch.tensor([[0], [20]])
+    messages = torch.cat([messages, messages.flip(0)], dim=1)
+    counts = {"num_users": 20, "num_items": 50}
+    for options in ({}, counts):
+        with pytest.warns(UserWarning, match="num_items=30"):  # noqa: PT031
+            data = truth if options else RankingTask(truth, seen=seen, **counts)
+            try:
+                evaluate(recommender, data, "recall@2", edge_index=messages, **options)
+            except ValueError as error:
+                assert "'num_items'" in str(error)  # noqa: PT017
