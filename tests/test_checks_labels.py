@@ -56,7 +56,6 @@ def test_what_is_missing_has_no_label(missing):
         ([["a"], "b", "c"], TypeError, r"labels that can be hashed \(got \['a'\]\)"),
         ([torch.tensor([1])] * 3, TypeError, r"labels that can be hashed \(got \[1\]\)"),
         (pd.DataFrame({"a": [1, 2, 3]}), TypeError, r"frame\['column'\]"),
-        (pd.DataFrame(np.ones((3, 3))), TypeError, r"frame\['column'\]"),
     ],
 )
 def test_what_are_no_labels_is_refused(labels, error, message):

@@ -131,12 +131,7 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
-    assert drawn == of_functions | {
-        "growth.png",
-        "coverage.png",
-        "margin.png",
-        "speed.png",
-    }
+    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png", "speed.png"}
     assert (
         drawn | {"report.png", "lastfm_report.png"}
         == shown
@@ -298,10 +293,8 @@ CLASSES = {
 
 def has(value, name):
     """Whether something has an attribute, or its class annotates one that instances have."""
-    bases = getattr(value, "__mro__", ())
-    return hasattr(value, name) or any(
-        name in getattr(base, "__annotations__", ()) for base in bases
-    )
+    annotated = (getattr(base, "__annotations__", ()) for base in getattr(value, "__mro__", ()))
+    return hasattr(value, name) or any(name in names for names in annotated)
 
 
 def test_every_method_that_the_reference_leaves_out_exists():
@@ -313,8 +306,8 @@ def test_every_method_that_the_reference_leaves_out_exists():
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
 def test_every_dotted_name_on_a_page_exists(page):
     public = {name: getattr(pyg_recmetrics, name) for name in dir(pyg_recmetrics)}
-    modules = {name: value for name, value in public.items() if inspect.ismodule(value)}
-    known = {**CLASSES, **modules, "pyg_recmetrics": pyg_recmetrics}
+    known = {name: value for name, value in public.items() if inspect.ismodule(value)}
+    known |= {**CLASSES, "pyg_recmetrics": pyg_recmetrics}
     lost = []
     for dotted in re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+)", page.read_text()):
         first, *names = dotted.split(".")

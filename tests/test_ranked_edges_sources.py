@@ -1,6 +1,7 @@
 """Ranks from lists, score matrices and scored pairs."""
 
 import math
+from contextlib import nullcontext
 from unittest.mock import patch
 
 import pytest
@@ -160,17 +161,13 @@ def test_positives_that_share_their_negatives_are_no_query():
     RankedEdges.from_pairs(preds, target, torch.arange(500) % 2)
 
 
-@pytest.mark.parametrize("num", [1, 2, 5])
-@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize(("num", "times"), [(1, 1), (1, 3), (2, 1), (5, 1), (2, 3), (5, 2)])
 def test_a_multiple_of_the_positives_could_be_of_each_or_of_all(num, times):
     positive, negative = torch.rand(num), torch.rand(num * times)
     line = rf"negative.view\({num}, -1\).*negative.expand\({num}, -1\)"
-    if num > 1 and times == 1:
-        with pytest.raises(ValueError, match=line):
-            RankedEdges.from_negatives(positive, negative)
-    elif num > 1:
-        with pytest.warns(UserWarning, match=line):
-            RankedEdges.from_negatives(positive, negative)
+    told = pytest.raises(ValueError, match=line) if times == 1 else pytest.warns(match=line)
+    with told if num > 1 else nullcontext():
+        RankedEdges.from_negatives(positive, negative)
     of_each = negative.view(num, -1)
     own = RankedEdges.from_negatives(positive, of_each)
     shared = RankedEdges.from_negatives(positive, negative.expand(num, -1))

@@ -4,14 +4,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pyg_recmetrics import (
-    EvaluationResult,
-    PairScorer,
-    RankingTask,
-    conventions,
-    evaluate,
-    merge,
-)
+from pyg_recmetrics import EvaluationResult, PairScorer, RankingTask, conventions, evaluate, merge
 from pyg_recmetrics.conventions import Population
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.recommender_forms import RecordingModel

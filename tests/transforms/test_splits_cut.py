@@ -5,7 +5,6 @@ import warnings
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -121,11 +120,10 @@ def test_every_visit_comes_out_of_a_split_or_is_counted_and_no_split_reports_a_l
         num_earlier = 0
         for part in parts[1:]:
             visits = [*zip(truth(part), truth_store(part).edge_label_time.tolist(), strict=True)]
-            last = dict(sorted(visits, key=itemgetter(1)))
+            last = dict(sorted(visits, key=lambda visit: visit[1]))
             num_earlier += sum(time < last[pair] for pair, time in visits)
         assert counted["earlier"] == num_earlier
-    assert not report.has_leaks
-    assert not any((report.val.num_later, report.test.num_later))
+    assert not any((report.has_leaks, report.val.num_later, report.test.num_later))
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -306,11 +304,7 @@ NUM_VAL = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1
             )
             for value in values
         ),
-        (
-            PerUserSplit,
-            {"users": SeparatedUsers},
-            r"'users' needs to be 'SeparatedUsers\(",
-        ),
+        (PerUserSplit, {"users": SeparatedUsers}, r"'users' needs to be 'SeparatedUsers\("),
         (PerUserSplit, {"seed": -1}, "'seed' needs to be a non-negative integer"),
         (TemporalSplit, {"new_users": "ignore"}, r"'new_users' .*\['keep', 'drop'\]"),
         (TemporalSplit, {"new_items": None}, r"'new_items' .*\(got None\)"),

@@ -4,12 +4,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pyg_recmetrics.transforms import (
-    JoinedUsers,
-    LeaveLastOut,
-    PerUserSplit,
-    SeparatedUsers,
-)
+from pyg_recmetrics.transforms import JoinedUsers, LeaveLastOut, PerUserSplit, SeparatedUsers
 from tests.support.cases.graphs import (
     FORMS,
     WITHOUT_LEFT_OUT,
