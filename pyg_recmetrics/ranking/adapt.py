@@ -241,10 +241,11 @@ def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable]) -> None:
     num_numbers = max_id(item) + 1
     key = (user * num_numbers + item).sort().values
     if repeated := (key[1:][key[1:] == key[:-1]] // num_numbers).unique().tolist():
+        named = list_some([repr(ids[number]) for number in repeated])
+        once = written_as("frame.drop_duplicates([user, item]) or dict.fromkeys(items)", "one row")
         raise ValueError(
             f"'recommender' needs to list every item once for a user (got an item more than once "
-            f"for {list_some([repr(ids[number]) for number in repeated])}); "
-            f"frame.drop_duplicates(['user_id', 'item_id']) or dict.fromkeys(items) keeps the first"
+            f"for {named}); write {once} for each"
         )
 
 

@@ -179,7 +179,7 @@ class TestLists:
         [
             ({"item_id": [999, 100], "rank": [1, 3]}, "as 1, 2, 3 .*got 1 other.*1, 3 of 'ann'"),
             ({"item_id": [999, 100], "rank": [1, 1]}, "as 1, 2, 3 .*got 1 other.*1, 1 of 'ann'"),
-            ({"item_id": [999, 999], "rank": [1, 1]}, "every item once .* for 'ann'.*drop_dupl"),
+            ({"item_id": [999, 999], "rank": [1, 1]}, "every item once .* for 'ann'.*drop_dup"),
             ({"item_id": [999, 100], "rank": ["1", "2"]}, r"recommender\['rank'\]"),
             ({"item_id": [999, 100], "rank": [1, None]}, "every row of the column 'rank'"),
             ({"item_id": [999, 100], "score": [1.0, float("nan")]}, "every row of .*'score'"),
