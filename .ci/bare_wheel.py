@@ -25,7 +25,10 @@ for name in (
 ):
     assert importlib.util.find_spec(name) is None, name
 assert "site-packages" in pyg_recmetrics.__file__, pyg_recmetrics.__file__
-for name in ("py.typed", "modules/__init__.pyi"):
+for name in (
+    *("py.typed", "modules/__init__.pyi", "conventions.json"),
+    *("reporting/page.html", "results/words.jinja"),
+):
     assert (Path(pyg_recmetrics.__file__).parent / name).is_file(), name
 
 

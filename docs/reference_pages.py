@@ -159,8 +159,8 @@ FOR_THE_PACKAGE = {
     "Catalogue": ("get", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
-    "Definition": ("check", "check_holds", "cut_offs", "mask", "measure", "needs_with"),
-    "History": ("append", "clear"),
+    "Definition": ("check", "check_holds", "cut_offs", "measure", "needs_with"),
+    "History": ("append",),
     "Measured": ("cell", "estimate_of"),
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
@@ -170,12 +170,12 @@ FOR_THE_PACKAGE = {
     "Runs": ("tie_range",),
     "Sampling": ("from_dict", "mean_over_all", "to_dict"),
     "StreamingMetric": ("as_result", "get", "merge", "set"),
-    "UserCounts": ("of", "of_all"),
+    "UserCounts": ("of",),
 }
 
 #: What a subclass defines for its base class, which calls it.
 HOOKS = (
-    *("add", "arguments", "parts", "state_of_no_users"),  # of metric classes
+    *("add", "arguments", "parts"),  # of metric classes
     *("arrange", "assign", "forward", "order"),  # of transforms
     "table",  # of what prints as one
 )

@@ -5,14 +5,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from pyg_recmetrics.command.options import (
-    DONE,
-    INTERRUPTED,
-    fail,
-    make_parser,
-    show_warning,
-    start,
-)
+from pyg_recmetrics.command.options import DONE, INTERRUPTED, fail, make_parser, show_warning, start
 from pyg_recmetrics.utils import for_a_shell
 
 

@@ -87,18 +87,19 @@ def as_values(values: Any, name: str, what: str) -> list[Any]:
     Raises:
         TypeError: If `values` is no sequence, or one of them cannot be hashed.
     """
-    if isinstance(values, str | Mapping | Set) or not isinstance(values, Iterable):
+    is_frame = hasattr(values, "columns")
+    if is_frame or isinstance(values, str | Mapping | Set) or not isinstance(values, Iterable):
+        column = "; write frame['column'] for one of its columns" if is_frame else ""
         raise TypeError(
             f"'{name}' needs to be a tensor or a sequence of {what} (got {type(values).__name__})"
+            f"{column}"
         )
     # Arrays and columns return their values as Python's own; an array of a single one, just that.
     # Those of Arrow call it otherwise.
     to_list = getattr(values, "tolist", None) or getattr(values, "to_pylist", None)
     listed = to_list() if to_list else values
-    found = [
-        value.item() if isinstance(value, np.generic) else value
-        for value in (listed if isinstance(listed, Iterable) else [listed])
-    ]
+    listed = listed if isinstance(listed, Iterable) else [listed]
+    found = [x.tolist() if isinstance(x, np.generic | np.ndarray | Tensor) else x for x in listed]
     for value in found:
         try:
             hash(value)

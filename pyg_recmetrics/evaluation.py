@@ -13,12 +13,7 @@ from torch import Tensor
 from torch_geometric.data import Data, HeteroData
 
 from pyg_recmetrics import conventions
-from pyg_recmetrics.checks import (
-    EdgesLike,
-    check_choice,
-    check_positive_integer,
-    written,
-)
+from pyg_recmetrics.checks import EdgesLike, check_choice, check_positive_integer, written
 from pyg_recmetrics.conventions import Convention
 from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all

@@ -278,14 +278,6 @@ def _warn_about_negative(relevance: Tensor, name: str) -> None:
         warn(f"{num_negative} numbers of '{name}' are negative and count as not relevant")
 
 
-def _number_queries(indexes: Tensor) -> tuple[Tensor, int]:
-    """Returns the number of the query of every pair, by ascending index, and how many there are."""
-    # The pairs of a query mostly follow each other, so there are few runs to sort.
-    runs, run = indexes.unique_consecutive(return_inverse=True)
-    queries, number = runs.unique(return_inverse=True)
-    return number[run], queries.numel()
-
-
 def check_scored_pairs(
     preds: TensorLike, target: TensorLike, indexes: TensorLike | None, ignore_index: int | None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -330,17 +322,22 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
         )
     num = positive.numel()
     is_matrix = negative.dim() == 2 and negative.size(0) == num
-    if negative.dim() == 1 and negative.numel() == num > 1:
-        raise ValueError(
-            f"'negative' needs to say whether {num} positives have one negative each, as "
-            f"negative.unsqueeze(1), or share all of them, as negative.expand({num}, -1) (got "
-            f"{num} negatives)"
-        )
     if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
         raise ValueError(
             f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "
             f"[num_negatives] if all share them (got {list(negative.shape)})"
         )
+    if negative.dim() == 1 and num > 1 and negative.numel() % num == 0:
+        doubt = (
+            f"'negative' needs to say whether {num} positives have negatives of their own, as "
+            f"negative.view({num}, -1), or share all of them, as negative.expand({num}, -1) (got "
+            f"{negative.numel()} negatives)"
+        )
+        if negative.numel() == num:
+            raise ValueError(doubt)
+        warn(f"{doubt}; they are shared")
+    if is_matrix and negative.stride(0) == 0:
+        negative = negative[0]  # which `expand` has repeated
     if positive.dtype != negative.dtype:
         raise ValueError(
             f"'negative' needs to have the dtype of 'positive', {positive.dtype}, or rounding "
@@ -611,10 +608,7 @@ def _places(place: Tensor, num_others: Tensor) -> tuple[Tensor, ...]:
 
 def keys_of(user_ids: Sequence[Hashable]) -> Tensor:
     """Returns a number for each user, which its id alone decides."""
-    keys = [
-        id_ if type(id_) is int and -(2**63) <= id_ < 2**63 else hashed(repr(id_))
-        for id_ in user_ids
-    ]
+    keys = [x if type(x) is int and -(2**63) <= x < 2**63 else hashed(repr(x)) for x in user_ids]
     return torch.tensor(keys, dtype=torch.long, device="cpu")
 
 
@@ -826,13 +820,7 @@ class RankedEdges:
         truth, weight = coalesce_truth(edges, weight, num_items)
         rank = ranks_in_lists(items, truth[0], truth[1], num_items)
         lists = Lists.from_matrix(without_repeats(items))
-        return sort_edges(
-            truth=truth,
-            rank=rank,
-            num_users=num_users,
-            weight=weight,
-            lists=lists,
-        )
+        return sort_edges(truth=truth, rank=rank, num_users=num_users, weight=weight, lists=lists)
 
     @classmethod
     def from_pairs(
@@ -882,7 +870,10 @@ class RankedEdges:
             (tensor([2, 1, 2]), tensor([0, 1, 3]))
         """
         preds, target, indexes = check_scored_pairs(preds, target, indexes, ignore_index)
-        query, num_queries = _number_queries(indexes)
+        # The pairs of a query mostly follow each other, so there are few runs to sort.
+        runs, run = indexes.unique_consecutive(return_inverse=True)
+        queries, number = runs.unique(return_inverse=True)
+        query, num_queries = number[run], queries.numel()
         num_candidates = torch.bincount(query, minlength=num_queries)
         num_masked = None
         if bool((is_masked := preds.isneginf()).any()):
@@ -915,12 +906,7 @@ class RankedEdges:
 
     @classmethod
     def from_negatives(
-        cls,
-        positive: TensorLike,
-        negative: TensorLike,
-        *,
-        ties: Ties = "mean",
-        seed: int = 0,
+        cls, positive: TensorLike, negative: TensorLike, *, ties: Ties = "mean", seed: int = 0
     ) -> RankedEdges:
         r"""Ranks every positive against its negatives, with the arguments of OGB and TGB.
 
@@ -933,8 +919,9 @@ class RankedEdges:
             positive (torch.Tensor): Floating-point scores of shape `[num_positives]`, higher is
                 better. A positive with a score of `-inf` is never retrieved.
             negative (torch.Tensor): The scores of the negatives, of shape
-                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. If
-                there are as many as positives, pass two dimensions, as one could mean either. A
+                `[num_positives, num_negatives]`, or `[num_negatives]` if all rows share them. A
+                multiple of `num_positives` could be either, and needs two dimensions, which
+                `negative.view(num_positives, -1)` or `negative.expand(num_positives, -1)` adds. A
                 score of `-inf` is padding, for rows that have fewer.
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"mean"`, so that a constant model is as good as chance)
@@ -1506,11 +1493,7 @@ def select_edges(ranked: RankedEdges, mask: Tensor) -> RankedEdges:
 
 
 def sort_edges(
-    truth: Tensor,
-    rank: Tensor,
-    num_users: int,
-    grouped: TruthByUser | None = None,
-    **fields: Any,
+    truth: Tensor, rank: Tensor, num_users: int, grouped: TruthByUser | None = None, **fields: Any
 ) -> RankedEdges:
     """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
 
@@ -1546,9 +1529,7 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
         KeyError: If a field is missing.
     """
     # Files keep original ids as lists.
-    parts = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-    }
+    parts = {name: tuple(x) if isinstance(x, list) else x for name, x in fields.items()}
     parts |= {
         "lists": fields["lists"] and made_of(Lists, fields["lists"]),
         "catalogue": fields["catalogue"] and Catalogue(**fields["catalogue"]),
@@ -1584,6 +1565,4 @@ def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Any]:
     """Returns what fields hold for some edges, by the names of those that hold anything."""
     values = {name: fields.get(name) for name in ("edge_label_index", *PER_EDGE)}
     # To index takes several times as long.
-    return {
-        name: value.index_select(-1, edges) for name, value in values.items() if value is not None
-    }
+    return {name: x.index_select(-1, edges) for name, x in values.items() if x is not None}

@@ -216,6 +216,17 @@ def hashed(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
+def read_number(text: str, kind: Callable[[str], V]) -> V:
+    """Returns a number that digits write. Python also reads `1_0` as ten, and other digits.
+
+    Raises:
+        ValueError: If the text is no such number.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"a number needs to be written in digits (got {text!r})")
+    return kind(text)
+
+
 def list_some(words: Sequence[str], most: int = 5) -> str:
     """Returns words in one line, and how many more there are if they are many.
 

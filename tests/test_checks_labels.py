@@ -23,6 +23,8 @@ def read(labels, num_wanted=3):
         np.array([7, 3, 7]),
         pd.Series([7, 3, 7]),
         iter([7, 3, 7]),
+        [torch.tensor(7), np.array(3), np.int64(7)],
+        list(torch.tensor([7, 3, 7])),
     ],
 )
 def test_labels_are_numbered_in_their_order(labels):
@@ -52,6 +54,8 @@ def test_what_is_missing_has_no_label(missing):
         ("abc", TypeError, r"a sequence of labels \(got str\)"),
         (3, TypeError, r"a sequence of labels \(got int\)"),
         ([["a"], "b", "c"], TypeError, r"labels that can be hashed \(got \['a'\]\)"),
+        ([torch.tensor([1])] * 3, TypeError, r"labels that can be hashed \(got \[1\]\)"),
+        (pd.DataFrame({"a": [1, 2, 3]}), TypeError, r"frame\['column'\]"),
     ],
 )
 def test_what_are_no_labels_is_refused(labels, error, message):

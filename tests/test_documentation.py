@@ -13,7 +13,7 @@ import pictures
 import pytest
 import torch
 from page_code import code_of
-from reference_pages import PARTS, is_for_users
+from reference_pages import FOR_THE_PACKAGE, HOOKS, PARTS, is_for_users
 from tables import conventions_page, metric_table, with_tables
 
 import pyg_recmetrics
@@ -131,12 +131,7 @@ def test_every_picture_is_drawn_by_the_code_above_it(tmp_path):
     drawn = {path.name for path in (tmp_path / "images").iterdir()}
     shown = {name for page in PAGES for name in re.findall(r"\(images/(.*?)\)", page.read_text())}
     of_functions = {f"{name}.png" for name in plot.__all__ if name.islower()}
-    assert drawn == of_functions | {
-        "growth.png",
-        "coverage.png",
-        "margin.png",
-        "speed.png",
-    }
+    assert drawn == of_functions | {"growth.png", "coverage.png", "margin.png", "speed.png"}
     assert (
         drawn | {"report.png", "lastfm_report.png"}
         == shown
@@ -284,6 +279,43 @@ def test_every_class_every_method_and_every_function_has_an_example(name):
         elif f"{documented}(" not in code:
             without += [documented]
     assert without == []
+
+
+#: The classes that the reference explains, and their bases.
+CLASSES = {
+    base.__name__: base
+    for part in PARTS.values()
+    for name in part.documented
+    for base in getattr(part.value(name), "__mro__", ())
+    if base.__module__.startswith("pyg_recmetrics")
+}
+
+
+def has(value, name):
+    """Whether something has an attribute, or its class annotates one that instances have."""
+    annotated = (getattr(base, "__annotations__", ()) for base in getattr(value, "__mro__", ()))
+    return hasattr(value, name) or any(name in names for names in annotated)
+
+
+def test_every_method_that_the_reference_leaves_out_exists():
+    left_out = [(kind, name) for kind, names in FOR_THE_PACKAGE.items() for name in names]
+    assert [each for each in left_out if not has(CLASSES[each[0]], each[1])] == []
+    assert [name for name in HOOKS if not any(has(kind, name) for kind in CLASSES.values())] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_every_dotted_name_on_a_page_exists(page):
+    public = {name: getattr(pyg_recmetrics, name) for name in dir(pyg_recmetrics)}
+    known = {name: value for name, value in public.items() if inspect.ismodule(value)}
+    known |= {**CLASSES, "pyg_recmetrics": pyg_recmetrics}
+    lost = []
+    for dotted in re.findall(r"`([A-Za-z_]\w*(?:\.\w+)+)", page.read_text()):
+        first, *names = dotted.split(".")
+        value = known.get(first)
+        for name in names if first in known else ():
+            lost += [] if has(value, name) else [dotted]
+            value = getattr(value, name, None)
+    assert lost == []
 
 
 @pytest.mark.parametrize("name", PARTS)

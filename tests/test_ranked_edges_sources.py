@@ -1,6 +1,7 @@
 """Ranks from lists, score matrices and scored pairs."""
 
 import math
+from contextlib import nullcontext
 from unittest.mock import patch
 
 import pytest
@@ -108,8 +109,8 @@ class TestFromNegatives:
         is_shared = not isinstance(negative[0], list)
         rows = [negative] * len(positive) if is_shared else negative
         arguments = torch.tensor(positive), torch.tensor(negative)
-        if is_shared and len(negative) == len(positive):  # which could be one for each
-            arguments = arguments[0], torch.tensor(rows)
+        if is_shared and len(negative) % len(positive) == 0:  # which could be those of each
+            arguments = arguments[0], arguments[1].expand(len(positive), -1)
         is_finite = [
             [own, *row] != [-math.inf] * (len(row) + 1)
             for own, row in zip(positive, rows, strict=True)
@@ -160,15 +161,17 @@ def test_positives_that_share_their_negatives_are_no_query():
     RankedEdges.from_pairs(preds, target, torch.arange(500) % 2)
 
 
-@pytest.mark.parametrize("num", [1, 2, 5])
-def test_as_many_negatives_as_positives_could_be_of_each_or_of_all(num):
-    positive, negative = torch.rand(num), torch.rand(num)
-    if num > 1:
-        with pytest.raises(ValueError, match=r"negative.unsqueeze\(1\).*negative.expand"):
-            RankedEdges.from_negatives(positive, negative)
-    own = RankedEdges.from_negatives(positive, negative.unsqueeze(1))
+@pytest.mark.parametrize(("num", "times"), [(1, 1), (1, 3), (2, 1), (5, 1), (2, 3), (5, 2)])
+def test_a_multiple_of_the_positives_could_be_of_each_or_of_all(num, times):
+    positive, negative = torch.rand(num), torch.rand(num * times)
+    line = rf"negative.view\({num}, -1\).*negative.expand\({num}, -1\)"
+    told = pytest.raises(ValueError, match=line) if times == 1 else pytest.warns(match=line)
+    with told if num > 1 else nullcontext():
+        RankedEdges.from_negatives(positive, negative)
+    of_each = negative.view(num, -1)
+    own = RankedEdges.from_negatives(positive, of_each)
     shared = RankedEdges.from_negatives(positive, negative.expand(num, -1))
-    assert own.num_candidates.tolist() == [2] * num
-    assert shared.num_candidates.tolist() == [num + 1] * num
-    assert own.rank.tolist() == (1 + (negative > positive).long()).tolist()
+    assert own.num_candidates.tolist() == [times + 1] * num
+    assert shared.num_candidates.tolist() == [num * times + 1] * num
+    assert own.rank.tolist() == (1 + (of_each > positive[:, None]).sum(1)).tolist()
     assert shared.rank.tolist() == (1 + (negative > positive[:, None]).sum(1)).tolist()

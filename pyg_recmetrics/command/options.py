@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from pyg_recmetrics.utils import read_number
 from pyg_recmetrics.version import __version__
 
 if TYPE_CHECKING:
@@ -137,12 +138,25 @@ def _option(spelled: str, about: str, **more: Any) -> _Option:
     return spelled, about, more
 
 
+# Mistakes are told by the names of these functions.
+
+
+def integer(text: str) -> int:
+    """Reads an integer."""
+    return read_number(text, int)
+
+
+def number(text: str) -> float:
+    """Reads a number."""
+    return read_number(text, float)
+
+
 def amount(text: str) -> float | str:
-    """Reads a number, or a share such as `2%`. Mistakes are told by the name of this function."""
-    return text if "%" in text else float(text)
+    """Reads a number, or a share such as `2%`."""
+    return text if "%" in text else number(text)
 
 
-_LEVEL = _option("--level X", "of confidence: 0.95", type=float)
+_LEVEL = _option("--level X", "of confidence: 0.95", type=number)
 _DETERMINISTIC = _option("--deterministic NAME ..", "names of recommenders that no seed changes")
 
 _COLUMNS = (
@@ -173,7 +187,7 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option("--train FILE ..", "what users have seen, which is not ranked", type=Path),
             *_COLUMNS,
             _option("--rating-column NAME", "how relevant each row of --test is"),
-            _option("--threshold X", "the smallest rating that is relevant", type=float),
+            _option("--threshold X", "the smallest rating that is relevant", type=number),
             _option("--include-seen", "rank what users have seen, too"),
             _option(
                 "--lists FILE",
@@ -187,10 +201,10 @@ _COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
             _option("--metrics NAME@K ..", "such as ndcg@20 recall@20"),
             _option("--convention NAME", "the library whose definitions count"),
             _option("--ties HOW", "index, best, worst, mean or random"),
-            _option("--seed N", "the seed of random ties", type=int),
+            _option("--seed N", "the seed of random ties", type=integer),
             _option("--empty-target-action HOW", "of users without truth: skip, neg, pos or error"),
-            _option("--batch-size N", "how many users to rank at once", type=int),
-            _option("--margin X", "rank random users until means are known to it", type=float),
+            _option("--batch-size N", "how many users to rank at once", type=integer),
+            _option("--margin X", "rank random users until means are known to it", type=number),
             _option("-o --output FILE", "save the result for the others (.npz)", type=Path),
             _option("--keep-items", "save the recommended items with it"),
             *_FORMS,

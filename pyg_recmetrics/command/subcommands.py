@@ -4,7 +4,7 @@ import argparse
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,7 @@ def evaluate(options: Namespace) -> int:
             items = reading.read_ids(options.item_ids)
         FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
     else:
-        vectors = [
-            reading.read_vectors(kind, getattr(options, f"{kind}s")) for kind in ("user", "item")
-        ]
+        vectors = [reading.read_vectors(x, getattr(options, f"{x}s")) for x in ("user", "item")]
         items = vectors[1]
         FILES.update(items=options.items, recommender=f"{options.users} and {options.items}")
     FILES.update(test=options.test, truth=options.test, train="--train")
@@ -70,10 +68,11 @@ def evaluate(options: Namespace) -> int:
     if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
         file = FILES["recommender"]
         note(f"{file}: users without interactions that are left out: {num_others:,}")
-    by_id = zip(vectors, (task.user_ids, task.item_ids), strict=False)
-    recommender: Any = lists if lists is not None else tuple(_under_ids_of(*pair) for pair in by_id)
-    passed_on = same_options(measure, options)
-    result = measure(recommender, task, progress=sys.stderr.isatty(), **passed_on)
+    by_id = zip(vectors, (task.user_ids or (), task.item_ids or ()), strict=False)
+    # Some ids of the task are integers.
+    pair: Any = tuple({x: of[str(x)] for x in ids if str(x) in of} for of, ids in by_id)
+    passed_on = same_options(measure, options) | {"progress": sys.stderr.isatty()}
+    result = measure(pair if lists is None else lists, task, **passed_on)
     if options.output is not None:
         result.save(options.output)
     print_result(result, _means_to_json(result), options)
@@ -110,13 +109,6 @@ def _make_task(
         exclude_seen=not options.include_seen,
         threshold=options.threshold,
     )
-
-
-def _under_ids_of(
-    vectors: Mapping[str, NDArray[Any]], ids: Sequence[Hashable] | None
-) -> dict[Hashable, NDArray[Any]]:
-    """Returns the vectors under the ids of a task, of which some are integers."""
-    return {id_: vectors[str(id_)] for id_ in ids or () if str(id_) in vectors}
 
 
 def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
@@ -264,10 +256,7 @@ def _compare(results: Mapping[str, Sequence[EvaluationResult]], options: Any) ->
 
 
 def _differences_to_json(comparison: Comparison) -> list[dict[str, Any]]:
-    return [
-        {name: as_number(value) for name, value in difference._asdict().items()}
-        for difference in comparison
-    ]
+    return [{name: as_number(x) for name, x in row._asdict().items()} for row in comparison]
 
 
 def _by_name(files: Sequence[str]) -> dict[str, list[EvaluationResult]]:

@@ -51,7 +51,7 @@ from pyg_recmetrics.ranked_edges import (
 )
 from pyg_recmetrics.task import Catalogue
 from pyg_recmetrics.task.task import check_has
-from pyg_recmetrics.utils import counted, set_attributes, written_as
+from pyg_recmetrics.utils import counted, read_number, set_attributes, written_as
 
 #: What a user without truth counts as in a mean, in torchmetrics' words.
 EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
@@ -194,7 +194,7 @@ class Parameter:
         """
         if self.kind in (int, float):
             with suppress(ValueError):
-                return self.kind(text)
+                return read_number(text, self.kind)
         return spelled(text, self.words.keys())
 
     def describe(self, value: Value) -> str:
@@ -408,10 +408,15 @@ def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
         )
     num_unknown = int((~ranked.is_hit(None)).sum())
     if num_unknown or ranked.num_candidates is None:
+        remedy = (
+            ": give each of them a score that is finite, and write RankingTask(..., "
+            "missing='drop') where some are no candidates, and rank(..., full=True) in place of a "
+            "depth"
+        )
+        if ranked.num_candidates is None or ranked.origin.listed is not None:
+            remedy = ", which lists do not hold: evaluate scores or embeddings"
         raise ValueError(
-            f"'{name}' needs the rank of every relevant item among all candidates: give each of "
-            f"them a score that is finite, and write RankingTask(..., missing='drop') where some "
-            f"are no candidates, and rank(..., full=True) in place of a depth (got "
+            f"'{name}' needs the rank of every relevant item among all candidates{remedy} (got "
             f"{counted(num_unknown, 'edges') + ' without a rank' if num_unknown else 'only lists'})"
         )
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -25,6 +26,7 @@ from pyg_recmetrics.checks import (
     is_edges_like,
     is_sparse_matrix,
 )
+from pyg_recmetrics.kernels.entries import max_id
 from pyg_recmetrics.kernels.exact.ranks import find_runs, without_repeats
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
@@ -42,6 +44,7 @@ from pyg_recmetrics.ranking.models import (
     warn_of_others,
 )
 from pyg_recmetrics.ranking.recommenders import (
+    COUNTS,
     NO_CHANCE,
     EmbeddingRecommender,
     FixedListRecommender,
@@ -55,6 +58,7 @@ from pyg_recmetrics.ranking.recommenders import (
 )
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import (
+    NO_HEADER,
     FrameLike,
     check_frame,
     columns_of,
@@ -120,11 +124,9 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     users = {id_: number for number, id_ in enumerate(task.user_ids)}
     items = {id_: number for number, id_ in enumerate(task.item_ids)}
     user, item, unknown = read(value, users, items)
-    is_user = user < task.num_users
-    user, item = user[is_user], item[is_user]
     is_item = item < task.num_items
-    for is_known, kind, ids in ((is_user, "user", task.user_ids), (is_item, "item", task.item_ids)):
-        if not bool(is_known.any()):
+    for found, kind, ids in ((user, "user", task.user_ids), (item[is_item], "item", task.item_ids)):
+        if found.numel() == 0:
             alike = written_as(
                 f"convert ids of another type with {type(ids[0]).__name__}(...)",
                 "ids need to be the same in all files",
@@ -133,7 +135,6 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
                 f"'recommender' needs to hold lists by the original ids of the task, such as the "
                 f"{kind} {ids[0]!r} (got no {kind} of the task); {alike}"
             )
-    _check_once(user, item, task.user_ids)
     others = [unknown[number] for number in (item[~is_item].unique() - task.num_items).tolist()]
     warn_of_others(others, _OF_STRANGERS)
     # Numbers below `-1`, the same in every process, as parts of a task are merged.
@@ -189,13 +190,14 @@ def _read_mapping(
         user += [number] * len(listed)
         item += [numbers.setdefault(id_, len(numbers)) for id_ in listed]
     edges = torch.tensor([user, item], dtype=torch.long, device="cpu")
+    _check_once(edges[0], edges[1], [*users])
     return edges[0], edges[1], list(numbers)[len(items) :]
 
 
 def _read_frame(
     given: Any, users: dict[Hashable, int], items: dict[Hashable, int]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
-    """Returns the users and items of all rows, best first, and the items that are unknown."""
+    """Returns the known users and the items of rows, best first, and the items that are unknown."""
     names = check_frame(given, "recommender")
     by = next((what for what in ("rank", "score") if find_column(names, what)), None)
     if by is None:
@@ -207,35 +209,43 @@ def _read_frame(
         )
     user, _ = look_up_ids(read_column(given, "user", None, "recommender"), users)
     item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), items)
-    value = as_tensor(read_column(given, by, None, "recommender").to_numpy(), "recommender")
+    values = read_column(given, by, None, "recommender")
+    value = as_tensor(values.to_numpy(), f"recommender[{values.name!r}]")
+    is_user = user < len(users)
+    user, item, value = user[is_user], item[is_user], value[is_user]
     order = item.sort(stable=True).indices
     for key, is_descending in ((value, by == "score"), (user, False)):
         order = order[key[order].sort(stable=True, descending=is_descending).indices]
     user, item, value = user[order], item[order], value[order]
+    _check_once(user, item, [*users])
     if by == "rank":
-        _check_ranks(user, value)
+        _check_ranks(user, value, [*users])
     return user, item, unknown
 
 
-def _check_ranks(user: Tensor, rank: Tensor) -> None:
+def _check_ranks(user: Tensor, rank: Tensor, ids: Sequence[Hashable]) -> None:
     """Raises if the ranks of a user do not count from one on. Rows are sorted by user and rank."""
     start, _ = find_runs(user)
     place = torch.arange(user.numel(), device=user.device)
-    if num_wrong := int((rank != place - start + 1).sum()):
+    wrong = user[rank != place - start + 1]
+    if wrong.numel():
+        found = list_some([f"{number:g}" for number in rank[user == wrong[0]].tolist()])
         raise ValueError(
             f"'recommender' needs to rank the items of every user as 1, 2, 3 and so on, without "
-            f"gaps (got {num_wrong} other ranks); a column 'score' in place of 'rank' may hold any "
-            f"numbers, higher for better items"
+            f"gaps (got {wrong.numel()} other ranks, as in {found} of {ids[int(wrong[0])]!r}); a "
+            f"column 'score' in place of 'rank' may hold any numbers, higher for better items"
         )
 
 
 def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable]) -> None:
-    num_numbers = int(item.max()) + 1
+    num_numbers = max_id(item) + 1
     key = (user * num_numbers + item).sort().values
     if repeated := (key[1:][key[1:] == key[:-1]] // num_numbers).unique().tolist():
+        named = list_some([repr(ids[number]) for number in repeated])
+        once = written_as("frame.drop_duplicates([user, item]) or dict.fromkeys(items)", "one row")
         raise ValueError(
             f"'recommender' needs to list every item once for a user (got an item more than once "
-            f"for {list_some([repr(ids[number]) for number in repeated])})"
+            f"for {named}); write {once} for each"
         )
 
 
@@ -384,12 +394,19 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
     raise ValueError(
         f"'recommender' needs to hold user embeddings of shape [{task.num_users}, dim] and item "
         f"embeddings of shape [{task.num_items}, dim], in this order (got {list(user.shape)} and "
-        f"{list(item.shape)}); write .T for a table with a column for each user or item"
+        f"{list(item.shape)}); write .T for a table with a column for each user or item{COUNTS}"
     )
 
 
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
+    names = columns_of(given)
+    if names and (len(given) != task.num_users or np.asarray(given).dtype == object):
+        raise ValueError(
+            f"'recommender' needs to have the columns 'user_id', 'item_id' and 'rank' or 'score', "
+            f"or a row of numbers for every user (got {len(given)} rows, and the columns "
+            f"{list_some([*map(repr, names)])}); {NO_HEADER}"
+        )
     value = as_tensor(given, "recommender")
     labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)
     check_labels(given, "recommender", *(labels if value.is_floating_point() else labels[:1]))
@@ -398,13 +415,13 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         return _from_lists(value, task)
     check_scores(value, "recommender")
     if value.dim() == 1:
-        remedy = "; scores of pairs are passed as PairScorer(score), with score(user, item)"
+        remedy = f"; write PairScorer(score), with score(user, item), for scores of pairs{COUNTS}"
         check_shape(value, "recommender", (task.num_items,), ONE_SCORE_PER_ITEM, remedy)
         recommender = MatrixRecommender(value.expand(task.num_users, -1), task)
         recommender.in_words = ONE_SCORE_PER_ITEM
         return recommender
     shape = (task.num_users, task.num_items)
-    remedy = "; pass (user_embedding, item_embedding), or scores.topk(20).indices as lists"
+    remedy = f"; pass (user_embedding, item_embedding), or scores.topk(20).indices as lists{COUNTS}"
     if value.shape == shape[::-1]:
         remedy = "; write scores.T if rows are items"
     elif value.shape[:1] == (sum(shape),):

@@ -28,12 +28,7 @@ from pyg_recmetrics.ranked_edges import (
     sort_edges,
 )
 from pyg_recmetrics.ranking.adapt import RecommenderLike, as_recommender, ask_model, complete_counts
-from pyg_recmetrics.ranking.algorithms import (
-    Algorithm,
-    RankingAlgorithm,
-    Request,
-    find_passes,
-)
+from pyg_recmetrics.ranking.algorithms import Algorithm, RankingAlgorithm, Request, find_passes
 from pyg_recmetrics.ranking.models import evaluation_mode
 from pyg_recmetrics.ranking.recommenders import ScoreMask, ask_about_order
 from pyg_recmetrics.ranking.schedule import Schedule

@@ -4,7 +4,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -147,6 +147,22 @@ class ScoreMask:
                 f"{verb(num_masked, 'have')} a score of '-inf': such an edge can never be "
                 f"retrieved, and counts as missed"
             )
+
+
+#: What to look at if there are other numbers of users and items than the task has.
+COUNTS = "; 'num_users' and 'num_items' of the task count users alone and items alone"
+
+
+@contextmanager
+def asked(task: RankingTask) -> Iterator[None]:
+    """Names the numbers of users and items if what is asked does not know some of them."""
+    try:
+        yield
+    except IndexError as error:
+        raise ValueError(
+            f"'recommender' needs to know {task.num_users} users and {task.num_items} items (got "
+            f"'{error}' from it){COUNTS}"
+        ) from error
 
 
 class Recommender(ABC):
@@ -540,7 +556,8 @@ class FunctionRecommender(GivenScoresRecommender):
         self.function = function
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
-        given = self.function(users.clone())  # which a function may overwrite
+        with asked(self.task):
+            given = self.function(users.clone())  # which a function may overwrite
         scores = as_tensor(given, "recommender()")
         if isinstance(given, tuple) or not scores.is_floating_point():
             raise ValueError(
@@ -550,7 +567,7 @@ class FunctionRecommender(GivenScoresRecommender):
             )
         scores = check_scores(scores, "recommender()")
         shape = (users.numel(), self.task.num_items)
-        check_shape(scores, "recommender()", shape, "scores [len(users), num_items]")
+        check_shape(scores, "recommender()", shape, "scores [len(users), num_items]", COUNTS)
         check_device(scores, "recommender()", users.device, "task")
         return scores, torch.arange(users.numel(), device=users.device)
 
@@ -582,7 +599,7 @@ class ListRecommender(Recommender):
     listed: Tensor
 
     def __init__(self, task: RankingTask, width: int) -> None:
-        self.num_items = task.num_items
+        self.task, self.num_items = task, task.num_items
         self.num_candidates = task.num_candidates
         self.bytes_per_pair = BYTES_PER_POSITION * width // task.num_items
         self.has_repeats = torch.zeros((), dtype=torch.bool, device=task.device)
@@ -734,7 +751,7 @@ class PairRecommender(Recommender):
     def __init__(
         self, scorer: PairScorer, task: RankingTask, mask: ScoreMask | None = None
     ) -> None:
-        self.scorer = scorer
+        self.scorer, self.task = scorer, task
         self.num_items = task.num_items
         self.mask = ScoreMask(task) if mask is None else mask
         self.items = torch.arange(task.num_items, device=task.device)
@@ -783,8 +800,9 @@ class PairRecommender(Recommender):
         return torch.cat(scores) if scores else torch.empty(0, device=item.device)
 
     def _ask(self, user: Tensor, item: Tensor) -> Tensor:
-        # A function may overwrite what it is given.
-        score = check_scores(self.scorer.function(user.clone(), item.clone()), "recommender()")
+        with asked(self.task):  # by copies, which a function may overwrite
+            given = self.scorer.function(user.clone(), item.clone())
+        score = check_scores(given, "recommender()")
         remedy = "; .squeeze(1) turns [num_pairs, 1] into it"
         check_shape(score, "recommender()", (user.numel(),), "scores [num_pairs]", remedy)
         check_device(score, "recommender()", user.device, "task")
@@ -838,8 +856,8 @@ class ModelRecommender(ListRecommender):
     def _ask(self, users: Tensor, k: int) -> Tensor:
         """Returns local ids of items: `[len(users), ?]`."""
         k = min(k, self.dst_index.numel())
-        # A model may overwrite what it is given.
-        answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
+        with asked(self.task):  # by copies, which a model may overwrite
+            answer = self.recommend(src_index=users.clone(), dst_index=self.dst_index.clone(), k=k)
         answer = check_integers(answer, "recommender.recommend()")
         if answer.dim() != 2 or answer.size(0) != users.numel() or answer.size(1) == 0:
             raise ValueError(

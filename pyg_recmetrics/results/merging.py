@@ -29,7 +29,7 @@ from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.runs import check_alike, differing_keys, how_measured, is_same
 from pyg_recmetrics.task import Catalogue, RankingTask
 from pyg_recmetrics.task.task import PartOf
-from pyg_recmetrics.utils import arguments_of, made_of, warn
+from pyg_recmetrics.utils import arguments_of, list_some, made_of, warn
 
 #: What parts of one task have in common, and tasks of other users need not have.
 _OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
@@ -224,7 +224,7 @@ def _join(
 def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
     """Returns what the users of some parts are a part of; `None` if they are a whole task."""
     parts = [task.part_of for task in tasks]
-    if len({part and part[1:] for part in parts}) > 1:
+    if len({part and (part.num_users, part.num_edges, part.digest) for part in parts}) > 1:
         raise ValueError(
             "'results' needs to hold parts of one task (got parts of several, whose truth, "
             "weights or users differ)"
@@ -234,13 +234,18 @@ def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
     if whole is None or number == whole.num_users:
         return None
     held = f"{number:,} of the {whole.num_users:,} users of a task"
+    found = {(part.num_parts, part.number) for part in parts if part}
+    all_parts = {(whole.num_parts, index) for index in range(whole.num_parts)}
+    if found < all_parts:
+        missing = sorted(index for _, index in all_parts - found)
+        held += f", not those of part {list_some([*map(str, missing)])} of {whole.num_parts}"
     if not partial:
         raise ValueError(
             f"'results' needs to hold all parts of a task (got {held}); for the result of "
             f"these users alone, write merge(results, partial=True)"
         )
     warn(f"'results' hold {held}: every number is of these users alone")
-    return whole._replace(num_own=number)
+    return whole._replace(num_own=number, num_parts=0)
 
 
 def _append(

@@ -26,6 +26,9 @@ _NAMES = {
     "id": "id ids index",
 }
 
+#: How the columns of a file are named that has no names in its first line.
+NO_HEADER = "pd.read_csv(..., names=['user_id', 'item_id', ...]) reads a file without a header"
+
 #: How an integer is written, in up to 18 digits.
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -157,7 +160,7 @@ def read_column(frame: Any, what: str, column: str | None, owner: str) -> "pd.Se
     if column is None and (column := find_column(names, what)) is None:
         raise ValueError(
             f"'{owner}' needs to have a column of {what}s with a usual name, such as '{what}_id' "
-            f"(got {names}); frame.rename(columns=...) renames others"
+            f"(got {names}); frame.rename(columns=...) renames others, and {NO_HEADER}"
         )
     if column not in names:
         raise ValueError(
@@ -212,11 +215,6 @@ def _number(
     own = {owner: set(ids) for owner, (_, ids) in read.items()}
     name = columns["test"].name
     _check_types(own, f"train[{name!r}]", side)
-    if hasattr(known, "columns"):
-        raise TypeError(
-            f"'{side}s' needs to be a sequence of ids, as in {side}s=df[{name!r}] "
-            f"(got {type(known).__name__})"
-        )
     found = set().union(*own.values())
     texts = {id_ for id_ in found if isinstance(id_, str)}
     if texts and (twice := texts & {str(id_) for id_ in found - texts}):

@@ -120,9 +120,9 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
     if high_user < num_users <= low and high < num_items:
         raise ValueError(
             f"'data' needs to be numbered beyond doubt (got items from {low} to {high} for "
-            f"{num_users} users and {num_items} items, which may be numbered from 0 or from "
-            f"'num_users' on); write RankingTask(edge_label_index, num_users={num_users}, "
-            f"num_items={num_items}, seen=...) for edges whose items are numbered from 0 on, after "
+            f"{num_users} users and 'num_items' of {num_items}, which may be numbered from 0 or "
+            f"from 'num_users' on); write RankingTask(edge_label_index, num_users={num_users}, "
+            f"num_items={num_items}, seen=...), where items are numbered from 0 on, after "
             f"edge_label_index[1] -= {num_users} if they are not"
         )
     if max(high_user, high) < num_users + num_items and bool(_are_between(edges, num_users).all()):
@@ -433,16 +433,22 @@ def read_seen(
     return coalesce_edges(edges, num_items)
 
 
-def warn_about_shifted_items(truth: Tensor, seen: Tensor, num_users: int, num_items: int) -> None:
-    """Warns if items look as if they were numbered from `num_users` on."""
+def warn_about_numbering(truth: Tensor, seen: Tensor, num_users: int, num_items: int) -> None:
+    """Warns if items look as if they were numbered from `num_users` on, or counted with users."""
     num_edges = truth.size(1) + seen.size(1)
     if num_users >= num_items or num_edges * num_users <= _MANY_BY_CHANCE * num_items:
         return
-    if all(int(item.min()) >= num_users for _, item in (truth, seen) if item.numel()):
+    low, high = torch.cat([truth[1], seen[1]]).aminmax()
+    if int(low) >= num_users:
         warn(
             f"none of {num_edges} edges has an item below {num_users}, the number of users. If "
             f"items are numbered from 'num_users' on, as in a homogeneous graph, write "
             f"edges - torch.tensor([[0], [{num_users}]]), and 'num_items' without the users"
+        )
+    elif int(high) + 1 == num_items - num_users:
+        warn(
+            f"the last {num_users} of {num_items} items have no edge, as many as there are users. "
+            f"If 'num_items' counts all nodes of a homogeneous graph, write num_items={high + 1}"
         )
 
 
@@ -729,11 +735,8 @@ def read_events(
     if not check_boolean(repeats, "repeats"):
         is_asked = is_asked & (first[pair] == moment)
     if not bool(is_asked.any()):
-        raise ValueError(
-            "'is_test' needs to be true for an event"
-            + ("" if repeats else " that is the first of its source and destination")
-            + " (got none)"
-        )
+        which = "" if repeats else " that is the first of its source and destination"
+        raise ValueError(f"'is_test' needs to be true for an event{which} (got none)")
     met, order = (source_of_pair * moments.numel() + first).sort()
     asked = torch.stack([source[is_asked], moment[is_asked]])
     asked_source, asked_moment = asked.unique(dim=1)
@@ -743,17 +746,9 @@ def read_events(
     query, place = spread(start, end - start)
     seen = (sources[asked_source[query]], asked_moment[query]), item_of_pair[order[place]]
     num_repeated = int((first[pair] < moment)[is_asked].sum())
-    return (
-        moments,
-        num_repeated,
-        {
-            "query": (sources[asked[0]], asked[1]),
-            "item": item[is_asked],
-            "num_items": num_items,
-            "seen": seen,
-            "person": sources[asked[0]],
-        },
-    )
+    person = sources[asked[0]]
+    read: dict[str, Any] = {"query": (person, asked[1]), "item": item[is_asked], "seen": seen}
+    return moments, num_repeated, read | {"num_items": num_items, "person": person}
 
 
 def _read_events(

@@ -67,10 +67,7 @@ class UserItemEdges:
 
 
 def read_data(
-    data: Data | HeteroData,
-    edge_type: EdgeType | None,
-    num_users: int | None,
-    name: str = "data",
+    data: Data | HeteroData, edge_type: EdgeType | None, num_users: int | None, name: str = "data"
 ) -> UserItemEdges:
     """Reads one part of a split."""
     check_graph(data, num_users=num_users, edge_type=edge_type, name=name)

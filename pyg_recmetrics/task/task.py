@@ -67,15 +67,10 @@ from pyg_recmetrics.task.edges import (
     to_bipartite,
     truth_of,
     warn_about_low_ratings,
-    warn_about_shifted_items,
+    warn_about_numbering,
     warn_about_zero_ratings,
 )
-from pyg_recmetrics.task.graph import (
-    check_directions,
-    check_ratings,
-    read_data,
-    to_homogeneous,
-)
+from pyg_recmetrics.task.graph import check_directions, check_ratings, read_data, to_homogeneous
 from pyg_recmetrics.utils import (
     Frozen,
     Memory,
@@ -94,14 +89,13 @@ _HOW_TO_GIVE = {
         "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
         "what users have seen: pass --train",
     ),
-    "item_category": (
-        "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
-        "the category of every item, for which there is no option",
-    ),
-    "item_embedding": (
-        "the embedding of every item: pass catalogue=Catalogue(..., item_embedding=...)",
-        "the embedding of every item, for which there is no option",
-    ),
+    **{
+        f"item_{fact}": (
+            f"the {fact} of every item: pass catalogue=Catalogue(..., item_{fact}=...)",
+            f"the {fact} of every item, for which there is no option",
+        )
+        for fact in ("category", "embedding")
+    },
 }
 
 
@@ -152,9 +146,7 @@ class Catalogue(Frozen):
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.seen = None if seen is None else _check_seen(seen, num_items)
         features = _read(item_embedding, "item_embedding", num_items, ", num_features")
-        self.item_embedding = (
-            features if features is None else check_scores(features, "item_embedding")
-        )
+        self.item_embedding = None if features is None else check_scores(features, "item_embedding")
         category = _read(item_category, "item_category", num_items, "", ", num_categories")
         self.item_category = None if category is None else _check_category(category)
         self._freeze()
@@ -303,12 +295,16 @@ class PartOf(NamedTuple):
         num_edges: How many ground-truth edges.
         digest: What tells the truth, the candidates, the seen edges and all else of the task from
             those of any other.
+        number: The number of the part; of a part of a part, that of the larger one.
+        num_parts: How many parts there are; zero if it is not known which these are.
     """
 
     num_own: int
     num_users: int
     num_edges: int
     digest: str
+    number: int = 0
+    num_parts: int = 0
 
 
 class RankingTask(Frozen):
@@ -446,8 +442,6 @@ class RankingTask(Frozen):
         self.exclude_seen = check_boolean(exclude_seen, "exclude_seen")
         self.candidates = read_candidates(candidates, num_users, num_items, device)
         self.missing = read_missing(missing, self.candidates)
-        if self.query is None and self.candidates is None:
-            warn_about_shifted_items(edges, self.seen, num_users, num_items)
         self.users = read_users(users, num_users, device)
         every_weight = read_weight(raw_weight, edges)
         self.threshold = read_threshold(threshold, raw_weight)
@@ -460,24 +454,11 @@ class RankingTask(Frozen):
         if self.users.numel() < self.num_users:
             truth, weight = truth_of(truth, weight, self.users, self.num_users)
             check_truth_of(self.users, truth)
+        if self.num_users < self.num_items and self.query is None and self.candidates is None:
+            warn_about_numbering(truth, self.seen, self.num_users, self.num_items)
         self.truth, self.weight = keep_retrievable(
             truth, weight, self.excluded, self.candidates, self.num_items, self.missing
         )
-
-    def _warn_of_edges_without_messages(self, edges: Tensor) -> None:
-        """Warns of seen edges that are not among the coalesced ones that a model propagates over.
-
-        None of them may be, if a model propagates over edges of another kind.
-        """
-        if self.edge_index is None:  # a task may well have seen more than its model is to know
-            return
-        num_left = int((~contains(edges, self.seen, self.num_items)).sum())
-        if 0 < num_left < self.seen.size(1):
-            warn(
-                f"{num_left:,} of {self.seen.size(1):,} seen edges are not in 'edge_index', over "
-                f"which a model propagates. Leave it out, unless this is on purpose: the data have "
-                f"all of them"
-            )
 
     def _warn_of_leaks(self, edges: Tensor, description: str, remedy: str) -> None:
         """Warns of truth among coalesced edges, but for seen edges that are not left out."""
@@ -1129,7 +1110,7 @@ class RankingTask(Frozen):
         whole = self.part_of
         if whole is None:
             digest = self._once("digest", lambda: digest_of(arguments_of(self)))
-            whole = PartOf(0, num_users, self.truth.size(1), digest)
+            whole = PartOf(0, num_users, self.truth.size(1), digest, index, num_parts)
         set_attributes(part, max_degree=self.max_degree)
         set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
         return part
@@ -1255,9 +1236,9 @@ def as_task(
     edges, weight = read_truth(data, num_users, num_items)
     task.seen, task.knows_seen = edges.new_empty(2, 0), edge_index is not None
     if edge_index is not None:
-        num_nodes = num_users + num_items
-        read = read_message_passing(edge_index, num_nodes, edges.device)
-        nodes, task.edge_index, task.edge_weight = read
+        nodes, task.edge_index, task.edge_weight = read_message_passing(
+            edge_index, num_users + num_items, edges.device
+        )
         task.seen = coalesce_edges(to_bipartite(nodes, "edge_index", num_users), num_items)
     task.exclude_seen = exclude_seen is None or check_boolean(exclude_seen, "exclude_seen")
     task.users = torch.arange(num_users, device=edges.device)
@@ -1297,5 +1278,13 @@ def _of_graph_or_task(
         between = coalesce_edges(between, task.num_items)
         remedy = "Pass message-passing edges without the truth"
         task._warn_of_leaks(between, "'edge_index', which a model may propagate over", remedy)
-        task._warn_of_edges_without_messages(between)
+        # A task may well have seen more than its model is to know. None of these edges may be among
+        # them if a model propagates over edges of another kind.
+        num_left = int((~contains(between, task.seen, task.num_items)).sum())
+        if task.edge_index is not None and 0 < num_left < task.seen.size(1):
+            warn(
+                f"{num_left:,} of {task.seen.size(1):,} seen edges are not in 'edge_index', over "
+                f"which a model propagates. Leave it out, unless this is on purpose: the data have "
+                f"all of them"
+            )
     return task._with(edge_index=edges, edge_weight=weight)

@@ -13,7 +13,7 @@ from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
-from pyg_recmetrics.task.edges import coalesce_edges, contains
+from pyg_recmetrics.task.edges import coalesce_edges, contains, number_pairs
 from pyg_recmetrics.task.graph import UserItemEdges, read_data
 from pyg_recmetrics.utils import arguments_of
 
@@ -49,7 +49,8 @@ _FINDINGS = {
 class SplitReport(Tabular):
     """What is counted in training, validation and test, side by side. It is printed as a table.
 
-    Repeated edges count once. Each part has these numbers, as in `report.test.num_leaks`:
+    Repeated edges count once, and repeated truth at its last time. Each part has these numbers, as
+    in `report.test.num_leaks`:
 
     - `num_edges`: message-passing edges.
     - `num_truth`: ground-truth edges.
@@ -251,21 +252,21 @@ def _times(edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
     get = edges.store.get
     both = ((get("time"), edges.seen), (get("edge_label_time"), edges.truth))
     # In a homogeneous graph, `time` may be that of nodes.
-    return [
-        (time if time is not None and time.shape == rows[0].shape else None, rows)
-        for time, rows in both
-    ]
+    return [(x if x is not None and x.shape == rows[0].shape else None, rows) for x, rows in both]
 
 
 def _count_later(edges: UserItemEdges, has_truth: Tensor) -> dict[str, int | None]:
     """Counts message passing later than truth of its user, and truth before any message passing."""
-    (of_seen, (user, _)), (of_truth, (truth_user, _)) = _times(edges)
+    (of_seen, seen), (of_truth, truth) = _times(edges)
     if of_seen is None or of_truth is None:
         return {}
-    first = scatter(of_truth, truth_user, dim_size=edges.num_users, reduce="min")
-    is_before = of_truth < of_seen.max() if of_seen.numel() else torch.zeros_like(of_truth) > 0
-    is_later = has_truth[user] & (of_seen > first[user])
-    return {"num_later": _num_true(is_later), "num_before_others": _num_true(is_before)}
+    (truth_user, _), pair = number_pairs(truth, edges.num_items)
+    last = scatter(of_truth, pair, dim_size=truth_user.numel(), reduce="max")
+    first = scatter(last, truth_user, dim_size=edges.num_users, reduce="min")
+    is_before = last < of_seen.max() if of_seen.numel() else torch.zeros_like(last) > 0
+    later = seen[:, has_truth[seen[0]] & (of_seen > first[seen[0]])]
+    num_later = coalesce_edges(later, edges.num_items).size(1)
+    return {"num_later": num_later, "num_before_others": _num_true(is_before)}
 
 
 def _num_true(mask: Tensor) -> int:

@@ -144,6 +144,11 @@ class UserItemSplit(BaseTransform):
         data, assignment = self.assign(data, interactions)
         return cut(data, interactions, assignment, self.time_attr)
 
+    def _warn_of_left_out(self, interactions: Interactions, is_left_out: Tensor, what: str) -> None:
+        """Counts edges that a split leaves out of something, each of them in one direction."""
+        if number := int((is_left_out & interactions.can_be_truth).sum()):
+            warn(f"{self} leaves {number:,} {what}")
+
     @abstractmethod
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Assigns each edge to its stages.
@@ -629,7 +634,8 @@ class LeaveLastOut(PerUserSplit):
     validation items.
 
     Repeated edges of a user with an item are one item, at the time of the last of them, and all
-    belong to the same part. Items of the same moment are in random order.
+    belong to the same part. A warning counts earlier visits of held-out items, which training
+    therefore lacks. Items of the same moment are in random order.
 
     Args:
         num_val (int or float): The amount of each user's items to validate with: a non-negative
@@ -671,6 +677,18 @@ class LeaveLastOut(PerUserSplit):
     num_test: Amount = 1
     time_attr: str | None = "time"
 
+    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
+        """Holds out the last items, and counts the earlier visits that are held out with them."""
+        cut_data, assignment = super().assign(data, interactions)
+        time = None if self.time_attr is None else interactions.time(data, self.time_attr)
+        if time is not None:
+            last = interactions.reduce_by_pair(time, "max")[interactions.pairs.of_edge]
+            is_held_out = (assignment.truth_of == VAL) | (assignment.truth_of == TEST)
+            is_earlier = is_held_out & (time < last)
+            what = "earlier visits of held-out items out of training: all visits of an item are one"
+            self._warn_of_left_out(interactions, is_earlier, what)
+        return cut_data, assignment
+
 
 NewNodes: TypeAlias = Literal["keep", "drop"]
 
@@ -688,7 +706,8 @@ class TemporalSplit(UserItemSplit):
 
     The time of a repeated edge is the time of its first occurrence: only what a user does for the
     first time is truth. A repetition is never truth. In the time of training, it is a
-    message-passing edge of all parts; in that of validation, of the test; and later, of none.
+    message-passing edge of all parts; in that of validation, of the test; and later, of none, which
+    a warning counts.
 
     Some users and items appear only after a cut, without a message-passing edge in the part that
     has their truth. No model can know such a user, and few models know such an item. Their edges
@@ -760,8 +779,10 @@ class TemporalSplit(UserItemSplit):
                     message_passing_from.long(), node, dim_size=num_nodes, reduce="min"
                 )
                 is_truth = is_truth & (known_from[node] <= stage)
-        if num_dropped := int((is_first & ~is_truth).sum()):
-            warn(f"{self} leaves {num_dropped:,} edges of new users or items out of the truth")
+        what = "edges of new users or items out of the truth"
+        self._warn_of_left_out(interactions, is_first & ~is_truth, what)
+        what = "repeated edges out of all parts, as no part follows their moment"
+        self._warn_of_left_out(interactions, ~is_first & (stage == TEST), what)
         return data, Assignment(message_passing_from, stage.masked_fill(~is_truth, NO_STAGE))
 
     def _find_cuts(self, first: Tensor) -> tuple[Tensor, Tensor]:

@@ -100,11 +100,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(files):
     [
         (KeyboardInterrupt(), INTERRUPTED, ""),
         (MemoryError(), WRONG, "there is not enough memory"),
-        (
-            PermissionError(13, "Permission denied", "a.csv"),
-            WRONG,
-            "a.csv: Permission denied",
-        ),
+        (PermissionError(13, "Permission denied", "a.csv"), WRONG, "a.csv: Permission denied"),
     ],
 )
 def test_what_stops_a_run_has_a_status(run, monkeypatch, error, status, part):

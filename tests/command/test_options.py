@@ -3,6 +3,7 @@
 import pytest
 
 from pyg_recmetrics.command.options import make_parser
+from pyg_recmetrics.metrics import parse
 
 
 def test_options_are_spelled_out():
@@ -16,3 +17,14 @@ def test_options_are_spelled_out():
 def test_a_margin_is_a_number_or_a_share(text, value):
     line = ["gate", "a", "--baseline", "b", "--metric", "mrr", "--margin", text]
     assert make_parser().parse_args(line).margin == value
+
+
+@pytest.mark.parametrize("text", ["1_0", "0_1", "\u0661", "1_0.5"])
+@pytest.mark.parametrize("option", ["--seed", "--batch-size", "--threshold", "--margin"])
+def test_only_digits_are_numbers(text, option, capsys):
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["evaluate", "--test", "a", option, text])
+    assert option in capsys.readouterr().err
+    for spelled in (f"mrr@{text}", f"rbp(p={text})@5", f"ndcg(ideal_k={text})@1"):
+        with pytest.raises(ValueError, match=f"got .*{text}"):
+            parse(spelled)

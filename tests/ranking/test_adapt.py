@@ -177,7 +177,10 @@ class TestLists:
     @pytest.mark.parametrize(
         ("columns", "message"),
         [
-            ({"item_id": [999, 100], "rank": [1, 3]}, "as 1, 2, 3 .*got 1 other ranks"),
+            ({"item_id": [999, 100], "rank": [1, 3]}, "as 1, 2, 3 .*got 1 other.*1, 3 of 'ann'"),
+            ({"item_id": [999, 100], "rank": [1, 1]}, "as 1, 2, 3 .*got 1 other.*1, 1 of 'ann'"),
+            ({"item_id": [999, 999], "rank": [1, 1]}, "every item once .* for 'ann'.*drop_dup"),
+            ({"item_id": [999, 100], "rank": ["1", "2"]}, r"recommender\['rank'\]"),
             ({"item_id": [999, 100], "rank": [1, None]}, "every row of the column 'rank'"),
             ({"item_id": [999, 100], "score": [1.0, float("nan")]}, "every row of .*'score'"),
             ({"item_id": [999, None], "score": [1.0, 2.0]}, "every row of .*'item_id'"),
@@ -189,6 +192,14 @@ class TestLists:
     def test_wrong_frames_are_named(self, frame, columns, message):
         with pytest.raises(ValueError, match=message):
             rank(frame({"user_id": ["ann", "ann"], **columns}), TASK)
+
+    @pytest.mark.parametrize("frame", FRAMES)
+    @pytest.mark.parametrize("rows", [[["ann", 999, 1]], [[1, 2, 3]] * 4, [["ann", 999, 0.5]] * 3])
+    def test_a_frame_without_a_header_is_named(self, frame, rows):
+        table = pd.DataFrame(rows)
+        for labels in (["0", "1", "2"], map(str, rows[0]), ["a", "b", "c"]):
+            with pytest.raises(ValueError, match=r"'user_id', 'item_id' and 'rank'.* names=\["):
+                rank(frame(table.set_axis([*labels], axis=1)), TASK)
 
     def test_a_task_without_ids_is_told_how_to_get_them(self):
         task = RankingTask(TASK.truth, num_users=3, num_items=3)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import PairScorer, RankingTask, evaluate, rank
 
@@ -21,6 +22,9 @@ def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
         with pytest.raises(ValueError, match="places that hold none"):
             evaluate(lists, task, metric)
     assert evaluate({"u": ["B", "A"]}, task, metric)[metric] <= 0
+    for lists in ({"u": ["B"]}, torch.tensor([[1]])):
+        with pytest.raises(ValueError, match="which lists do not hold: evaluate scores"):
+            evaluate(lists, task, metric)
 
 
 def told(recommender, task, **options):
@@ -58,10 +62,7 @@ class TestLack:
     @pytest.mark.parametrize(
         ("lists", "words"),
         [
-            (
-                [[0, 1, 3], [0, 4, 5], [5, 6, 7]],
-                ["for 2 of 3 users (0, 1)"],
-            ),
+            ([[0, 1, 3], [0, 4, 5], [5, 6, 7]], ["for 2 of 3 users (0, 1)"]),
             ([[2, -1, 3], [2, 4, 5], [5, 6, 7]], ["1 of 3 users (0)"]),
             ([[3], [4], [5]], ["3 of 3 users (0, 1, 2)"]),
             ([[3, 2, 4], [-1] * 3, [5, 6, 7]], ["1 of 3 users (1)"]),
@@ -193,3 +194,37 @@ def test_a_function_of_a_model_in_training_mode_ranks_without_dropout(number):
     assert MODEL[0].training
     wanted = rank(MODEL.eval()(USERS).detach(), task, full=True).edge_label_index
     assert torch.equal(found, wanted)  # all items of a user, best first
+
+
+OWNERS, ITEMS = torch.rand(20, 4), torch.rand(30, 4)
+NODES, TABLE = torch.cat([OWNERS, ITEMS]), OWNERS @ ITEMS.t()
+
+
+def recommend(edge_index, src_index, dst_index, k):
+    return dst_index[(NODES[src_index] @ NODES[dst_index].t()).topk(k).indices]
+
+
+@pytest.mark.filterwarnings("ignore:.*too few items")
+@pytest.mark.parametrize(
+    "recommender",
+    [
+        *((OWNERS, ITEMS), (OWNERS, NODES), TABLE, OWNERS @ NODES.t(), TABLE[0]),
+        *(TABLE.topk(5).indices, PairScorer(lambda user, item: TABLE[user, item])),
+        *(lambda users: TABLE[users], lambda users: TABLE[users][:, torch.arange(50)]),
+        *(recommend, LightGCN(50, embedding_dim=4, num_layers=1)),
+    ],
+)
+def test_a_number_of_nodes_is_no_number_of_items(recommender):
+    pairs = torch.arange(0, 600, 2)
+    edges = torch.stack([pairs // 30, pairs % 30 + pairs // 30 % 2])
+    truth, seen = edges[:, 150:], edges[:, :150]
+    messages = seen + torch.tensor([[0], [20]])
+    messages = torch.cat([messages, messages.flip(0)], dim=1)
+    counts = {"num_users": 20, "num_items": 50}
+    for options in ({}, counts):
+        with pytest.warns(UserWarning, match="num_items=30"):  # noqa: PT031
+            data = truth if options else RankingTask(truth, seen=seen, **counts)
+            try:
+                evaluate(recommender, data, "recall@2", edge_index=messages, **options)
+            except ValueError as error:
+                assert "'num_items'" in str(error)  # noqa: PT017

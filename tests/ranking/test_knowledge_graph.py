@@ -186,8 +186,7 @@ class TestOthers:
         model.rel_emb = torch.nn.Sequential(model.rel_emb, torch.nn.Tanh())
 
     @pytest.mark.parametrize(
-        "change",
-        ["other_forward_of_a_table", "hook", "max_norm", "other_table"],
+        "change", ["other_forward_of_a_table", "hook", "max_norm", "other_table"]
     )
     @every_model
     def test_a_model_that_was_changed_is_asked_for_its_scores(self, name, change):

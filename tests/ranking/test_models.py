@@ -9,10 +9,7 @@ from torch_geometric.nn import LightGCN
 from torch_geometric.utils import to_torch_csr_tensor
 
 from pyg_recmetrics import RankingTask, rank
-from pyg_recmetrics.ranking.models import (
-    evaluation_mode,
-    find_doubt,
-)
+from pyg_recmetrics.ranking.models import evaluation_mode, find_doubt
 from tests.support.cases.recommender_forms import PlainModel, RecordingModel
 from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
 

@@ -15,9 +15,7 @@ from hypothesis import given, strategies as st
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
-from pyg_recmetrics.ranking.recommenders import (
-    ScoreMask,
-)
+from pyg_recmetrics.ranking.recommenders import ScoreMask
 from tests.support.cases.embeddings import assert_same_ranks
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.strategies import cases

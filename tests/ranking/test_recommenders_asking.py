@@ -76,12 +76,7 @@ def test_what_a_model_computes_fits_into_memory(monkeypatch, max_seen):
 
 class TestAlgorithmRecommend:
     @pytest.mark.parametrize(
-        "recommender",
-        [
-            (SCORES, torch.eye(5)),
-            lambda users: SCORES[users],
-            torch.nn.Linear(1, 1),
-        ],
+        "recommender", [(SCORES, torch.eye(5)), lambda users: SCORES[users], torch.nn.Linear(1, 1)]
     )
     def test_what_cannot_be_asked_is_refused(self, recommender):
         message = "with a method 'recommend' for algorithm='recommend' .got "

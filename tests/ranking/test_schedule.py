@@ -75,12 +75,12 @@ def chunks_of_models(scores, num_users):
 @pytest.mark.parametrize("batch_size", [1, 3, None])
 @pytest.mark.parametrize("number", range(4))
 def test_users_reach_a_recommender_in_ascending_order(number, batch_size):
-    scores = torch.rand(20, 30, generator=torch.Generator().manual_seed(0))
+    scores = torch.rand(20, 40, generator=torch.Generator().manual_seed(0))
     degree = torch.arange(20).flip(0) // 2 + 1  # the deepest first would be the other way round
     item = torch.cat([torch.arange(int(num)) for num in degree])
     truth = torch.stack([torch.arange(20).repeat_interleave(degree), item])
     edges = torch.stack([torch.arange(20), torch.arange(20, 40)])
-    task = RankingTask(truth.flip(1), num_users=20, num_items=30)
+    task = RankingTask(truth.flip(1), num_users=20, num_items=40)
     asked, recommender = [*chunks_of_models(scores, 20)][number]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*looks odd")

@@ -125,7 +125,8 @@ class TestMissingParts:
                 if x != lost
             ]
             num_left = NUM_USERS - task.part(lost, 5).users.numel()
-            with pytest.raises(ValueError, match=f"all parts .*got {num_left} of the {NUM_USERS}"):
+            said = f"got {num_left} of the {NUM_USERS} .*, not those of part {lost} of 5"
+            with pytest.raises(ValueError, match=f"all parts .*{said}"):
                 merge(parts)
             with pytest.warns(UserWarning, match=f"hold {num_left} of the {NUM_USERS} users"):
                 merged = merge(parts, partial=True)

@@ -75,7 +75,7 @@ REFUSED = {
     "items as users": (reversed_truth, r"edge_type=\('item', 'rated_by', 'user'\)"),
     "an undirected graph split as directed": (split_as_directed, "is_undirected=True"),
     "users of two types": (lambda: frames(test=texts("user_id")), r"'int'.*'str'|'str'.*'int'"),
-    "a frame of items": (lambda: frames(items=texts("item_id")), r"items=df\['item_id'\]"),
+    "a frame of items": (lambda: frames(items=texts("item_id")), r"'items' .*frame\['column'\]"),
     "items that are none": (lambda: frames(items=[12, 11]), r"'items' .* 1 item \(10\)"),
     "items that repeat": (lambda: frames(items=[10, 11, 12, 12]), "12 more than once"),
     "a matrix of scores": (lambda: RankedEdges.from_pairs(SCORES, GRADES), "'indexes' .*arange"),

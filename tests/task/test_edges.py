@@ -11,11 +11,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate
-from pyg_recmetrics.task.edges import (
-    coalesce_edges,
-    contains,
-    count_zero_ratings,
-)
+from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
 from tests.support.cases.strategies import edges
 
 NUM_USERS, NUM_ITEMS = 4, 6

@@ -54,10 +54,7 @@ BOTH = (SESSION, POSITION)
         ({"query": (SESSION.float(), POSITION)}, r"'query' needs to hold integers .*float32"),
         ({"query": (SESSION - 4, POSITION)}, r"'query' .* no negative numbers \(got -1\)"),
         ({"query": torch.zeros(2, 4).long()}, "'item' needs to hold an item for each query"),
-        (
-            {"query": torch.zeros(4, 3).long(), "item": ITEM[:3]},
-            "an item for each query of shape",
-        ),
+        ({"query": torch.zeros(4, 3).long(), "item": ITEM[:3]}, "an item for each query of shape"),
         ({"query": (SESSION[:0],), "item": ITEM[:0]}, r"'query' .* at least one .*\(got none\)"),
         ({"query": torch.arange(2**11), "item": [0] * 2**11, "num_items": 2**52}, r"2\*\*63"),
         ({"item": ITEM + 1}, r"'item' needs to hold item ids in \[0, 4\) \(got 4\)"),

@@ -7,11 +7,7 @@ import torch
 from hypothesis import given, strategies as st
 from torch_geometric.data import Data
 
-from pyg_recmetrics.transforms import (
-    LeaveLastOut,
-    PerUserSplit,
-    TemporalSplit,
-)
+from pyg_recmetrics.transforms import LeaveLastOut, PerUserSplit, TemporalSplit
 from tests.support.cases.graphs import (
     FORMS,
     ITEM_USER,

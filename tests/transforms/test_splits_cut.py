@@ -1,6 +1,9 @@
 """The splits obey their laws on random graphs, and return data in PyG's own convention."""
 
+import re
+import warnings
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -20,6 +23,7 @@ from pyg_recmetrics.transforms import (
     SampledCandidates,
     SeparatedUsers,
     TemporalSplit,
+    check_split,
 )
 from tests.support.cases.graphs import (
     FORMS,
@@ -38,6 +42,7 @@ from tests.support.cases.graphs import (
     random_graphs,
     rounded,
     truth,
+    truth_store,
 )
 
 pytestmark = WITHOUT_LEFT_OUT
@@ -88,6 +93,37 @@ def test_laws_of_all_splits(name, form, graph, data):
     order = data.draw(st.permutations(range(len(graph.edges))))
     assert as_sets(apply_split(SPLITS[name], graph, form, order)) == as_sets(parts)
     assert as_sets(apply_split(SPLITS[name], graph, "hetero")) == as_sets(parts)
+
+
+@given(
+    name=st.sampled_from([*SPLITS, *SPLITS_OF_USERS]),
+    form=st.sampled_from(FORMS),
+    graph=random_graphs(),
+)
+def test_every_visit_comes_out_of_a_split_or_is_counted_and_no_split_reports_a_leak_of_its_own(
+    name, form, graph
+):
+    split = (SPLITS | SPLITS_OF_USERS)[name]
+    parts = None
+    with warnings.catch_warnings(record=True) as caught, suppress(ValueError):
+        warnings.simplefilter("always")
+        parts = split(graph.data(form))
+        report = check_split(*parts)
+    if not parts:  # nothing to train with, or no user to evaluate
+        return
+    said = " ".join(str(warning.message) for warning in caught)
+    counted = Counter({what: int(n) for n, what in re.findall(r"leaves (\d+) (\w+)", said)})
+    if "drop new" not in name:
+        num_out = len(edges_with_ids(parts[2])) + len(truth(parts[2]))
+        assert num_out + counted["repeated"] == len(graph.edges)
+    if name.startswith("last") and split.time_attr:
+        num_earlier = 0
+        for part in parts[1:]:
+            visits = [*zip(truth(part), truth_store(part).edge_label_time.tolist(), strict=True)]
+            last = dict(sorted(visits, key=lambda visit: visit[1]))
+            num_earlier += sum(time < last[pair] for pair, time in visits)
+        assert counted["earlier"] == num_earlier
+    assert not any((report.has_leaks, report.val.num_later, report.test.num_later))
 
 
 @pytest.mark.parametrize("name", SPLITS)
@@ -268,11 +304,7 @@ NUM_VAL = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1
             )
             for value in values
         ),
-        (
-            PerUserSplit,
-            {"users": SeparatedUsers},
-            r"'users' needs to be 'SeparatedUsers\(",
-        ),
+        (PerUserSplit, {"users": SeparatedUsers}, r"'users' needs to be 'SeparatedUsers\("),
         (PerUserSplit, {"seed": -1}, "'seed' needs to be a non-negative integer"),
         (TemporalSplit, {"new_users": "ignore"}, r"'new_users' .*\['keep', 'drop'\]"),
         (TemporalSplit, {"new_items": None}, r"'new_items' .*\(got None\)"),

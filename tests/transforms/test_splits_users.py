@@ -4,14 +4,10 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from pyg_recmetrics.transforms import (
-    JoinedUsers,
-    LeaveLastOut,
-    PerUserSplit,
-    SeparatedUsers,
-)
+from pyg_recmetrics.transforms import JoinedUsers, LeaveLastOut, PerUserSplit, SeparatedUsers
 from tests.support.cases.graphs import (
     FORMS,
+    WITHOUT_LEFT_OUT,
     as_sets,
     count_by_user,
     drawn_users,
@@ -22,6 +18,8 @@ from tests.support.cases.graphs import (
     truth,
     user_store,
 )
+
+pytestmark = WITHOUT_LEFT_OUT
 
 
 def eligible(graph, test, options):
