@@ -154,13 +154,6 @@ class TestMissingParts:
         with pytest.raises(ValueError, match="all parts"):
             merge([*parts[0], *parts[1][:2]])
 
-    def test_a_selection_of_a_part_is_not_the_part(self):
-        task = make_task()
-        few = task.part(1, 2).select_users(task.part(1, 2).users_with_truth[:-1])
-        parts = [evaluate(make_scores(0), part, "ndcg@4") for part in (task.part(0, 2), few)]
-        with pytest.raises(ValueError, match="all parts"):
-            merge(parts)
-
     @pytest.mark.parametrize("what", ["truth", "weight", "users"])
     def test_a_part_of_another_task(self, what):
         task = make_task()
@@ -176,13 +169,6 @@ class TestMissingParts:
         for partial in (False, True):
             with pytest.raises(ValueError, match=r"parts of one task|weight|each user once"):
                 merge(parts, partial=partial)
-
-    def test_a_part_and_a_whole_task(self):
-        task = make_task()
-        first = evaluate(make_scores(0), task.part(0, 2), "ndcg@4")
-        second = evaluate(make_scores(0), task.select_users(task.part(1, 2).users), "ndcg@4")
-        with pytest.raises(ValueError, match="parts of one task"):
-            merge([first, second])
 
     @pytest.mark.parametrize("partial", [False, True])
     def test_parts_missing_among_tasks_of_their_own_users(self, partial):
