@@ -229,10 +229,6 @@ def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
         assert f"{result[metric]:.2f}" == value
 
 
-#: Classes that functions and class methods make, which say what they raise.
-MADE_BY_FUNCTIONS = {"Picture", "RankedEdges", "SplitReport", "results.History"}
-
-
 def code_of_docstrings(explained):
     """The code of the examples of a class with its methods and its bases, or of a function."""
     values = [explained]
@@ -265,18 +261,3 @@ def test_every_class_every_method_and_every_function_has_an_example(name):
         elif f"{documented}(" not in code:
             without += [documented]
     assert without == []
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_every_class_that_people_make_says_what_it_raises(name):
-    part = PARTS[name]
-    values = {each: part.value(each) for each in part.documented if each not in part.last}
-    silent = [
-        each
-        for each, value in values.items()
-        if inspect.isclass(value)
-        and each not in MADE_BY_FUNCTIONS
-        # A class of a metric takes what its function takes.
-        and not re.search(r"\nRaises:\n|the arguments of\s+the function", inspect.getdoc(value))
-    ]
-    assert silent == []

@@ -12,7 +12,6 @@ import torch
 
 from pyg_recmetrics import RankingTask, datasets, evaluate, report, transforms
 from pyg_recmetrics.reporting.page import SECTIONS, Page as Parts, read_contents
-from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.machines.browser import find_chromium, open_browser
 
 METRICS = ["ndcg@10", "recall@10", "r_precision", "coverage@10"]
@@ -59,11 +58,6 @@ def runs(task):
     generator = torch.Generator().manual_seed(0)
     scores = [torch.rand(task.num_users, task.num_items, generator=generator) for _ in range(3)]
     return [evaluate(x, task, METRICS, keep_items=True) for x in scores]
-
-
-@pytest.fixture(scope="session", name="small_benchmark")
-def fixture_of_small_benchmark():
-    return small_benchmark()
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*scores that fall"),
 ]
 
+
 def made(scores=None, **options):
     generator = torch.Generator().manual_seed(0)
     truth = torch.stack([torch.arange(60), torch.randint(8, (60,), generator=generator)])
@@ -202,6 +203,16 @@ def test_margins_are_those_of_plain_sums(seed):
     difference = first.minus(second)
     assert difference.value == pytest.approx(a.mean() - b.mean())
     assert difference.margin(0.9) == pytest.approx(margin_over_runs([(1, a), (-1, b)], 0.9))
+
+
+def test_users_count_who_count_in_every_run():
+    values = draw(1)
+    values[0, 5] = values[2, 8] = math.nan
+    left = [user for user in range(NUM_USERS) if user not in (5, 8)]
+    estimate = mean_over(values)
+    assert estimate.num_drawn == len(left)
+    assert estimate.value == pytest.approx(float(values[:, left].mean()))
+    assert estimate.margin(0.95) == pytest.approx(margin_over_runs([(1, values[:, left])]))
 
 
 def test_too_few_users():

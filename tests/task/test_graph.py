@@ -10,13 +10,8 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 
 from pyg_recmetrics import RankingTask, datasets, evaluate
-from pyg_recmetrics.transforms import PerUserSplit
 from tests.support.cases.graphs import USER_ITEM
 from tests.support.cases.strategies import pairs
-
-
-def pairs_in_order(edges):
-    return list(zip(*edges.tolist(), strict=True))
 
 
 @pytest.fixture
@@ -66,25 +61,6 @@ class TestHeteroData:
         assert pairs(RankingTask.from_data(test).truth) == pairs(
             test[USER_ITEM].pos_edge_label_index
         )
-
-    @pytest.mark.parametrize("threshold", [1, 3, 4.0])
-    def test_a_threshold_says_which_ratings_are_relevant(self, threshold):
-        data = hetero()
-        edge_index = data[USER_ITEM].edge_index
-        data[USER_ITEM].edge_label = torch.arange(edge_index.size(1)) % 6.0
-        *_, test = PerUserSplit(num_val=0.0, num_test=0.5)(data)
-        store = test[USER_ITEM]
-        rated = zip(pairs_in_order(store.edge_label_index), store.edge_label.tolist(), strict=True)
-        relevant = {pair: float(rating) for pair, rating in rated if rating >= threshold}
-        made = RankingTask.from_data(test, threshold=threshold)
-        assert dict(zip(pairs_in_order(made.truth), made.weight.tolist(), strict=True)) == relevant
-        assert made.threshold == threshold
-        homogeneous = test.to_homogeneous(node_attrs=[])
-        homogeneous.edge_label_index = store.edge_label_index + torch.tensor([[0], [40]])
-        homogeneous.edge_label = store.edge_label
-        again = RankingTask.from_data(homogeneous, num_users=40, threshold=threshold)
-        assert torch.equal(again.truth, made.truth)
-        assert torch.equal(again.weight, made.weight)
 
     def test_a_threshold_applies_to_labels_of_one_as_well(self):
         *_, test = RandomLinkSplit(edge_types=USER_ITEM)(hetero())

@@ -1,8 +1,6 @@
 """Inner products that are rounded correctly, and scaling by powers of two that changes nothing."""
 
-import math
 from contextlib import contextmanager
-from fractions import Fraction
 
 import pytest
 import torch
@@ -13,7 +11,6 @@ from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
-    grains,
     inner_product_matrix,
     inner_products,
     scaled_by_row,
@@ -87,19 +84,6 @@ def test_a_midpoint_goes_to_the_even_neighbour_though_errors_are_left(number):
     assert all_pairs(user, midpoint).item() == matrix(user, midpoint).item() == wanted
 
 
-@given(kind=kinds, dtype=dtypes, seed=st.integers(0, 2**30))
-def test_no_grain_is_too_coarse(kind, dtype, seed):
-    _, item = exact_scores.draw(kind, 1, 30, 5, dtype, seed)
-    for row, grain in zip(item.double().tolist(), grains(item.double()).tolist(), strict=True):
-        lowest = [
-            Fraction(x.numerator & -x.numerator, x.denominator) for x in map(Fraction, row) if x
-        ]
-        if lowest:
-            assert min(lowest) / 2 <= Fraction(grain) <= min(lowest)
-        else:
-            assert grain == math.inf
-
-
 @given(exponent=st.integers(-1000, 1000), seed=st.integers(0, 1000))
 def test_scaling_is_exact_and_brings_the_largest_number_near_a_power_of_two(exponent, seed):
     generator = torch.Generator().manual_seed(seed)
@@ -155,25 +139,3 @@ def test_what_is_asked_for_is_a_copy():
     for read in (items.double, items.single):
         read(slice(None)).zero_()
     assert torch.equal(table, before)
-
-
-@given(
-    dtype=st.sampled_from(DTYPES),
-    has_bias=st.booleans(),
-    size=st.sampled_from([5, 2**20]),
-    is_transposed=st.booleans(),
-)
-def test_scores_in_single_precision(dtype, has_bias, size, is_transposed):
-    table, bias = draw(dtype), draw(dtype, 3.0)[:, 0]
-    if is_transposed:
-        table = table.t().contiguous().t()
-    items = ItemFactors(table, bias if has_bias else None, CPU)
-    user = items.for_single(scaled_by_row(torch.randn(3, items.dim, dtype=torch.double)))
-    row, item = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([8, 1, 3, 3, 0])
-    with at_once(size):
-        found = items.single_scores(user.float(), row, item)
-    wanted = (user[row] * items.double(item) / items.scale).sum(dim=1)
-    torch.testing.assert_close(
-        found.double(), wanted, rtol=1e-5, atol=1e-5 * float(wanted.abs().max())
-    )
-    assert found.dtype == torch.float32
