@@ -13,6 +13,7 @@ from pyg_recmetrics import (
     RankedEdges,
     RankingTask,
     evaluate,
+    merge,
     metrics,
     rank,
 )
@@ -179,6 +180,18 @@ def test_lists_need_to_go_as_deep_as_edges_can_be_moved_up():
         evaluate(lists[:, :3], task, "hit_rate@2", per="edge")
     few = RankingTask(truth, num_users=1, num_items=6, candidates=torch.arange(4))
     evaluate(lists, few, ["hit_rate@2", "mrr"], per="edge")
+
+
+@pytest.mark.filterwarnings("ignore:.*gives too few items")
+def test_the_list_of_an_edge_is_as_long_as_without_other_truth():
+    truth = torch.tensor([[0, 0, 1], [2, 5, 1]])
+    task = RankingTask(truth, num_users=2, num_items=9)
+    lists = torch.tensor([[2, 7, 5, -1], [1, -1, -1, -1]])
+    metric = "precision(normalizer=length)@3"
+    result = evaluate(lists, task, metric, per="edge")
+    assert result.per_user[metric].tolist() == [1 / 2, 1 / 2, 1]
+    parts = [evaluate(lists, task.part(index, 2), metric, per="edge") for index in range(2)]
+    assert merge(parts).per_user[metric].tolist() == [1 / 2, 1 / 2, 1]
 
 
 @OF_EACH_EDGE

@@ -129,7 +129,7 @@ class TestRanks:
     def test_any_device(self, name, device):
         model, task = make(name), make_task()
         expected = rank(model, task, full=True, ties="mean").rank
-        moved = copy.deepcopy(model).to(device)
+        moved = torch.optim.swa_utils.AveragedModel(model).to(device)
         ranked = rank(moved, task.to(device), full=True, ties="mean")
         assert ranked.rank.device.type == device.type
         assert ranked.rank.tolist() == expected.tolist()

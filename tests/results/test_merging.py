@@ -154,6 +154,13 @@ class TestMissingParts:
         with pytest.raises(ValueError, match="all parts"):
             merge([*parts[0], *parts[1][:2]])
 
+    def test_a_selection_of_a_part_is_not_the_part(self):
+        task = make_task()
+        few = task.part(1, 2).select_users(task.part(1, 2).users_with_truth[:-1])
+        parts = [evaluate(make_scores(0), part, "ndcg@4") for part in (task.part(0, 2), few)]
+        with pytest.raises(ValueError, match="all parts"):
+            merge(parts)
+
     @pytest.mark.parametrize("what", ["truth", "weight", "users"])
     def test_a_part_of_another_task(self, what):
         task = make_task()

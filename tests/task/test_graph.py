@@ -29,32 +29,6 @@ def hetero():
 
 @pytest.mark.usefixtures("_the_same_split_every_time")
 class TestHeteroData:
-    @pytest.mark.parametrize("negatives", [0.0, 1.0])
-    @pytest.mark.parametrize("undirected", [False, True])
-    def test_all_parts_of_a_random_link_split(self, negatives, undirected):
-        data = ToUndirected()(hetero()) if undirected else hetero()
-        whole = pairs(data[USER_ITEM].edge_index)
-        split = RandomLinkSplit(
-            num_val=0.2,
-            num_test=0.2,
-            edge_types=USER_ITEM,
-            rev_edge_types=("item", "rev_rates", "user") if undirected else None,
-            neg_sampling_ratio=negatives,
-            disjoint_train_ratio=0.3,
-        )
-        for part in split(data):
-            made = RankingTask.from_data(part)
-            store = part[USER_ITEM]
-            positive = store.edge_label_index[:, store.edge_label == 1]
-            assert pairs(made.truth) == pairs(positive)
-            assert pairs(made.truth) <= whole
-            assert pairs(made.seen) == pairs(store.edge_index)
-            assert made.weight is None
-            assert (made.num_users, made.num_items) == (40, 30)
-            forward = store.edge_index + torch.tensor([[0], [40]])
-            both = torch.cat([forward, forward.flip([0])], dim=1)
-            assert torch.equal(made.edge_index, both)
-
     def test_labels_that_are_split(self):
         split = RandomLinkSplit(edge_types=USER_ITEM, split_labels=True)
         *_, test = split(hetero())
@@ -169,23 +143,27 @@ def test_what_is_wrong_with_a_graph_is_named(make, options, message):
 
 
 @pytest.mark.usefixtures("_the_same_split_every_time")
-class TestData:
-    @pytest.mark.parametrize("negatives", [0.0, 1.0])
-    def test_an_undirected_split(self, negatives):
-        split = RandomLinkSplit(
-            num_val=0.2,
-            num_test=0.2,
-            is_undirected=True,
-            neg_sampling_ratio=negatives,
-            disjoint_train_ratio=0.3,
-        )
-        for part in split(homogeneous()):
-            made = RankingTask.from_data(part, num_users=40)
-            positive = part.edge_label_index[:, part.edge_label == 1]
-            assert pairs(made.truth) == {(u, i - 40) for u, i in pairs(positive)}
-            assert pairs(made.seen) == {(u, i - 40) for u, i in pairs(part.edge_index) if u < 40}
-            assert (made.num_users, made.num_items) == (40, 30)
-            assert torch.equal(made.edge_index, part.edge_index)
+@pytest.mark.parametrize("negatives", [0.0, 1.0])
+@pytest.mark.parametrize("form", ["directed", "undirected", "homogeneous"])
+def test_all_parts_of_a_random_link_split(form, negatives):
+    options, num_users, shift = {"edge_types": USER_ITEM}, None, 0
+    data = hetero()
+    if form == "undirected":
+        data = ToUndirected()(data)
+        options["rev_edge_types"] = ("item", "rev_rates", "user")
+    if form == "homogeneous":
+        data, options, num_users, shift = homogeneous(), {"is_undirected": True}, 40, 40
+    options |= {"num_val": 0.2, "num_test": 0.2, "neg_sampling_ratio": negatives}
+    for part in RandomLinkSplit(**options, disjoint_train_ratio=0.3)(data):
+        made = RankingTask.from_data(part, num_users=num_users)
+        store = part if shift else part[USER_ITEM]
+        positive = store.edge_label_index[:, store.edge_label == 1]
+        assert pairs(made.truth) == {(u, i - shift) for u, i in pairs(positive)}
+        assert pairs(made.seen) == {(u, i - shift) for u, i in pairs(store.edge_index) if u < 40}
+        assert (made.weight, made.num_users, made.num_items) == (None, 40, 30)
+        forward = store.edge_index + torch.tensor([[0], [40]])
+        both = torch.cat([forward, forward.flip([0])], dim=1)
+        assert torch.equal(made.edge_index, store.edge_index if shift else both)
 
 
 @pytest.mark.parametrize("num_leaks", [0, 1, 4])

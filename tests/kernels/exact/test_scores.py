@@ -1,6 +1,8 @@
 """Inner products that are rounded correctly, and scaling by powers of two that changes nothing."""
 
+import math
 from contextlib import contextmanager
+from fractions import Fraction
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
+    grains,
     inner_product_matrix,
     inner_products,
     scaled_by_row,
@@ -82,6 +85,19 @@ def test_a_midpoint_goes_to_the_even_neighbour_though_errors_are_left(number):
     user = torch.ones(1, 4, dtype=torch.double)
     wanted = 1.0 if number == 1.0 else 1 + 2.0**-22
     assert all_pairs(user, midpoint).item() == matrix(user, midpoint).item() == wanted
+
+
+@given(kind=kinds, dtype=dtypes, seed=st.integers(0, 2**30))
+def test_no_grain_is_too_coarse(kind, dtype, seed):
+    _, item = exact_scores.draw(kind, 1, 30, 5, dtype, seed)
+    for row, grain in zip(item.double().tolist(), grains(item.double()).tolist(), strict=True):
+        lowest = [
+            Fraction(x.numerator & -x.numerator, x.denominator) for x in map(Fraction, row) if x
+        ]
+        if lowest:
+            assert min(lowest) / 2 <= Fraction(grain) <= min(lowest)
+        else:
+            assert grain == math.inf
 
 
 @given(exponent=st.integers(-1000, 1000), seed=st.integers(0, 1000))
