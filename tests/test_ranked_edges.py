@@ -1,4 +1,4 @@
-"""RankedEdges: how edges are grouped and summed up, and its form as a dictionary."""
+"""RankedEdges: how edges are grouped, and each edge as a row of its own."""
 
 import math
 import re
@@ -180,6 +180,15 @@ def test_lists_need_to_go_as_deep_as_edges_can_be_moved_up():
         evaluate(lists[:, :3], task, "hit_rate@2", per="edge")
     few = RankingTask(truth, num_users=1, num_items=6, candidates=torch.arange(4))
     evaluate(lists, few, ["hit_rate@2", "mrr"], per="edge")
+
+
+@pytest.mark.filterwarnings("ignore:.*more than once", "ignore:.*gives too few items")
+def test_a_list_does_not_go_on_where_only_repeats_follow():
+    task = RankingTask(torch.tensor([[0, 0], [0, 1]]), num_users=1, num_items=9)
+    metric = "precision(normalizer=length)@3"
+    for lists, value in (([1, 0, 0, 1], 1), ([1, 0, -1, 0], 1), ([1, 0, 0, 2], 2 / 3)):
+        for metrics_ in ([metric], [metric, "mrr"]):
+            assert evaluate(torch.tensor([lists]), task, metrics_)[metric] == value
 
 
 @pytest.mark.filterwarnings("ignore:.*gives too few items")

@@ -1,4 +1,4 @@
-"""Objects and mappings that cannot be changed."""
+"""Mappings that cannot be changed."""
 
 from hypothesis import given, strategies as st
 

@@ -101,7 +101,7 @@ class TestRanks:
         if name == "TransE, L3" and dtype.itemsize == 2:
             pytest.skip("is asked for its own scores, which it rounds to few bits")
         model, task = make(name).to(dtype), make_task()
-        ranked = rank(model, task, full=True, ties="mean")
+        ranked = rank(model, task, full=True, ties="mean", batch_size=7)
         assert ranks(ranked) == ranks_of_a_loop(model, task)
         assert ranked.origin.ranked_by == MODELS[name][3]
         assert type(as_recommender(model, task)).__name__ == MODELS[name][2]

@@ -1,4 +1,4 @@
-"""RankingTask: what raw tensors become, and the task as a dictionary."""
+"""RankingTask: what raw tensors become, and what is said of odd ones."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Ranks with their ties, against plain Python."""
+"""Which entries of lists have an edge, and where edges stand in lists, against plain Python."""
 
 import torch
 from hypothesis import given, strategies as st

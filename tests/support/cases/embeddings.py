@@ -1,4 +1,4 @@
-"""Embeddings that are hard to rank, and their ranks by every algorithm."""
+"""Embeddings that are hard to rank."""
 
 import torch
 
