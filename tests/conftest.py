@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from pyg_recmetrics import datasets
 from pyg_recmetrics.metrics import registry
+from tests.support.cases.small_benchmark import small_benchmark
 from tests.support.machines import emulated_device
 
 # The same cases every time where the outcome decides about a change, new ones elsewhere.
@@ -65,6 +66,11 @@ def gowalla(gowalla_folder):
     edges = (torch.from_numpy(graph[name]).long() for name in ("train", "test"))
     embeddings = (torch.from_numpy(model[name]).float() for name in ("user", "item"))
     return *edges, *embeddings
+
+
+@pytest.fixture(scope="session")
+def benchmark():
+    return small_benchmark()
 
 
 @pytest.fixture

@@ -300,16 +300,6 @@ class TestRecommenders:
             with pytest.raises(ValueError, match=f"'{name}' needs to be labelled by the original"):
                 Catalogue(4, **{name: by_item})
 
-    def test_embedding_layers_parameters_and_arrays(self):
-        layers = self.embeddings
-        parameters = tuple(layer.weight for layer in layers)
-        arrays = tuple(weight.detach().numpy() for weight in parameters)
-        wanted = self.ranks(tuple(weight.detach() for weight in parameters))
-        for form in (layers, list(layers), parameters, arrays, (layers[0], arrays[1])):
-            assert self.ranks(form) == wanted
-        bias = torch.nn.Embedding(4, 1).weight[:, 0]
-        assert self.ranks((*layers, bias)) == self.ranks((*parameters, bias.detach().numpy()))
-
     def test_arrays_in_files_are_not_copied(self, tmp_path):
         table = np.memmap(tmp_path / "items", dtype=np.float32, mode="w+", shape=(4, 2))
         table[:] = self.embeddings[1].weight.detach().numpy()

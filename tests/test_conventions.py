@@ -10,7 +10,6 @@ import torch
 
 from pyg_recmetrics import (
     EvaluationResult,
-    RankedEdges,
     RankingTask,
     conventions,
     evaluate,
@@ -207,24 +206,3 @@ class TestEvaluate:
     def test_what_is_not_offered_is_named(self, convention, metric, message):
         with pytest.raises(ValueError, match=message):
             evaluate(torch.rand(4), task_of_mixed_users(), metric, convention=convention)
-
-    @pytest.mark.usefixtures("expect_ties")
-    @pytest.mark.filterwarnings("ignore:.*score for everybody")
-    def test_a_constant_model_has_the_numbers_of_chance(self):
-        task = RankingTask.from_triples(
-            torch.tensor([[0, 0, 3, 5], [1, 1, 0, 1], [2, 3, 1, 2]]),
-            known=torch.tensor([[0, 2, 5], [1, 0, 1], [1, 3, 4]]),
-            num_entities=30,
-        )
-        names = ["mean_rank", "amr", "amri"]
-        result = evaluate(torch.zeros(30), task, names, per="edge", convention="pykeen")
-        # Of 30 entities, other answers that are known or tested are no candidates.
-        chance = sum((n + 1) / 2 for n in (28, 28, 30, 29, 29, 30, 30, 29)) / 8
-        assert tuple(result.values()) == pytest.approx((chance, 1, 0))
-        negatives = RankedEdges.from_negatives(torch.zeros(5), torch.zeros(5, 99))
-        for convention in ("ogb", "tgb"):
-            result = EvaluationResult(negatives, ["mrr", "hit_rate@50"], convention=convention)
-            assert result.to_dict() == {"mrr": 1 / 50.5, "hit_rate@50": 0}
-        task = RankingTask(torch.tensor([[0], [3]]), num_users=1, num_items=100)
-        result = evaluate(torch.zeros(100), task, ["hit_rate@99", "ndcg@100"], convention="ncf")
-        assert tuple(result.values()) == pytest.approx((0, 1 / math.log2(101)))

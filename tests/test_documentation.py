@@ -14,10 +14,10 @@ import pytest
 import torch
 from page_code import code_of
 from reference_pages import FOR_THE_PACKAGE, HOOKS, PARTS, is_for_users
-from tables import conventions_page, metric_table, with_tables
+from tables import with_tables
 
 import pyg_recmetrics
-from pyg_recmetrics import conventions, metrics, plot
+from pyg_recmetrics import plot
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -167,15 +167,6 @@ def test_what_was_printed_is_of_this_version():
     assert found == {pyg_recmetrics.__version__}
 
 
-def test_the_page_of_metrics_lists_every_metric():
-    head, rule, *rows = metric_table().splitlines()
-    assert len(rows) == len(metrics.names())
-    for name, row in zip(metrics.names(), rows, strict=True):
-        assert row.startswith((f"| `{name}@k`", f"| `{name}`"))
-    for line in (head, rule, *rows):
-        assert line.count("|") == 5, f"a bar within a formula ends its cell: {line}"
-
-
 def test_the_first_page_has_the_first_code_of_the_readme():
     assert code_of(DOCS / "index.md")[0] == code_of(ROOT / "README.md")[0]
 
@@ -231,20 +222,6 @@ def test_the_numbers_of_the_first_picture_follow_from_its_ranks():
     assert len(shown) == 5
     for metric, value in shown:
         assert f"{result[metric]:.2f}" == value
-
-
-def test_the_page_of_conventions_holds_their_numbers_on_the_toy_ranking():
-    page = conventions_page()
-    rows = {line.split()[0]: line.split()[1:] for line in page.splitlines() if line[:1].islower()}
-    assert {row[4] for row in rows.values() if len(row) > 6} >= {".3333", ".4449", ".5169", ".5400"}
-    assert rows["rectools"][2] == "-"
-    assert rows["trec_eval"] == [".3333", ".4667", ".1333", ".2778", ".4449", ".5667", ".6667"]
-    for name in conventions.CONVENTIONS:
-        assert f"### {name}\n" in page
-
-
-#: Classes that functions and class methods make, which say what they raise.
-MADE_BY_FUNCTIONS = {"Picture", "RankedEdges", "SplitReport", "results.History"}
 
 
 def code_of_docstrings(explained):
@@ -316,18 +293,3 @@ def test_every_dotted_name_on_a_page_exists(page):
             lost += [] if has(value, name) else [dotted]
             value = getattr(value, name, None)
     assert lost == []
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_every_class_that_people_make_says_what_it_raises(name):
-    part = PARTS[name]
-    values = {each: part.value(each) for each in part.documented if each not in part.last}
-    silent = [
-        each
-        for each, value in values.items()
-        if inspect.isclass(value)
-        and each not in MADE_BY_FUNCTIONS
-        # A class of a metric takes what its function takes.
-        and not re.search(r"\nRaises:\n|the arguments of\s+the function", inspect.getdoc(value))
-    ]
-    assert silent == []

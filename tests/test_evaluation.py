@@ -7,14 +7,12 @@ import torch
 from pyg_recmetrics import (
     Catalogue,
     Evaluator,
-    Population,
     RankingTask,
     compare,
-    conventions,
     evaluate,
     metrics,
 )
-from tests.support.cases.random_tasks import random_scores, random_task
+from tests.support.cases.random_tasks import random_scores
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
@@ -66,45 +64,6 @@ class TestEvaluator:
         with pytest.raises(AttributeError, match=f"'Evaluator.{name}' cannot be deleted"):
             delattr(evaluator, name)
         assert evaluator(GOOD_SCORES) == evaluate(GOOD_SCORES, TASK, ["recall@2"])
-
-
-POPULATIONS = [
-    Population(few_candidates="undefined"),
-    Population(min_pos_test=3, constant_scores=False),
-    Population(few_candidates="undefined", min_items_pool=5, consider_cold_start=False),
-]
-
-
-@pytest.mark.parametrize("population", POPULATIONS)
-@pytest.mark.parametrize("seed", range(2))
-class TestWhoCounts:
-    """Who counts is decided once, before anything is added up."""
-
-    def evaluate(self, population, seed, metrics, **options):
-        task = random_task(40, 9, truth_share=0.3, seen_share=0.35, seed=seed)
-        scores = random_scores(task, seed)
-        scores[::5] = 0.5
-        mine = conventions.get("standard").with_population(population)
-        return task, evaluate(scores, task, metrics, convention=mine, ties="worst", **options)
-
-    def test_a_micro_average_is_a_ratio_of_sums_over_those_who_count(self, population, seed):
-        metrics = ["recall@5", "recall(average=micro)@5", "mean_rank", "adjusted_mean_rank"]
-        task, result = self.evaluate(population, seed, metrics)
-        degree = task.degree.double()
-        for macro, micro, of_user in (
-            ("recall@5", "recall(average=micro)@5", degree),
-            ("mean_rank", "adjusted_mean_rank", degree * (task.num_candidates + 1) / 2),
-        ):
-            value = result.per_user[macro]
-            counts = ~value.isnan()
-            assert torch.equal(counts, ~result.per_user[micro].isnan())
-            for group in ([0] * 40, [user % 2 for user in range(40)]):
-                for label, means in result.by(group).items():
-                    own = counts & (torch.tensor(group) == label)
-                    ratio = (value * degree)[own].sum() / of_user[own].sum()
-                    assert means[micro].value == pytest.approx(float(ratio), nan_ok=True)
-            ratio = (value * degree)[counts].sum() / of_user[counts].sum()
-            assert result[micro] == pytest.approx(float(ratio))
 
 
 def test_triples_are_ranked_one_by_one_unless_told_otherwise():

@@ -2,12 +2,9 @@
 
 import ast
 import logging
-import math
 import runpy
-from collections import defaultdict
 
 import pytest
-import torch
 from tables import metric_table
 from torch_geometric.datasets import MovieLens100K
 
@@ -116,35 +113,6 @@ def test_benchmark_refuses_numbers_that_are_too_small(monkeypatch, capsys):
 def recommenders():
     """The functions of the example."""
     return runpy.run_path(str(EXAMPLES / "recommenders.py"))
-
-
-def naive_item_knn(item, items_of_user, users_of_item, num_neighbours, shrinkage):
-    """The scores of an item for all users, by a loop over all items that share a user with it."""
-    similarity = {}
-    for other in {other for user in users_of_item[item] for other in items_of_user[user]} - {item}:
-        norm = math.sqrt(len(users_of_item[item])) * math.sqrt(len(users_of_item[other]))
-        shared = len(users_of_item[item] & users_of_item[other])
-        similarity[other] = shared / (norm + shrinkage)
-    nearest = sorted(similarity, key=lambda other: (-similarity[other], other))[:num_neighbours]
-    scores = defaultdict(float)
-    for other in nearest:
-        for user in users_of_item[other]:
-            scores[user] += similarity[other]
-    return scores
-
-
-def test_the_item_knn_of_lastfm_is_that_of_a_plain_loop(lastfm, recommenders):
-    task = RankingTask.from_data(lastfm)
-    (score,) = recommenders["item_knn"](task, num_neighbours=50, shrinkage=10.0)
-    items_of_user, users_of_item = defaultdict(set), defaultdict(set)
-    for user, item in task.seen.t().tolist():
-        items_of_user[user].add(item)
-        users_of_item[item].add(user)
-    scores = score(torch.arange(task.num_users))
-    for item in range(0, task.num_items, 20):
-        wanted = naive_item_knn(item, items_of_user, users_of_item, 50, 10.0)
-        of_all = [wanted[user] for user in range(task.num_users)]
-        torch.testing.assert_close(scores[:, item], torch.tensor(of_all))
 
 
 @pytest.mark.slow

@@ -201,12 +201,6 @@ def test_a_sample_holds_the_first_and_as_many_others_as_there_are():
         assert set(sample.tolist()) <= set(order.sample(number + 1).tolist())
 
 
-def test_the_seed_decides():
-    one, same, other = (UserOrder(USERS, HAS_TRUTH, seed) for seed in (0, 0, 1))
-    assert one.with_truth.equal(same.with_truth)
-    assert not one.with_truth.equal(other.with_truth)
-
-
 def test_every_user_may_come_first():
     first = [int(UserOrder(USERS, HAS_TRUTH, seed).with_truth[0]) for seed in range(2000)]
     counts = torch.tensor(first).bincount(minlength=160)[USERS[HAS_TRUTH]]

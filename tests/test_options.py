@@ -1,8 +1,6 @@
 """The options of `evaluate` and of `Evaluator`, which have one definition."""
 
-import ast
 import inspect
-import re
 
 import pytest
 import torch
@@ -26,13 +24,6 @@ def options_of(function):
     }
 
 
-def documented_arguments(function):
-    """The entries of the section Args of a docstring, by argument, each in one line."""
-    section = inspect.getdoc(function).partition("\nArgs:\n")[2].partition("\n\n")[0]
-    entries = [" ".join(entry.split()) for entry in re.split(r"\n(?= {4}\S)", "\n" + section)]
-    return {re.match(r"[*\w]+", entry)[0]: entry for entry in entries if entry}
-
-
 class TestOptions:
     def test_an_evaluator_takes_the_options_of_evaluate_and_two_more(self):
         options = options_of(evaluate)
@@ -47,19 +38,6 @@ class TestOptions:
         (metrics_kind, _), *others = options_of(function).values()
         assert metrics_kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         assert {kind for kind, _ in others} == {inspect.Parameter.KEYWORD_ONLY}
-
-    def test_every_option_is_explained_with_its_default(self):
-        explained = documented_arguments(evaluate)
-        assert list(explained) == list(inspect.signature(evaluate).parameters)
-        for name, (_, default) in options_of(evaluate).items():
-            stated = re.search(r"\(default: `([^`]+)`", explained[name])
-            assert stated is not None, name
-            assert ast.literal_eval(stated[1]) == default, name
-
-    def test_the_options_of_an_evaluator_are_explained(self):
-        explained = documented_arguments(Evaluator)
-        assert set(explained) == {"data", "metrics", "monitor", "patience"}
-        assert "All other arguments are those of :func:`evaluate`." in Evaluator.__doc__
 
 
 class TestCatalogue:

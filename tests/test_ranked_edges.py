@@ -1,6 +1,5 @@
-"""RankedEdges: how edges are grouped and summed up, and its form as a dictionary."""
+"""RankedEdges: how edges are grouped, and each edge as a row of its own."""
 
-import dataclasses
 import math
 import re
 
@@ -9,7 +8,6 @@ import torch
 from hypothesis import given, strategies as st
 
 from pyg_recmetrics import (
-    Catalogue,
     EvaluationResult,
     PairScorer,
     RankedEdges,
@@ -20,7 +18,7 @@ from pyg_recmetrics import (
     rank,
 )
 from pyg_recmetrics.conventions import Population
-from pyg_recmetrics.ranked_edges import Lists, Provenance, fields_of
+from pyg_recmetrics.ranked_edges import Lists
 from tests.support.cases.strategies import cases
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
@@ -49,45 +47,6 @@ def test_torch_scatter_gives_the_same_numbers(monkeypatch, device):
             patch.setattr("torch_geometric.typing.WITH_TORCH_SCATTER", False)
             without = getattr(metrics, name)(ranked, **cut_off)
         assert torch.allclose(with_scatter, without, rtol=1e-12, atol=0, equal_nan=True), name
-
-
-class TestToDict:
-    def make_ranked(self):
-        """A ranking in which no field has its default."""
-        task = RankingTask(
-            torch.tensor([[0, 0, 1], [1, 2, 2]]),
-            num_users=3,
-            num_items=4,
-            seen=torch.tensor([[0, 2], [0, 1]]),
-            weight=torch.tensor([1.0, 2.0, 3.0]),
-            users=torch.tensor([0, 1]),
-        )
-        scores = torch.tensor([-torch.inf, 0.4, 0.2, 0.4])
-        ranked = rank(scores, task, k=2, keep_items=True, ties="random", seed=3)
-        catalogue = Catalogue(4, seen=task.seen, item_category=torch.arange(4))
-        return dataclasses.replace(
-            ranked.with_catalogue(catalogue),
-            user_ids=("ann", "bob", "cy"),
-            item_ids=("w", "x", "y", "z"),
-            is_candidate=torch.tensor([True, True, True]),
-            origin=dataclasses.replace(
-                ranked.origin,
-                person=torch.tensor([0, 1, 1]),
-                user_of_row=torch.tensor([0, 1, 2]),
-                listed=torch.ones(3, 5, dtype=torch.long),
-            ),
-        )
-
-    def test_it_holds_every_field(self):
-        ranked = self.make_ranked()
-        fields = fields_of(ranked)
-        kept = [*dataclasses.fields(RankedEdges), *dataclasses.fields(Provenance)]
-        kept = [field for field in kept if field.name != "origin"]
-        assert list(fields) == [field.name for field in kept]
-        for field in kept:
-            # A field that has its default could be lost without being missed.
-            assert fields[field.name] is not None, field.name
-            assert fields[field.name] is not field.default, field.name
 
 
 OF_EACH_EDGE = pytest.mark.filterwarnings(
@@ -182,15 +141,6 @@ def test_items_that_scores_keep_out_were_no_candidates_before(case, k, form):
 
 @OF_EACH_EDGE
 class TestGivenLists:
-    def test_they_are_known_down_to_their_end(self):
-        lists = torch.tensor([[5, 1, 2, 3], [0, 1, 2, 3]])
-        truth = torch.tensor([[0, 0, 0, 1], [1, 3, 9, 2]])
-        each = RankedEdges.from_topk(lists, truth).each_edge()
-        # Two other relevant items may stand before the one that is not in the list.
-        assert each.depth == 4 - 3 + 1
-        assert each.rank[:1].tolist() == [2]
-        assert metrics.hit_rate(each, k=2).tolist() == [1, 0, 0, 0]
-
     def test_lists_that_are_too_short_are_named(self):
         ranked = RankedEdges.from_topk(torch.tensor([[2]]), torch.tensor([[0, 0], [1, 3]]))
         with pytest.raises(ValueError, match=r"'each_edge' .* at least 2 items.* \(got 1\)"):
@@ -217,10 +167,6 @@ def test_lists_have_no_edges():
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=4)
     with pytest.raises(ValueError, match=r"'metrics' .* per='edge'.* \(got 'coverage@2'\)"):
         evaluate(torch.rand(4), task, ["mrr", "coverage@2"], per="edge")
-    with pytest.raises(ValueError, match=r"'keep_items' needs per='user'.* \(got 3\)"):
-        evaluate(torch.rand(4), task, "mrr", per="edge", keep_items=3)
-    with pytest.raises(ValueError, match=r"'per' needs to be one of"):
-        evaluate(torch.rand(4), task, "mrr", per="item")
 
 
 @OF_EACH_EDGE

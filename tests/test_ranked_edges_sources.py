@@ -63,11 +63,6 @@ class TestFromPairs:
             for name in ("rank", "num_above", "num_tied"):
                 assert torch.equal(getattr(ours, name), getattr(wanted, name))
 
-    def test_without_indexes_there_is_one_query(self):
-        score, target = torch.tensor([0.3, 0.2, 0.9, 0.1]), torch.tensor([1, 0, 0, 1])
-        ranked = RankedEdges.from_pairs(score, target)
-        assert (ranked.num_users, ranked.rank.tolist()) == (1, [2, 4])
-
     @pytest.mark.parametrize("dtype", [torch.int8, torch.long, torch.float])
     def test_ignored_pairs_are_as_if_they_had_not_been_given(self, dtype):
         score = torch.tensor([0.9, torch.nan, 0.7, 0.6, torch.inf, 0.4])

@@ -11,14 +11,6 @@ def test_options_are_spelled_out():
         make_parser().parse_args(["evaluate", "--test", "a", "--conv", "b"])
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("2%", "2%"), ("0.5%", "0.5%"), ("0.01", 0.01), ("1e-3", 1e-3)]
-)
-def test_a_margin_is_a_number_or_a_share(text, value):
-    line = ["gate", "a", "--baseline", "b", "--metric", "mrr", "--margin", text]
-    assert make_parser().parse_args(line).margin == value
-
-
 @pytest.mark.parametrize("text", ["1_0", "0_1", "\u0661", "1_0.5"])
 @pytest.mark.parametrize("option", ["--seed", "--batch-size", "--threshold", "--margin"])
 def test_only_digits_are_numbers(text, option, capsys):

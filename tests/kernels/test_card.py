@@ -96,20 +96,6 @@ def test_a_user_with_ten_thousand_relevant_items(scratch):
     assert torch.equal(before, (column >= 5000).long())
 
 
-def test_a_matrix_with_more_scores_than_32_bits_can_number(scratch, tmp_path):
-    if IS_INTERPRETED:
-        pytest.skip("the interpreter copies all of the memory")
-    # A file without content takes no room on the disk, and only what is read of it takes memory.
-    stride, num_columns = 2**30 + 3, 70
-    numbers = torch.from_file(
-        str(tmp_path / "scores"), shared=True, size=2 * stride + num_columns, dtype=torch.float32
-    )
-    scores = numbers.as_strided((3, num_columns), (stride, 1))
-    assert 2 * stride > 2**31
-    scores.copy_(drawn_scores(torch.Generator().manual_seed(0), 3, num_columns, torch.float32))
-    check(scores, torch.tensor([0, 1, 2, 2]), torch.tensor([69, 69, 3, 69]), None, scratch)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 @pytest.mark.parametrize(

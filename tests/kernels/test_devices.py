@@ -86,15 +86,6 @@ def test_a_device_that_does_more_at_once_waits_less(monkeypatch, device, waits, 
     assert 0 < 4 * num_waits[0] < num_waits[1]
 
 
-@pytest.mark.parametrize("table", ["cpu", "device"])
-def test_what_is_copied_is_the_same(device, table):
-    rows = torch.arange(12.0).view(4, 3).to(device if table == "device" else "cpu")
-    for part in (rows, rows[1:3], rows.t()):
-        found = devices.copied(part, device)
-        assert found.device.type == device.type
-        assert torch.equal(found.cpu(), part.cpu())
-
-
 def test_each_name_has_memory_of_its_own_that_grows():
     scratch = Scratch(CPU)
     keys, scores = (scratch(name, (3, 4), torch.float32) for name in ("keys", "scores"))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics, rank
+from pyg_recmetrics import RankedEdges, RankingTask, conventions, evaluate, metrics
 from tests.support.references.world import Row, measure
 
 
@@ -104,14 +104,6 @@ def test_a_weighted_recall_depends_on_the_order_of_what_is_relevant():
     result = evaluate(torch.tensor([0.9, 0.1]), task, names, convention=convention)
     assert result.per_user[names[0]].tolist() == pytest.approx([math.nan, 1], nan_ok=True)
     assert result.per_user[names[1]].tolist() == pytest.approx([1 / 3, 1])
-
-
-@pytest.mark.filterwarnings("ignore:.*gives too few items")
-def test_the_places_of_a_list_that_hold_no_item_count_as_fall_out():
-    task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=4)
-    for lists, expected in (([[0, -1, -1]], 2 / 3), ([[-1, -1, -1]], 1), ([[0, 1, 2]], 2 / 3)):
-        ranked = rank(torch.tensor(lists), task, k=3)
-        assert metrics.fall_out(ranked, 3).tolist() == [expected]
 
 
 def test_the_expected_reciprocal_rank_of_long_rankings_equals_a_loop():

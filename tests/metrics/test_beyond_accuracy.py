@@ -1,6 +1,5 @@
 """Metrics of lists and of the catalogue, against naive loops, and the laws they obey."""
 
-import dataclasses
 import json
 import math
 import random
@@ -26,10 +25,6 @@ from tests.support.references import naive, world
 from tests.support.tools.laws import CUT_OFFS, metrics_of_lists
 
 pytestmark = pytest.mark.usefixtures("expect_lost_truth")
-
-
-def aggregates():
-    return [m.name for m in metrics_of_lists(1) if m.is_aggregate]
 
 
 def rank_lists(case, **options):
@@ -74,21 +69,6 @@ def test_metrics_of_given_lists_with_gaps_and_repetitions_equal_naive_loops(case
         if metric.name != "serendipity":
             loop = expected(case, cut, metric)
             assert metric(ranked).tolist() == pytest.approx(loop, nan_ok=True, abs=1e-12), metric
-
-
-@given(case=cases(), k=st.sampled_from(CUT_OFFS))
-def test_states_of_both_halves_of_the_users_add_up_to_that_of_all(case, k):
-    whole = rank_lists(case)
-    is_even = torch.arange(case.num_users) % 2 == 0
-    halves = [
-        dataclasses.replace(whole, lists=whole.lists.of(users)) for users in (is_even, ~is_even)
-    ]
-    for name in aggregates():
-        definition = metrics.definition(name)
-        state = sum(definition.state(half, k) for half in halves)
-        assert state.tolist() == pytest.approx(definition.state(whole, k).tolist())
-        value = float(definition.function(whole, k))
-        assert float(definition.compute(state)) == pytest.approx(value, nan_ok=True, abs=1e-12)
 
 
 @given(case=cases(max_users=15), size=st.integers(1, 20))

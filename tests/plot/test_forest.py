@@ -14,7 +14,7 @@ from pyg_recmetrics.plot import COLORS
 from pyg_recmetrics.results.notes import lift_in_words
 from pyg_recmetrics.tables import format_p
 from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.small_benchmark import DETERMINISTIC, small_benchmark
+from tests.support.cases.small_benchmark import DETERMINISTIC
 from tests.support.tools.small_pictures import assert_apart, assert_inside
 
 METRICS = ["recall@3", "mean_rank", "coverage@3"]
@@ -29,11 +29,6 @@ def results():
 
     runs = Runs([run(0.5, seed) for seed in range(3)])
     return {"Runs": runs, "Single": run(0.3, 5), "_odd $name": run(0.1, 6)}
-
-
-@pytest.fixture(scope="module")
-def benchmark():
-    return small_benchmark()
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,10 @@ If a change is meant to alter the images, write the new ones, look at them, and 
     PYG_RECMETRICS_NEW_IMAGES=1 python -m pytest tests/plot/test_plot.py
 """
 
-import math
 import os
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 import pytest
 import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -73,51 +71,6 @@ class TestWhatIsShown:
                 assert (ends.min(), value, ends.max()) == pytest.approx(
                     (mean.low, mean.value, mean.high)
                 )
-
-    def test_a_metric_by_degree(self, results):
-        drawn = {"three": Runs(list(results.values())), **results}
-        _, axes = plot.metric_by_degree(drawn, "recall@5", bins=4, level=0.9)
-        for (name, result), bars in zip(drawn.items(), axes.collections, strict=True):
-            groups = result.by_degree(4, level=0.9)
-            values = lines(axes)[name].get_ydata()
-            ticks = [label.get_text().split("\n")[0] for label in axes.get_xticklabels()]
-            assert ticks == list(groups)
-            for of, value, segment in zip(
-                groups.values(), values, bars.get_segments(), strict=True
-            ):
-                value_of, low, high, *_ = of["recall@5"]
-                assert value == pytest.approx(value_of)
-                assert segment[:, 1] == pytest.approx([low, high])
-
-    def test_precision_against_recall(self, results):
-        drawn = {"three": Runs(list(results.values())), **results}
-        _, axes = plot.precision_recall_curve(drawn, max_k=7)
-        for name, result in drawn.items():
-            for k, point in enumerate(lines(axes)[name].get_xydata(), start=1):
-                means = [result.mean(f"{x}@{k}").value for x in ("recall", "precision")]
-                assert list(point) == pytest.approx(means)
-
-    def test_the_long_tail(self, results):
-        _, axes = plot.long_tail(results, k=5)
-        seen = [0] * NUM_ITEMS
-        for item in results["Good"].task.seen[1].tolist():
-            seen[item] += 1
-        order = sorted(range(NUM_ITEMS), key=lambda item: (-seen[item], item))
-        x = lines(axes)["seen"].get_xdata()
-        groups = groups_of(NUM_ITEMS)
-        assert x.tolist() == pytest.approx([math.sqrt(first * last) for first, last in groups])
-        counts = {"seen": seen}
-        for name, result in results.items():
-            counts[name] = [0] * NUM_ITEMS
-            for row in result.ranked.lists.to_matrix()[:, :5].tolist():
-                for item in row:
-                    if item >= 0:
-                        counts[name][item] += 1
-        for name, count in counts.items():
-            expected = [
-                np.mean([count[item] for item in order[first - 1 : last]]) for first, last in groups
-            ]
-            assert lines(axes)[name].get_ydata().tolist() == pytest.approx(expected)
 
     def test_the_long_tail_of_a_sample_is_scaled_up_to_all_users(self):
         users = torch.arange(20_000)

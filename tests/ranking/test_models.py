@@ -1,7 +1,6 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -62,18 +61,6 @@ def test_a_model_that_cannot_be_put_in_eval_mode_is_left_as_it_was():
     with pytest.raises(RuntimeError, match="no"), evaluation_mode(model):
         pass
     assert modes(model) == [True, True]
-
-
-def test_models_that_share_a_part_leave_it_as_the_first_found_it():
-    shared = torch.nn.Dropout()
-    first, second = torch.nn.Sequential(shared), torch.nn.Sequential(shared, torch.nn.Dropout())
-    with evaluation_mode(first):
-        with evaluation_mode(second):
-            assert modes(first) == [False] * 2
-        assert modes(first) == [False] * 2  # the first still needs the shared part
-        assert modes(second) == [True, False, True]
-    assert modes(first) == [True] * 2
-    assert modes(second) == [True] * 3
 
 
 TASK_OF_FOUND_MODEL = RankingTask(torch.tensor([[0, 0, 1], [0, 3, 4]]), num_users=2, num_items=5)
@@ -331,12 +318,6 @@ def test_items_without_their_place_are_numbered_from_zero():
         rank(shifted, task, k=15)
     few = Passing(lambda users, k: torch.tensor([[25, 26, 30]] * len(users)))
     rank(few, task, k=3)  # as the most popular items may well be
-
-
-def test_the_documentation_has_the_same_table():
-    page = Path(__file__).resolve().parents[2] / "docs" / "own_model.md"
-    rows = re.findall(r"^\| `recommend\((.*)\)`.* \|.* from (\S+) on \|$", page.read_text(), re.M)
-    assert rows == [(", ".join(ARGUMENTS), "`num_users`"), ("users, k", "0")]
 
 
 def test_the_mode_of_a_model_is_kept_by_calls_that_overlap():

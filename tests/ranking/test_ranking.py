@@ -23,6 +23,12 @@ def test_a_first_stage_that_found_nothing_for_anybody_has_missed_all():
         assert rank(recommender, task, k=2).hits(2).tolist() == [0, 0]
 
 
+def test_zeros_of_both_signs_are_equal():
+    task = RankingTask([[0], [1]], num_users=1, num_items=3)
+    ranked = rank(torch.tensor([[-0.0, 0.0, -0.0]]), task, k=3, keep_items=True)
+    assert ranked.lists.to_matrix().tolist() == [[0, 1, 2]]
+
+
 def test_users_that_a_search_leaves_keep_their_own_ranks(monkeypatch):
     monkeypatch.setattr(searching, "NUM_FOUND", 1)  # one user after the other
     # So many scores are equal that it settles no user, and the last one comes first.

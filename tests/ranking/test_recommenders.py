@@ -187,24 +187,10 @@ class TestMaskedItems:
         assert result.per_user["fall_out@2"].tolist() == [1 / 2, 1]
         assert result.per_user["fall_out@9"].tolist() == [1, 1]
 
-    def test_masked_seen_items_rank_as_if_they_were_excluded(self):
-        """What PyG's own example does by hand, and `seen` does for everybody."""
-        generator = torch.Generator().manual_seed(0)
-        scores = torch.rand(20, 30, generator=generator)
-        is_seen = torch.rand(20, 30, generator=generator) < 0.3
-        is_true = (torch.rand(20, 30, generator=generator) < 0.2) & ~is_seen
-        truth, seen = (mask.nonzero().t() for mask in (is_true, is_seen))
-        names = ["recall@5", "ndcg@5", "r_precision", "roc_auc", "precision(normalizer=length)@40"]
-        wanted = evaluate(scores, RankingTask(truth, num_users=20, num_items=30, seen=seen), names)
-        task = RankingTask(truth, num_users=20, num_items=30)
-        for recommender in forms(scores.masked_fill(is_seen, MASKED)):
-            result = evaluate(recommender, task, names)
-            assert result.to_dict() == pytest.approx(wanted.to_dict(), abs=1e-12)
-
     def test_users_without_truth_may_have_no_score(self):
         scores = torch.tensor([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [-torch.inf] * 3])
         task = RankingTask([[0, 1], [0, 0]], num_users=3, num_items=3)
-        for recommender in (scores, lambda users: scores[users]):
+        for recommender in (scores, scores.double(), lambda users: scores[users]):
             result = evaluate(recommender, task, ["recall@2", "coverage@2", "mrr"], keep_items=True)
             assert set(result.ranked.lists.to_matrix()[2].tolist()) <= {-1}
             assert [*result.to_dict().values()] == pytest.approx([0.5, 1.0, 2 / 3])
@@ -264,19 +250,34 @@ def test_a_fitted_model_may_leave_a_user_without_a_candidate():
     mask.check()
 
 
-def test_a_function_may_overwrite_the_users_that_it_is_given():
-    scores = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]])
-
+def overwriting_function(scores):
     def overwriting(users):
         result = scores[users]
         users.zero_()
         return result
 
-    for batch_size in (None, 1):
-        ranked = rank(overwriting, TASK_OF_SCORES_AND_LISTS, batch_size=batch_size, keep_items=True)
-        wanted = rank(scores, TASK_OF_SCORES_AND_LISTS, keep_items=True)
-        assert torch.equal(ranked.rank, wanted.rank)
-        assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
+    return overwriting
+
+
+def overwriting_model(scores):
+    def recommend(edge_index, src_index, dst_index, k):
+        answer = dst_index[scores[src_index].argsort(dim=1, descending=True)[:, :k]]
+        src_index.zero_()
+        dst_index.zero_()
+        return answer
+
+    return recommend
+
+
+@pytest.mark.parametrize("batch_size", [None, 1])
+@pytest.mark.parametrize("make", [overwriting_function, overwriting_model])
+def test_what_a_recommender_is_given_may_be_overwritten(make, batch_size):
+    scores, no_edges = torch.tensor([[0.1, 0.9, 0.5], [0.7, 0.2, 0.3]]), torch.empty(2, 0).long()
+    options = {"batch_size": batch_size, "keep_items": True, "edge_index": no_edges}
+    ranked = rank(make(scores), TASK_OF_SCORES_AND_LISTS, **options)
+    wanted = rank(scores, TASK_OF_SCORES_AND_LISTS, keep_items=True)
+    assert torch.equal(ranked.rank, wanted.rank)
+    assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())
 
 
 def test_a_given_matrix_is_not_copied(monkeypatch):

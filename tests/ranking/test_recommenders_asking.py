@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 from pyg_recmetrics import RankingTask, rank
 from pyg_recmetrics.ranking import algorithms
-from tests.support.cases.recommender_forms import PlainModel, RecordingModel
-from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES, best
+from tests.support.cases.recommender_forms import RecordingModel
+from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES
 from tests.support.cases.strategies import cases
 
 #: Models propagate over edges that may be the truth.
@@ -157,18 +157,3 @@ class TestShortAnswers:
     def test_wrong_shapes_are_errors(self, answer, message):
         with pytest.raises(ValueError, match=message):
             rank(Answering(answer), self.task, k=20, edge_index=NO_EDGES)
-
-
-@pytest.mark.parametrize("batch_size", [None, 1])
-def test_a_model_may_overwrite_what_it_is_given(batch_size):
-    def overwriting(users, items, k):
-        answer = best(users, items, k)
-        users.zero_()
-        items.zero_()
-        return answer
-
-    options = {"k": 2, "batch_size": batch_size, "keep_items": True}
-    ranked = rank(Answering(overwriting), TASK, edge_index=NO_EDGES, **options)
-    wanted = rank(PlainModel(SCORES, 2), TASK, edge_index=NO_EDGES, **options)
-    assert torch.equal(ranked.rank, wanted.rank)
-    assert torch.equal(ranked.lists.to_matrix(), wanted.lists.to_matrix())

@@ -30,15 +30,15 @@ def test_another_split_is_refused(popular, split):
     assert contents_of(popular, (split[0], split[2], split[0])).split is not None
 
 
-def test_what_is_wrong_is_named(popular, split, small_benchmark):
+def test_what_is_wrong_is_named(popular, split, benchmark):
     other = evaluate(torch.rand(60), split[1], "recall@5")
-    of_several = small_benchmark, None, compare(small_benchmark["Small"])
+    of_several = benchmark, None, compare(benchmark["Small"])
     for given, error, message in (
         (({"a": popular, "b": other}, None, None), ValueError, "to be of the same task"),
         ((popular, (1, 2), None), TypeError, "'split' needs to be training, validation and"),
         ((popular, (1, 2, 3), None), TypeError, "'train' needs to be a 'Data' or 'HeteroData'"),
         ((popular, None, {}), TypeError, "'comparison' needs to be a 'Comparison' .got dict"),
-        ((small_benchmark, split, None), ValueError, "'split' needs to be of one data set"),
+        ((benchmark, split, None), ValueError, "'split' needs to be of one data set"),
         (of_several, ValueError, "'comparison' needs to be of one data set .got several"),
     ):
         with pytest.raises(error, match=message):
@@ -73,20 +73,20 @@ def test_the_best_is_beside_each_of_the_others_in_the_order_of_means(task, metri
 class TestDataSets:
     """Contents of a report on several data sets."""
 
-    def test_pairs_of_one_metric_are_corrected_together(self, small_benchmark):
-        for results in (small_benchmark, dict(small_benchmark)):
-            contents, benchmark = read_contents(results, None, None)
-            assert list(contents) == list(benchmark) == list(small_benchmark)
+    def test_pairs_of_one_metric_are_corrected_together(self, benchmark):
+        for results in (benchmark, dict(benchmark)):
+            contents, made = read_contents(results, None, None)
+            assert list(contents) == list(made) == list(benchmark)
             assert {str(x.main_metric) for x in contents.values()} == {"ndcg@3"}
             protocols = [x.comparison.protocol for x in contents.values()]
             assert {(x.num_tests, x.num_data_sets) for x in protocols} == {(7, 3)}
 
-    def test_options_of_a_benchmark_are_kept(self, small_benchmark):
+    def test_options_of_a_benchmark_are_kept(self, benchmark):
         options = {"deterministic": DETERMINISTIC, "proposed": "Fair", "level": 0.9}
-        given = Benchmark(small_benchmark, "recall@3", **options)
-        contents, benchmark = read_contents(given, None, None)
-        alone, _ = read_contents(Benchmark(small_benchmark["Small"], **options), None, None)
-        assert benchmark is given
+        given = Benchmark(benchmark, "recall@3", **options)
+        contents, made = read_contents(given, None, None)
+        alone, _ = read_contents(Benchmark(benchmark["Small"], **options), None, None)
+        assert made is given
         assert {str(x.main_metric) for x in contents.values()} == {"recall@3"}
         for found in (*contents.values(), alone[""]):
             protocol = found.comparison.protocol

@@ -149,16 +149,16 @@ def test_colours_have_a_contrast_of_three(dark, full):
 class TestDataSets:
     """The page on several data sets."""
 
-    def test_the_page_is_complete(self, made, small_benchmark):
-        benchmark = Benchmark(small_benchmark, deterministic=["None"], proposed="Good")
-        page = made(benchmark, title="On <three> data sets")
-        of_each = [f"{x}: {heading}" for x in small_benchmark for heading in FOLDED]
+    def test_the_page_is_complete(self, made, benchmark):
+        given = Benchmark(benchmark, deterministic=["None"], proposed="Good")
+        page = made(given, title="On <three> data sets")
+        of_each = [f"{x}: {heading}" for x in benchmark for heading in FOLDED]
         assert page.headings == ["On <three> data sets", *of_each]
         text = " ".join(page.text.split())
         for data_set, number in {"Small": 114, "Wide": 141, "Long": 286}.items():
             assert f"{data_set}: {number} users; relevant are" in text
         for data_set in ("Wide", "Long"):
             assert f"On {data_set}, " in text
-        for row in benchmark.table().rows:
+        for row in given.table().rows:
             assert all(cell in text for cell in row)
         assert len(page.ids) == len(set(page.ids))

@@ -117,11 +117,6 @@ def test_warnings_say_what_makes_numbers_doubtful(runs, popular, task):
     said = f"ndcg@10 is {low:.4f} to {high:.4f}, depending on the order of equal scores."
     assert said in remarks(constant, "warnings")
     assert f"b: {said}" in remarks({"a": runs[0], "b": constant}, "warnings")
-    seen = task.seen[:, task.seen[1] > 9]
-    cold = RankingTask(task.truth, seen=seen, num_users=120, num_items=60)
-    num_cold = int((task.truth[1] <= 9).sum())
-    said = f"{num_cold} of 222 test edges have items that no edge before them has."
-    assert said in remarks(evaluate(torch.rand(60), cold, "ndcg@10"), "warnings")
     tuned = {"a": runs[0].with_trials(9), "b": popular.with_trials(1)}
     said = "Unequal budgets favour a: 9 trials of tuning, and as few as 1 for others."
     assert said in remarks(tuned, "warnings")

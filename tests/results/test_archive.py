@@ -77,16 +77,6 @@ class TestFiles:
             seen = [name for name in arrays if np.array_equal(arrays[name], result.task.seen)]
         assert len(seen) == 1  # what the task and its catalogue share
 
-    def test_queries(self):
-        test, known = torch.tensor([[0, 1, 4], [1, 0, 2]]).t(), torch.tensor([[0], [1], [5]])
-        for task in (
-            RankingTask.from_triples(test, known, num_entities=6),
-            RankingTask.from_events([0, 0, 1], [1, 2, 2], [5, 2**60, 7], [True] * 3, num_items=6),
-        ):
-            result = evaluate(torch.rand(task.num_users, 6), task, "mrr")
-            loaded = saved_and_loaded(result)
-            assert_same(result, loaded)
-
     def test_lists_without_a_task(self):
         ranked = RankedEdges.from_topk(torch.tensor([[0, 1, 2]]), torch.tensor([[0], [1]]))
         result = EvaluationResult(ranked.with_catalogue(Catalogue(3)), ["mrr@2", "coverage@2"])

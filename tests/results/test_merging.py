@@ -171,13 +171,6 @@ class TestMissingParts:
             with pytest.raises(ValueError, match=r"parts of one task|weight|each user once"):
                 merge(parts, partial=partial)
 
-    def test_a_part_and_a_whole_task(self):
-        task = make_task()
-        first = evaluate(make_scores(0), task.part(0, 2), "ndcg@4")
-        second = evaluate(make_scores(0), task.select_users(task.part(1, 2).users), "ndcg@4")
-        with pytest.raises(ValueError, match="parts of one task"):
-            merge([first, second])
-
     @pytest.mark.parametrize("partial", [False, True])
     def test_parts_missing_among_tasks_of_their_own_users(self, partial):
         first = evaluate(torch.rand(4), own_part("ab").part(0, 2), "mrr")

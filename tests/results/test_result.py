@@ -363,15 +363,6 @@ class TestWarning:
 
 
 class TestRange:
-    def test_it_is_the_mean_where_nothing_ties(self, task_of_tie_range):
-        scores = torch.rand(40, 60, generator=torch.Generator().manual_seed(0))
-        result = evaluate(scores, task_of_tie_range, ["recall@3", "novelty@3"], keep_items=True)
-        for metric, mean in result.items():
-            assert result.tie_range(metric) == pytest.approx((mean, mean))
-        lists = evaluate(scores.argsort(descending=True)[:, :50], task_of_tie_range, "recall@3")
-        assert lists.num_tied is None
-        assert lists.tie_range("recall@3") == pytest.approx((lists["recall@3"],) * 2)
-
     def test_a_metric_of_all_ranks_needs_a_whole_ranking_for_its_range(self):
         task = RankingTask(torch.tensor([[0], [0]]), num_users=1, num_items=4)
         result = EvaluationResult(rank(torch.zeros(4), task, k=2), ["roc_auc"])
@@ -424,14 +415,3 @@ def test_values_stay_with_their_names():
     assert result.to_dict("_") == values
     with pytest.raises(ValueError, match=r"'sep' needs to be one of \['@', '_', '-', '\.'\]"):
         result.to_dict("/")
-
-
-def test_ties_count_beside_truth_that_is_no_candidate():
-    truth = torch.tensor([[0, 0, 0, 0], [0, 1, 8, 9]])
-    candidates = torch.tensor([[0, 0, 0], [0, 1, 2]])
-    options = {"num_users": 1, "num_items": 10, "candidates": candidates, "missing": "count"}
-    scores = torch.zeros(10)
-    scores[0] = 1.0
-    with pytest.warns(UserWarning, match="recall@2 is .2500 to .5000"):
-        result = evaluate(scores, RankingTask(truth, **options), "recall@2", ties="best")
-    assert result.tie_range("recall@2") == (0.25, 0.5)

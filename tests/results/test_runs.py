@@ -26,7 +26,6 @@ from tests.support.cases.random_tasks import random_scores, random_task
 from tests.support.references.variance_components import (
     components,
     components_of_difference,
-    error_over_persons,
     margin_over_runs,
 )
 
@@ -56,17 +55,6 @@ def results(task):
 @pytest.fixture(scope="module")
 def others(task):
     return make_runs(task, 0.2, 3, seed=1)
-
-
-@pytest.fixture(scope="module")
-def person():
-    return torch.randint(25, (80,), generator=torch.Generator().manual_seed(0))
-
-
-@pytest.fixture(scope="module")
-def owned(task, person):
-    task = task.with_person(person)
-    return {name: make_runs(task, skill, 2) for name, skill in (("good", 0.4), ("fair", 0.2))}
 
 
 def counted(results, metric):
@@ -108,36 +96,6 @@ class TestRuns:
         without = evaluate(random_scores(task, 0), task, "mrr@2")
         with pytest.raises(ValueError, match="metrics in common"):
             Runs([results[0], without])
-
-
-def assert_mean(mean, values, level):
-    """A mean is that of values `[num_runs][num_users]`, all of which count."""
-    assert mean.num_users == values.shape[1]
-    assert mean.value == pytest.approx(values.mean(), nan_ok=True)
-    margin = margin_over_runs([(1, values)], level) if mean.num_users > 1 else math.nan
-    ends = (values.mean() - margin, values.mean() + margin)
-    assert (mean.low, mean.high) == pytest.approx(ends, nan_ok=True)
-
-
-class TestGroups:
-    def test_groups_by_label_are_those_of_a_loop(self, results):
-        labels = [*["few"] * 20, None, *["many"] * 59]
-        labels[int(results[0].ranked.degree.argmax())] = "one"
-        labels[int(results[0].ranked.degree.argmin())] = "nobody"
-        found = Runs(results).by(labels, level=0.9)
-        assert list(found) == ["few", "many", "nobody", "one"]
-        for label, means in found.items():
-            assert list(means) == ["recall@3", "ndcg@3"]
-            for metric, mean in means.items():
-                values = np.array([result.per_user[metric].tolist() for result in results])
-                is_own = np.array([each == label for each in labels])
-                is_own &= ~np.isnan(values).any(axis=0)
-                if label == "nobody":
-                    assert (math.isnan(mean.value), mean.num_users) == (True, 0)
-                else:
-                    assert_mean(mean, values[:, is_own], 0.9)
-        note = "±: 90% confidence interval of the mean for other users and other runs"
-        assert note in str(found).splitlines()
 
 
 class TestLists:
@@ -182,25 +140,6 @@ class TestCompare:
         assert row.run_error == pytest.approx(math.sqrt(max(0, of_runs - of_rest)))
         assert row.wins + row.ties + row.losses == len(difference)
 
-    def test_means_of_what_has_one_value_are_subtracted(self, results, others):
-        (row,) = compare({"a": results, "b": others}, metrics="coverage@1")
-        means = [np.mean([x["coverage@1"] for x in runs]) for runs in (results, others)]
-        assert row.difference == pytest.approx(means[0] - means[1])
-        assert math.isnan(row.p_value)
-
-
-# There are 23 persons, and every interval says that these are few.
-@pytest.mark.filterwarnings("ignore:intervals may be too narrow")
-class TestOwners:
-    def test_tests_draw_persons(self, owned, person):
-        a, b = owned["good"][0], owned["fair"][0]
-        (row,) = compare({"a": a, "b": b}, metrics="ndcg@3")
-        values = (a.per_user["ndcg@3"] - b.per_user["ndcg@3"]).numpy()
-        is_counted = ~np.isnan(values)
-        error, freedom = error_over_persons(values[is_counted], person.numpy()[is_counted])
-        wanted = 2 * stats.t.sf(abs(values[is_counted].mean()) / error, freedom)
-        assert row.p_value == pytest.approx(wanted, abs=1e-9)
-
 
 class TestNearCopies:
     """Runs of one seed may differ a little, as sums on a card do."""
@@ -240,14 +179,6 @@ OF_SEVERAL = [
     plot.long_tail,
     lambda results: report(results, "nowhere/report.html"),
 ]
-
-
-@pytest.mark.parametrize("results", [RESULT, [RESULT, RESULT], 0.5, None])
-def test_several_have_names(results):
-    kind = type(results).__name__
-    message = rf"'results' needs to be results by name, as in {{'A': a, 'B': b}} \(got {kind}\)"
-    with pytest.raises(TypeError, match=message):
-        compare(results)
 
 
 @pytest.mark.parametrize("call", OF_SEVERAL)

@@ -15,13 +15,10 @@ from pyg_recmetrics.results.notes import caution
 from pyg_recmetrics.results.statistics import (
     alpha_of,
     holm,
-    mean_of_runs,
     mean_of_users,
     paired_difference,
     run_variances,
 )
-from tests.support.cases.random_tasks import random_scores, random_task
-from tests.support.cases.strategies import cases
 from tests.support.references.variance_components import error_over_persons, margin_over_runs
 
 pytestmark = [
@@ -29,36 +26,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*the order of ties", "ignore:.*may be too narrow"),
     pytest.mark.filterwarnings("ignore:.*scores that fall"),
 ]
-
-METRICS = ["recall@2", "ndcg@3"]
-
-
-def means_by_loop(values, persons):
-    rows = {}
-    for value, person in zip(values, persons, strict=True):
-        if not math.isnan(value):
-            rows.setdefault(person, []).append(value)
-    return [statistics.fmean(rows[person]) for person in sorted(rows)]
-
-
-@given(case=cases(), data=st.data())
-def test_the_mean_is_that_of_the_means_of_persons(case, data):
-    person = data.draw(
-        st.lists(st.integers(0, 2), min_size=case.num_users, max_size=case.num_users)
-    )
-    task = case.task(person=torch.tensor(person))
-    over_rows = evaluate(case.score_matrix, task, METRICS)
-    result = evaluate(case.score_matrix, task, METRICS, per="person")
-    for metric in METRICS:
-        wanted = means_by_loop(over_rows.per_user[metric].tolist(), person)
-        assert result[metric] == pytest.approx(statistics.fmean(wanted))
-        contributed = result.values_of(metric)[0]
-        assert contributed[~contributed.isnan()].tolist() == pytest.approx(wanted)
-        assert torch.equal(
-            result.per_user[metric].nan_to_num(-1), over_rows.per_user[metric].nan_to_num(-1)
-        )
-        low, high = result.tie_range(metric)
-        assert low - 1e-12 <= result[metric] <= high + 1e-12
 
 
 def made(scores=None, **options):
@@ -238,18 +205,6 @@ def test_margins_are_those_of_plain_sums(seed):
     assert difference.margin(0.9) == pytest.approx(margin_over_runs([(1, a), (-1, b)], 0.9))
 
 
-@pytest.mark.parametrize("persons", [False, True])
-def test_equal_runs_are_one_run(persons):
-    person = np.arange(NUM_USERS) // 4 if persons else None
-    one = draw(0)[:1]
-    one[0, ::7] = math.nan
-    first, second = groups_of(one, person)
-    a, b = groups_of(one.repeat(3, axis=0), person)
-    for single, several in ((first, a), (second, b), (first.minus(second), a.minus(b))):
-        assert several.interval(0.8) == pytest.approx(single.interval(0.8))
-        assert several.num_drawn == single.num_drawn
-
-
 def test_users_count_who_count_in_every_run():
     values = draw(1)
     values[0, 5] = values[2, 8] = math.nan
@@ -260,47 +215,10 @@ def test_users_count_who_count_in_every_run():
     assert estimate.margin(0.95) == pytest.approx(margin_over_runs([(1, values[:, left])]))
 
 
-def test_what_has_no_runs_is_the_same_in_each():
-    values = draw(2)
-    known, several = mean_over(values[:1]), mean_over(values)
-    repeated = mean_over(values[:1].repeat(NUM_RUNS, axis=0))
-    found, wanted = several.minus(known), several.minus(repeated)
-    assert found.interval(0.95) == pytest.approx(wanted.interval(0.95))
-
-
 def test_too_few_users():
     one = mean_over([[1.0, math.nan, math.nan], [2.0, math.nan, math.nan]])
     assert one.value == 1.5
     assert math.isnan(one.margin(0.95))
-
-
-METRICS_OF_INFERENCE = ["recall@2", "ndcg@3", "r_precision"]
-
-
-@pytest.fixture(scope="module")
-def task():
-    return random_task(60, 12, truth_share=0.2, seen_share=0.2)
-
-
-@pytest.fixture(scope="module")
-def result(task):
-    return evaluate(random_scores(task, 1), task, METRICS_OF_INFERENCE)
-
-
-class TestIntervals:
-    @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-    def test_the_t_interval_is_that_of_scipy(self, result, level):
-        values = result.values_of("recall@2")[0]
-        values = values[~values.isnan()].numpy()
-        expected = stats.t.interval(
-            level, len(values) - 1, loc=values.mean(), scale=stats.sem(values)
-        )
-        assert result.confidence_interval("recall@2", level) == pytest.approx(expected)
-
-    def test_what_is_wrong_is_named(self, result):
-        for level in (1, 95, "a"):
-            with pytest.raises(ValueError, match=r"'level' needs to be a number between 0 and 1"):
-                result.confidence_interval("ndcg@3", level)
 
 
 class TestPairedTests:
@@ -386,23 +304,8 @@ class TestComponents:
         assert found.variance == 0
         assert [found.p_value(x) for x in (0, 1e-9, value)] == [1, 0, value == 0]
 
-    def test_means_alone_vary_by_runs(self):
-        means = np.array([0.1, 0.4, 0.2])
-        low, high = mean_of_runs(means).interval(0.9)
-        wanted = stats.t.interval(0.9, 2, loc=means.mean(), scale=stats.sem(means))
-        assert (low, high) == pytest.approx(wanted)
-
 
 class TestRunVariances:
-    def test_two_have_their_own(self):
-        means = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([1, 1.5, 2]), "c": np.array([3.0])}
-        found = run_variances(means)
-        assert found == {
-            name: pytest.approx((values.var(ddof=1), len(values) - 1, 4))
-            for name, values in means.items()
-            if name != "c"
-        }
-
     def test_fewer_runs_are_no_less_than_the_pooled_ones(self):
         many, few = np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0])
         found = run_variances({"many": many, "few": few})

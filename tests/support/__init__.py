@@ -38,7 +38,7 @@
 - `everything`: all that a result says, to compare results to the last bit
 - `damage`: damage to files
 - `page_checks`: what a browser finds wrong with the page that it shows
-- `html_tables`, `latex_tables`, `small_pictures`: read what is printed and drawn
+- `latex_tables`, `small_pictures`: read what is printed and drawn
 - `largest_tensor`: the largest tensor that a call makes
 - `examples`, `notebooks`: run the examples and the notebooks
 - `module_stubs`: writes the stub of `pyg_recmetrics.modules`

@@ -10,7 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import scipy.sparse
 import torch
 from torch_geometric.nn import LightGCN
 
@@ -205,32 +204,6 @@ def test_odd_frames_are_named(frames, message):
 class TestFromMatrix:
     test = torch.tensor([[0, 0, 5], [4, 0, 0]])
     train = torch.tensor([[3, 0, 0], [0, 0, 2]])
-
-    @pytest.mark.parametrize(
-        "form",
-        [
-            lambda matrix: matrix,
-            lambda matrix: matrix.numpy(),
-            lambda matrix: pd.DataFrame(matrix.numpy()),
-            lambda matrix: matrix.to_sparse(),
-            lambda matrix: scipy.sparse.csr_matrix(matrix.numpy()),
-            lambda matrix: scipy.sparse.dok_matrix(matrix.numpy()),
-        ],
-    )
-    def test_of_any_kind(self, form):
-        task = RankingTask.from_matrix(
-            train=form(self.train), test=form(self.test), user_ids=["a", "b"]
-        )
-        assert (task.num_users, task.num_items) == (2, 3)
-        assert task.truth.tolist() == [[0, 1], [2, 0]]
-        assert task.weight.tolist() == [5, 4]
-        assert task.seen.tolist() == [[0, 1], [0, 2]]
-        assert task.user_ids == ("a", "b")
-        assert sorted(task.edge_index.t().tolist()) == [[0, 2], [1, 4], [2, 0], [4, 1]]
-        assert RankingTask.from_matrix(test=form(self.test), threshold=5).truth.tolist() == [
-            [0],
-            [2],
-        ]
 
     def test_ones_are_no_weights(self):
         task = RankingTask.from_matrix(test=np.eye(3, dtype=bool))

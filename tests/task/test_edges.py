@@ -11,7 +11,7 @@ from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from pyg_recmetrics import Evaluator, RankingTask, evaluate
-from pyg_recmetrics.task.edges import coalesce_edges, contains, count_zero_ratings
+from pyg_recmetrics.task.edges import coalesce_edges, contains
 from tests.support.cases.strategies import edges
 
 NUM_USERS, NUM_ITEMS = 4, 6
@@ -29,21 +29,6 @@ def test_the_largest_ids_do_not_overflow():
     assert as_list(coalesced) == sorted(set(pairs))
     asked = edges([(last, last), (last, last - 1), (0, last), (1, 1)])
     assert contains(coalesced, asked, num_nodes).tolist() == [True, False, True, False]
-
-
-@pytest.mark.parametrize(
-    ("weights", "num_zero"),
-    [
-        ([], 0),
-        ([0, 1, 1, 0], 0),
-        ([True, False], 0),
-        ([0, 2, 5, 0], 2),
-        ([0.5, 0.0, -1.0], 2),
-        ([-1, 1], 1),
-    ],
-)
-def test_zero_is_a_rating_unless_all_weights_are_labels(weights, num_zero):
-    assert count_zero_ratings(torch.tensor(weights)) == num_zero
 
 
 SHIFT = torch.tensor([[0], [NUM_USERS]])

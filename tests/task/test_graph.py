@@ -10,13 +10,8 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 
 from pyg_recmetrics import RankingTask, datasets, evaluate
-from pyg_recmetrics.transforms import PerUserSplit
 from tests.support.cases.graphs import USER_ITEM
 from tests.support.cases.strategies import pairs
-
-
-def pairs_in_order(edges):
-    return list(zip(*edges.tolist(), strict=True))
 
 
 @pytest.fixture
@@ -34,57 +29,12 @@ def hetero():
 
 @pytest.mark.usefixtures("_the_same_split_every_time")
 class TestHeteroData:
-    @pytest.mark.parametrize("negatives", [0.0, 1.0])
-    @pytest.mark.parametrize("undirected", [False, True])
-    def test_all_parts_of_a_random_link_split(self, negatives, undirected):
-        data = ToUndirected()(hetero()) if undirected else hetero()
-        whole = pairs(data[USER_ITEM].edge_index)
-        split = RandomLinkSplit(
-            num_val=0.2,
-            num_test=0.2,
-            edge_types=USER_ITEM,
-            rev_edge_types=("item", "rev_rates", "user") if undirected else None,
-            neg_sampling_ratio=negatives,
-            disjoint_train_ratio=0.3,
-        )
-        for part in split(data):
-            made = RankingTask.from_data(part)
-            store = part[USER_ITEM]
-            positive = store.edge_label_index[:, store.edge_label == 1]
-            assert pairs(made.truth) == pairs(positive)
-            assert pairs(made.truth) <= whole
-            assert pairs(made.seen) == pairs(store.edge_index)
-            assert made.weight is None
-            assert (made.num_users, made.num_items) == (40, 30)
-            forward = store.edge_index + torch.tensor([[0], [40]])
-            both = torch.cat([forward, forward.flip([0])], dim=1)
-            assert torch.equal(made.edge_index, both)
-
     def test_labels_that_are_split(self):
         split = RandomLinkSplit(edge_types=USER_ITEM, split_labels=True)
         *_, test = split(hetero())
         assert pairs(RankingTask.from_data(test).truth) == pairs(
             test[USER_ITEM].pos_edge_label_index
         )
-
-    @pytest.mark.parametrize("threshold", [1, 3, 4.0])
-    def test_a_threshold_says_which_ratings_are_relevant(self, threshold):
-        data = hetero()
-        edge_index = data[USER_ITEM].edge_index
-        data[USER_ITEM].edge_label = torch.arange(edge_index.size(1)) % 6.0
-        *_, test = PerUserSplit(num_val=0.0, num_test=0.5)(data)
-        store = test[USER_ITEM]
-        rated = zip(pairs_in_order(store.edge_label_index), store.edge_label.tolist(), strict=True)
-        relevant = {pair: float(rating) for pair, rating in rated if rating >= threshold}
-        made = RankingTask.from_data(test, threshold=threshold)
-        assert dict(zip(pairs_in_order(made.truth), made.weight.tolist(), strict=True)) == relevant
-        assert made.threshold == threshold
-        homogeneous = test.to_homogeneous(node_attrs=[])
-        homogeneous.edge_label_index = store.edge_label_index + torch.tensor([[0], [40]])
-        homogeneous.edge_label = store.edge_label
-        again = RankingTask.from_data(homogeneous, num_users=40, threshold=threshold)
-        assert torch.equal(again.truth, made.truth)
-        assert torch.equal(again.weight, made.weight)
 
     def test_a_threshold_applies_to_labels_of_one_as_well(self):
         *_, test = RandomLinkSplit(edge_types=USER_ITEM)(hetero())
@@ -193,23 +143,27 @@ def test_what_is_wrong_with_a_graph_is_named(make, options, message):
 
 
 @pytest.mark.usefixtures("_the_same_split_every_time")
-class TestData:
-    @pytest.mark.parametrize("negatives", [0.0, 1.0])
-    def test_an_undirected_split(self, negatives):
-        split = RandomLinkSplit(
-            num_val=0.2,
-            num_test=0.2,
-            is_undirected=True,
-            neg_sampling_ratio=negatives,
-            disjoint_train_ratio=0.3,
-        )
-        for part in split(homogeneous()):
-            made = RankingTask.from_data(part, num_users=40)
-            positive = part.edge_label_index[:, part.edge_label == 1]
-            assert pairs(made.truth) == {(u, i - 40) for u, i in pairs(positive)}
-            assert pairs(made.seen) == {(u, i - 40) for u, i in pairs(part.edge_index) if u < 40}
-            assert (made.num_users, made.num_items) == (40, 30)
-            assert torch.equal(made.edge_index, part.edge_index)
+@pytest.mark.parametrize("negatives", [0.0, 1.0])
+@pytest.mark.parametrize("form", ["directed", "undirected", "homogeneous"])
+def test_all_parts_of_a_random_link_split(form, negatives):
+    options, num_users, shift = {"edge_types": USER_ITEM}, None, 0
+    data = hetero()
+    if form == "undirected":
+        data = ToUndirected()(data)
+        options["rev_edge_types"] = ("item", "rev_rates", "user")
+    if form == "homogeneous":
+        data, options, num_users, shift = homogeneous(), {"is_undirected": True}, 40, 40
+    options |= {"num_val": 0.2, "num_test": 0.2, "neg_sampling_ratio": negatives}
+    for part in RandomLinkSplit(**options, disjoint_train_ratio=0.3)(data):
+        made = RankingTask.from_data(part, num_users=num_users)
+        store = part if shift else part[USER_ITEM]
+        positive = store.edge_label_index[:, store.edge_label == 1]
+        assert pairs(made.truth) == {(u, i - shift) for u, i in pairs(positive)}
+        assert pairs(made.seen) == {(u, i - shift) for u, i in pairs(store.edge_index) if u < 40}
+        assert (made.weight, made.num_users, made.num_items) == (None, 40, 30)
+        forward = store.edge_index + torch.tensor([[0], [40]])
+        both = torch.cat([forward, forward.flip([0])], dim=1)
+        assert torch.equal(made.edge_index, store.edge_index if shift else both)
 
 
 @pytest.mark.parametrize("num_leaks", [0, 1, 4])

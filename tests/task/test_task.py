@@ -1,7 +1,6 @@
-"""RankingTask: what raw tensors become, and the task as a dictionary."""
+"""RankingTask: what raw tensors become, and what is said of odd ones."""
 
 import copy
-import inspect
 import pickle
 import warnings
 
@@ -121,43 +120,6 @@ class TestOwner:
             assert task().with_person(person).person.tolist() == [0, 1, 0]
         assert task().person is None
         assert "person=[3]" in repr(task(person=names))
-
-
-class TestQuery:
-    def test_each_row_stands_for_one(self, device):
-        made = task(query=torch.tensor([[3, 0], [4, 1], [4, 2]]), num_relations=2)
-        assert made.query.tolist() == [[3, 0], [4, 1], [4, 2]]
-        assert repr(made).endswith("query=[3, 2], num_relations=2)")
-        for other in (made.to(device), made.select_users(torch.tensor([1])), copy.copy(made)):
-            assert other.query.tolist() == made.query.tolist()
-            assert other.num_relations == 2
-        assert made.to(device).query.device.type == device.type
-        assert task().query is task().num_relations is None
-
-
-class TestToDict:
-    def make_task(self):
-        """A task in which no argument has its default."""
-        return task(
-            seen=torch.tensor([[0, 1, 2], [0, 1, 1]]),
-            exclude_seen=False,
-            weight=torch.tensor([1.0, 2.5, 3.0]),
-            threshold=1.0,
-            candidates=torch.tensor([0, 2, 3]),
-            users=torch.tensor([0, 1]),
-            user_ids=("ann", "bob", 3),
-            item_ids=(10, 11, 12, 13),
-            person=["eve", "fay", "eve"],
-            query=[[0, 1], [2, 5], [7, 0]],
-            num_relations=3,
-        )
-
-    def test_it_holds_every_argument(self):
-        parameters = inspect.signature(RankingTask).parameters
-        fields = self.make_task().to_dict()
-        assert set(fields) == {*parameters, "part_of", "knows_seen"}
-        for name in parameters:
-            assert fields[name] is not parameters[name].default, name
 
 
 @pytest.mark.parametrize("form", [list, tuple, torch.tensor])

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings, strategies as st
 from torch_geometric.data import HeteroData
 from torch_geometric.nn import LightGCN
 
-from pyg_recmetrics import RankingTask, evaluate
+from pyg_recmetrics import evaluate
 from pyg_recmetrics.transforms import (
     JoinedUsers,
     KCore,
@@ -180,16 +180,6 @@ class TestConvention:
         KCore(3)(data)
         after = data.to_dict()
         assert str(before) == str(after)
-
-    def test_tasks_know_users_and_candidates(self):
-        *_, test = PerUserSplit(users=SeparatedUsers(fraction=0.2))(interactions())
-        task = RankingTask.from_data(test)
-        assert task.users.numel() == 12
-        assert task.users.tolist() == test["user"].eval_mask.nonzero().flatten().tolist()
-        assert RankingTask.from_data(test, users=torch.arange(60)).users.numel() == 60
-        task = RankingTask.from_data(SampledCandidates(7)(test))
-        assert task.candidates.size(0) == 2
-        assert RankingTask.from_data(test, candidates=torch.arange(40)).candidates.dim() == 1
 
     @pytest.mark.parametrize("transform", [*SPLITS.values(), *SPLITS_OF_USERS.values()])
     def test_parts_are_evaluated_as_they_are(self, transform):

@@ -17,7 +17,6 @@ from pyg_recmetrics.kernels.exact.scores import (
     inner_product_matrix,
     inner_products,
     scaled_by_row,
-    with_column,
 )
 from tests.support.cases.embeddings import scaled_by_all
 from tests.support.references import exact_scores
@@ -116,12 +115,6 @@ def test_scaling_is_exact_and_brings_the_largest_number_near_a_power_of_two(expo
     assert ratio.unique().numel() == 1
 
 
-def test_what_is_zero_stays_zero():
-    zero = torch.zeros(2, 3)
-    assert torch.equal(scaled_by_all(zero), zero.double())
-    assert torch.equal(scaled_by_row(zero), zero.double())
-
-
 def test_numbers_far_below_the_largest_count_as_zero():
     rows = [[1.0, 2.0**-450, 2.0**-460], [0.0, 5e-324, -(2.0**-500)]]
     embedding = torch.tensor(rows, dtype=torch.double)
@@ -162,33 +155,3 @@ def test_what_is_asked_for_is_a_copy():
     for read in (items.double, items.single):
         read(slice(None)).zero_()
     assert torch.equal(table, before)
-
-
-@given(
-    dtype=st.sampled_from(DTYPES),
-    has_bias=st.booleans(),
-    size=st.sampled_from([5, 2**20]),
-    is_transposed=st.booleans(),
-)
-def test_scores_in_single_precision(dtype, has_bias, size, is_transposed):
-    table, bias = draw(dtype), draw(dtype, 3.0)[:, 0]
-    if is_transposed:
-        table = table.t().contiguous().t()
-    items = ItemFactors(table, bias if has_bias else None, CPU)
-    user = items.for_single(scaled_by_row(torch.randn(3, items.dim, dtype=torch.double)))
-    row, item = torch.tensor([0, 0, 0, 2, 2]), torch.tensor([8, 1, 3, 3, 0])
-    with at_once(size):
-        found = items.single_scores(user.float(), row, item)
-    wanted = (user[row] * items.double(item) / items.scale).sum(dim=1)
-    torch.testing.assert_close(
-        found.double(), wanted, rtol=1e-5, atol=1e-5 * float(wanted.abs().max())
-    )
-    assert found.dtype == torch.float32
-
-
-@given(dtype=st.sampled_from(DTYPES), other=st.sampled_from(DTYPES))
-def test_one_more_column_loses_nothing(dtype, other):
-    table, column = draw(dtype), draw(other)[:, 1]
-    both = with_column(table, column)
-    assert torch.equal(both[:, :4].double(), table.double())
-    assert torch.equal(both[:, 4].double(), column.double())

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pyg_recmetrics import RankingTask
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.ranks import put_in_order_
 from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
@@ -19,12 +18,9 @@ from pyg_recmetrics.kernels.fast.searching import (
     FastProducts,
     FastScores,
     Search,
-    find_at_least,
-    largest_values,
     rows_to_search,
-    sorted_rows,
 )
-from tests.support.cases.embeddings import KINDS, rank_by_all_algorithms
+from tests.support.cases.embeddings import KINDS
 from tests.support.references import exact_scores, naive
 
 #: Numbers of four binary digits, with zeros behind them.
@@ -342,25 +338,6 @@ def test_parts_of_rows(widths, start, max_columns):
         assert is_last or (num_rows + max(1, num_rows // 7)) * num_columns > 150
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [20, 100])
-def test_gowalla(gowalla, k, monkeypatch):
-    train, test, user, item = gowalla
-    users = torch.arange(0, 29858, 4)
-    task = RankingTask(test, num_users=29858, num_items=40981, seen=train, users=users)
-    left = []
-    run = Search.run
-
-    def note(self):
-        found = run(self)
-        left.append(int(found.is_unsettled.sum()))
-        return found
-
-    monkeypatch.setattr(Search, "run", note)
-    rank_by_all_algorithms(user, item, task, k)
-    assert sum(left) < 10
-
-
 CPU = torch.device("cpu")
 DTYPES = [torch.bfloat16, torch.float32]
 
@@ -441,53 +418,3 @@ def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
     assert (value[1:] >= value[:-1]).all()
     assert (scores.to_score(value) <= score + 2.0**-24 * score.abs()).all()
     assert (scores.to_score(value) >= score - 2.0**-6 * score.abs()).all()
-
-
-DTYPES_OF_ROW_WISE = [torch.float32, torch.float64, torch.int16]
-
-
-def random_values(width, dtype):
-    generator = torch.Generator().manual_seed(width)
-    return torch.randint(-1000, 1000, (40, width), generator=generator).to(dtype)
-
-
-@pytest.mark.parametrize("dtype", DTYPES_OF_ROW_WISE)
-@pytest.mark.parametrize("width", [0, 1, 64, 300])
-def test_the_largest_values_and_those_that_reach_a_threshold(dtype, width):
-    values, threshold = random_values(width, dtype), random_values(1, dtype).squeeze(1)
-    found = find_at_least(values, threshold)
-    assert list(zip(*(places.tolist() for places in found), strict=True)) == [
-        (row, column)
-        for row, numbers in enumerate(values.tolist())
-        for column, number in enumerate(numbers)
-        if number >= threshold[row]
-    ]
-    for k in (1, 5, 100):
-        largest = largest_values(values, k)
-        assert largest.tolist() == [sorted(row, reverse=True)[:k] for row in values.tolist()]
-
-
-def test_what_is_not_finite_is_in_order():
-    values = torch.tensor([[1.0, -math.inf, 2.0], [math.nan, 3.0, math.inf]])
-    first, second = largest_values(values, k=3).tolist()
-    assert first == [2.0, 1.0, -math.inf]
-    assert math.isnan(second[0])
-    assert second[1:] == [math.inf, 3.0]
-
-
-def test_what_is_no_number_or_nothing_reaches_no_threshold():
-    values = torch.tensor([[math.nan, 1.0], [-math.inf, math.inf]])
-    threshold = torch.tensor([0.0, -1e30])
-    row, column = find_at_least(values, threshold)
-    assert (row.tolist(), column.tolist()) == ([0, 1], [1, 1])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (40, 1), (40, 300)])
-def test_sorted_rows_and_where_their_values_come_from(dtype, shape):
-    values = torch.randint(-50, 50, shape, generator=torch.Generator().manual_seed(1)).to(dtype)
-    values.masked_fill_(values > 40, -math.inf).masked_fill_(values == 7, -0.0)
-    ordered, column = sorted_rows(values)
-    assert ordered.tolist() == [sorted(row, reverse=True) for row in values.tolist()]
-    assert column.sort(dim=1).values.tolist() == [list(range(shape[1]))] * shape[0]
-    assert values.gather(1, column.cpu()).equal(ordered.cpu())

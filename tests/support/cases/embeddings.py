@@ -1,8 +1,7 @@
-"""Embeddings that are hard to rank, and their ranks by every algorithm."""
+"""Embeddings that are hard to rank."""
 
 import torch
 
-from pyg_recmetrics import rank
 from pyg_recmetrics.kernels.exact.scores import scaled
 
 #: Random embeddings of a shape, from a generator, by what is special about them.
@@ -41,21 +40,6 @@ KINDS = {
 def scaled_by_all(embedding):
     """Scales all rows by one power of two, as items are."""
     return scaled(embedding, embedding.abs().max())
-
-
-def rank_by_all_algorithms(user, item, task, k, batch_size=None):
-    """Ranks by every algorithm, which all have to agree, and returns what they agree on."""
-    options = {"k": k, "batch_size": batch_size}
-    dense = rank((user, item), task, algorithm="dense", keep_items=True, **options)
-    for algorithm in ("count", "search"):
-        assert_same_ranks(rank((user, item), task, algorithm=algorithm, **options), dense)
-    lists = rank((user, item), task, algorithm="search", keep_items=True, **options)
-    assert_same_ranks(lists, dense)
-    assert torch.equal(lists.lists.to_matrix(), dense.lists.to_matrix())
-    full = rank((user, item), task, full=True, algorithm="count", batch_size=batch_size)
-    every = rank((user, item), task, full=True, algorithm="dense", batch_size=batch_size)
-    assert_same_ranks(full, every)
-    return dense
 
 
 def assert_same_ranks(one, other):

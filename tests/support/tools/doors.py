@@ -172,9 +172,9 @@ class Doors:
         return evaluate(scorer, self.task(), self.names, **options)
 
     def score_ids(self, **options):
-        known = [*self.world.items, *self.world.strangers]
+        known = [*self.world.items, *self.world.strangers][::-1]
         one_hot = torch.eye(len(known)).tolist()
-        users = {user: [self.world.score[user, x] for x in known] for user in self.world.users}
+        users = {user: [self.world.score[user, x] for x in known] for user in reversed(self.row)}
         pair = users, dict(zip(known, one_hot, strict=True))
         return evaluate(pair, self.frames(), self.names, **options)
 
