@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.utils import lexsort, scatter
 
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
-from pyg_recmetrics.metrics.registry import Average, Weights, register
+from pyg_recmetrics.metrics.registry import Average, register
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     count_irrelevant,
@@ -668,7 +668,6 @@ def err(ranked: RankedEdges, k: int | None = None, max_grade: MaxGrade = 4) -> T
 
 def _ratio(ranked: RankedEdges, hits: Tensor, denominator: Tensor, average: str) -> Tensor:
     total: Tensor | float = denominator
-    hits = denominator if isinstance(average, Weights) else hits
     if average == "micro":
         has_truth = ranked.degree > 0
         hits = hits * int(has_truth.sum())

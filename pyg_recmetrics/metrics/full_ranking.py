@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.exact.ranks import find_runs
-from pyg_recmetrics.metrics.registry import Average, Weights, register
+from pyg_recmetrics.metrics.registry import Average, register
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
@@ -87,8 +87,6 @@ def roc_auc(
         return value
     weights = candidates_of(ranked) if average == "candidates" else ranked.degree
     is_counted = (ranked.degree > 0) & (num_irrelevant > 0)
-    if isinstance(average, Weights):
-        value = 1 + 0 * value  # which is `NaN` where there is none
     return value * weights / exact_mean(weights[is_counted])
 
 
@@ -281,7 +279,7 @@ def adjusted_mean_rank(ranked: RankedEdges, average: Average = "micro") -> Tenso
         tensor([0.8000], dtype=torch.float64)
     """
     expected = ranked.degree * (candidates_of(ranked) + 1) / 2
-    return _ratio(ranked, ranked.sum(ranked.rank), expected, average)
+    return ranked.sum(ranked.rank) / _denominator(ranked, expected, average)
 
 
 @register(range=(-torch.inf, torch.inf), needs_all_ranks=True, aliases=("amri",))
@@ -330,13 +328,12 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
     num_candidates = candidates_of(ranked)
     expected = ranked.degree * (num_candidates + 1) / 2
     possible = ranked.degree * (num_candidates - 1) / 2
-    return _ratio(ranked, expected - ranked.sum(ranked.rank), possible, average)
+    return (expected - ranked.sum(ranked.rank)) / _denominator(ranked, possible, average)
 
 
-def _ratio(ranked: RankedEdges, sums: Tensor, own: Tensor, average: str) -> Tensor:
-    """The sum of each user, divided by its own denominator, or by the mean of all."""
-    sums = own if isinstance(average, Weights) else sums
-    return sums / (own if average == "macro" else exact_mean(own[ranked.degree > 0]))
+def _denominator(ranked: RankedEdges, own: Tensor, average: str) -> Tensor | float:
+    """What to divide the sum of a user by: its own denominator, or the mean of all."""
+    return own if average == "macro" else exact_mean(own[ranked.degree > 0])
 
 
 def _num_above(ranked: RankedEdges) -> Tensor:

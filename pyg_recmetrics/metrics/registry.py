@@ -135,10 +135,6 @@ Average: TypeAlias = Annotated[
 ]
 
 
-class Weights(str):
-    """An average with which a metric returns the weights of users in it, and not their values."""
-
-
 @dataclass(frozen=True)
 class Parameter:
     """A parameter of a metric besides `k`: it takes some values, each with its words, or numbers.
@@ -940,11 +936,6 @@ class Metric:
         If it has one value for all users together, returns a tensor with one number.
         """
         return self.definition.measure(ranked, self._given)
-
-    def _weights(self, ranked: RankedEdges) -> Tensor:
-        """Returns how much every user weighs in a pooled mean, as a multiple of the mean weight."""
-        average = Weights(self.all_arguments["average"])
-        return self.definition.measure(ranked, {**self._given, "average": average})
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"

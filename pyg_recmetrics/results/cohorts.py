@@ -124,8 +124,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     methods of the same names of :class:`Runs`.
 
     Args:
-        values (mapping): The values and the pulls of each metric, see :func:`mean_of_users`, each
-            of shape `[num_users, num_runs]`.
+        values (mapping): The values of each metric, of shape `[num_users, num_runs]`.
         metrics (mapping): The metrics by name.
         group (np.ndarray): The number of each user's group, of shape `[num_users]`; `-1` for users
             without a group.
@@ -150,7 +149,7 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
 
     def __init__(
         self,
-        values: Mapping[str, tuple[Array, Array]],
+        values: Mapping[str, Array],
         metrics: Mapping[str, Metric],
         group: Array,
         labels: Sequence[Hashable],
@@ -171,24 +170,22 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         self._degree = degree
         self._nouns = nouns
         found: dict[Hashable, dict[str, MetricMean]] = {label: {} for label in labels}
-        for name_of in values:
-            mean_of = self._means(name_of)
+        for name_of, of_users in values.items():
+            mean_of = self._means(of_users)
             for number, label in enumerate(labels):
                 found[label][name_of] = mean_of(number).of_metric(metrics[name_of], level)
         super().__init__({label: FrozenDict(means) for label, means in found.items()})
 
-    def _means(self, metric: str) -> Callable[[int], Mean]:
-        """Returns the mean over each group by number."""
+    def _means(self, values: Array) -> Callable[[int], Mean]:
+        """Returns the mean over each group by number, given values `[num_users, num_runs]`."""
         if self._degree is not None:
-            values, _ = self._values[metric]
             return SameDegree(values, self._group, self._degree, self._person).mean
-        return partial(self._plain_mean, metric)
+        return partial(self._plain_mean, values)
 
-    def _plain_mean(self, metric: str, number: int) -> Mean:
+    def _plain_mean(self, values: Array, number: int) -> Mean:
         """Returns the mean over a group, whatever its numbers of relevant items are."""
         is_in = (self._group == number)[:, None]
-        values, pulls = self._values[metric]
-        return mean_of_users(np.where(is_in, values, math.nan), self._person, pulls)
+        return mean_of_users(np.where(is_in, values, math.nan), self._person)
 
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
@@ -212,8 +209,8 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             0  recall@1  new  old       -0.25 -1.4653  0.9653
         """
         rows = []
-        for metric in self._values:
-            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._means(metric))
+        for metric, values in self._values.items():
+            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._means(values))
             for (first, a), (second, b) in combinations(enumerate(self), 2):
                 difference = mean_of(first).minus(mean_of(second))
                 rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
@@ -252,10 +249,10 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             ]
             for label, means in self.items()
         ]
-        num_runs = max((values.shape[1] for values, _ in self._values.values()), default=1)
+        num_runs = max((values.shape[1] for values in self._values.values()), default=1)
         means = [
-            (metric, self._plain_mean(metric, number))
-            for metric in self._values
+            (metric, self._plain_mean(values, number))
+            for metric, values in self._values.items()
             for number in range(len(self))
         ]
         nouns = self._nouns

@@ -543,8 +543,7 @@ def compare(
     All results rank the same items for the same users, so each user is its own control. Much of
     the variance between users cancels out, so small differences can be significant. Users where
     a metric is undefined in either result are left out. As in the means, `empty_target_action`
-    decides what users without ground truth count as. The difference of two ratios of sums, such as
-    micro averages, takes their common denominators as fixed, which does not change what is tested.
+    decides what users without ground truth count as.
 
     A recommender may have several runs, such as one for each seed. The difference is then one of
     means over runs. Its interval and its test account for two sources of chance: which users are

@@ -4,7 +4,7 @@ import copy
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -243,12 +243,9 @@ class Measured(Tabular):
             ValueError: If there is no such metric, or only some runs have it.
         """
         values = self.array_of(metric)
-        if not has_rows(self, metric):
-            return mean_of_runs(values[0])
-        if not self.runs[0]._resolve(metric).is_pooled:
+        if has_rows(self, metric):
             return mean_of_users(values, self.person)
-        pulls = [run._pooled(run._resolve(metric), run.ranked)[1] for run in self.runs]
-        return mean_of_users(values, self.person, np.stack(pulls, axis=1))
+        return mean_of_runs(values[0])
 
     def mean(self, metric: str | Metric, level: float = 0.95) -> MetricMean:
         """Returns the mean of a metric over users and runs, with its interval.
@@ -445,7 +442,7 @@ class Measured(Tabular):
         level = check_level(level)
         degree = first.ranked.degree.cpu().numpy()
         values = {
-            metric: self._arrays_of_groups(metric, group, len(labels))
+            metric: self._array_of_groups(metric, group, len(labels))
             for metric in first.per_user
             if all(metric in run.per_user for run in self.runs)
         }
@@ -475,25 +472,20 @@ class Measured(Tabular):
             degree=degree if same_degree else None,
         )
 
-    def _arrays_of_groups(self, name: str, group: Tensor, num_groups: int) -> tuple[Array, Array]:
-        """Returns what users contribute to the means of their groups, `[num_users, num_runs]`.
-
-        Beside it are their pulls, see :func:`mean_of_users`.
-        """
+    def _array_of_groups(self, name: str, group: Tensor, num_groups: int) -> Array:
+        """Returns what every user contributes to the mean of its group, `[num_users, num_runs]`."""
         metric = self.runs[0].definitions[name]
         values = self.array_of(name)
         if not metric.is_pooled:
-            return values, values
+            return values
         # The value of a user depends on all others, who are those of its group.
         values[:] = math.nan
-        pulls = values.copy()
         for place, run in enumerate(self.runs):
             for number in range(num_groups):
                 is_in = (group == number).to(run.ranked.rank.device)
-                own = run._pooled(metric, select_users(run.ranked, is_in))
-                rows = is_in.cpu().numpy()
-                values[rows, place], pulls[rows, place] = own[:, rows]
-        return values, pulls
+                own = run._contribute(metric, select_users(run.ranked, is_in))
+                values[is_in.cpu().numpy(), place] = own[is_in].cpu().numpy()
+        return values
 
 
 def has_rows(measured: Measured, metric: str | Metric) -> bool:
@@ -884,12 +876,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         r"""Returns a confidence interval of the mean of a metric, by Student's t-distribution.
 
         It regards the users as a sample of all possible users, or of persons if the task knows the
-        persons of its rows: persons are then drawn with all of their rows. The denominator of a
-        ratio of sums, such as a micro average, varies with those who are drawn. It does not cover
-        what else may vary, such as the initialisation of a model. If a `margin` decided how many
-        users were ranked, it is about other users all the same: :meth:`bounds` is about the users
-        of the task. Whether the intervals of two recommenders overlap does not say whether one is
-        better than the other: use :func:`compare`.
+        persons of its rows: persons are then drawn with all of their rows. It does not cover what
+        else may vary, such as the initialisation of a model, and it treats the denominator of a
+        micro-average as fixed. If a `margin` decided how many users were ranked, it is about other
+        users all the same: :meth:`bounds` is about the users of the task. Whether the intervals of
+        two recommenders overlap does not say whether one is better than the other: use
+        :func:`compare`.
 
         Args:
             metric (str or Metric): The metric; see :meth:`values_of`.
@@ -1274,33 +1266,17 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             )
         return self._counted(resolved, value)
 
-    def _measure(
-        self,
-        metric: Metric,
-        ranked: RankedEdges,
-        of: Callable[[Metric, RankedEdges], Tensor] = Metric.__call__,
-    ) -> Tensor:
+    def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         if metric.is_aggregate or self.convention.population.few_candidates == "count":
-            return of(metric, ranked)
+            return metric(ranked)
         is_defined = self.convention.population.is_defined(metric, ranked)
         # A ratio of sums is one over those who count, so the others leave before it is made.
-        value = of(metric, select_users(ranked, is_defined))
+        value = metric(select_users(ranked, is_defined))
         return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
 
-    def _pooled(self, metric: Metric, ranked: RankedEdges) -> Array:
-        """Returns what users contribute to a ratio of sums, and their pulls: `[2, num_users]`.
-
-        A user pulls the ratio by its weight times how far its own ratio is from it: its denominator
-        is as random as its numerator.
-
-        Source: Cochran, "Sampling techniques", 6.4 (1977).
-        """
-        value = self._measure(metric, ranked)
-        pulls = value
-        if not metric.definition.is_foreign:
-            weight = self._measure(metric, ranked, Metric._weights)
-            pulls = value - value.nanmean() * (weight - 1)
-        return torch.stack([self._counted(metric, x) for x in (value, pulls)]).cpu().numpy()
+    def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
+        """Returns what every user would contribute to a mean if ties were in another order."""
+        return self._counted(metric, self._measure(metric, ranked))
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
@@ -1396,7 +1372,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         ranked = self.ranked
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
         num_with_truth = int(has_truth.sum())
-        known: dict[str, Any] = {}
+        ratios = [name for name, metric in self.definitions.items() if metric.is_pooled]
+        known: dict[str, Any] = {"ratios": ratios}
         of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
         if ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))

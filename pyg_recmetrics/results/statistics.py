@@ -335,7 +335,7 @@ class Mean:
         return replace(fewer, values=values, influences=self.influences - other.influences)
 
 
-def mean_of_users(values: Array, person: Array | None, pulls: Array | None = None) -> Mean:
+def mean_of_users(values: Array, person: Array | None) -> Mean:
     """Returns the mean over the users who count in every run.
 
     Args:
@@ -343,13 +343,11 @@ def mean_of_users(values: Array, person: Array | None, pulls: Array | None = Non
             not count.
         person (np.ndarray or None): The number of the person that each row belongs to, of shape
             `[num_users]`.
-        pulls (np.ndarray, optional): Numbers with the same mean, whose deviations from it are those
-            of a ratio of sums, of shape `[num_users, num_runs]`. (default: `None`, the values)
     """
     is_counted = np.logical_not(np.isnan(values).any(axis=1))
-    counted, pulls = values[is_counted], values if pulls is None else pulls
+    counted = values[is_counted]
     means = np.array([exact_mean(column) for column in counted.T])
-    deviations = np.where(is_counted[:, None], pulls - means, 0.0) / max(1, len(counted))
+    deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, len(counted))
     return replace(
         mean_with(means, deviations, is_counted, person),
         num_rows=len(counted),
