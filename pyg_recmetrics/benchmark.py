@@ -328,13 +328,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             best = pd.DataFrame(rows).groupby("b", sort=False).metric.unique().map(", ".join)
             in_metrics = [f"{name} in {metrics}" for name, metrics in best.items()]
             yield f"best baseline: {'; '.join(in_metrics if len(best) > 1 else best.index)}"
-        comparison, trained = (
-            self.comparisons[data_set],
-            "signs in brackets: for these trained models",
-        )
-        yield from lines("limits", comparison.protocol, rows, trained)
-        signs = filter(comparison.is_significant, rows)
-        yield from lines("turned", comparison._on_ties(signs, noted=False))
+        protocol = self.comparisons[data_set].protocol
+        yield from lines("limits", protocol, rows, "signs in brackets: for these trained models")
 
 
 def _place(data_set: str, name: str) -> str:

@@ -38,7 +38,7 @@ from pyg_recmetrics.checks import check_positive_integer
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.results import Comparison, History
 from pyg_recmetrics.results.comparison import is_higher_better
-from pyg_recmetrics.results.notes import lift_in_words, lines, notes_of_all
+from pyg_recmetrics.results.notes import lift_in_words, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity, exposure_of
 from pyg_recmetrics.results.runs import (
     Runnable,
@@ -775,11 +775,9 @@ def differences(
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
     remarks = {}
     for data_set, found in data_sets.items():
-        turned = lines("turned", found._on_ties(found, noted=False))
-        said = [in_brief(found.protocol.caution or ""), *turned]
         metrics = (row.metric for row in found)
-        said += remarks_in_brief(found._recommenders, metrics, has_intervals=False)
-        remarks[data_set] = filter(None, said)
+        of_results = remarks_in_brief(found._recommenders, metrics, has_intervals=False)
+        remarks[data_set] = filter(None, [in_brief(found.protocol.caution or ""), *of_results])
     return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure, sides)
 
 

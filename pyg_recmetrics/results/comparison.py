@@ -340,25 +340,14 @@ class Comparison(Rows[PairedDifference]):
             found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser, ties)
         return tuple(found)
 
-    def _on_ties(self, rows: Iterable[PairedDifference], *, noted: bool = True) -> list[str]:
-        """Returns which means behind differences the order of equal scores moves, and how far.
-
-        These are those that could turn who is better, and if `noted`, those that the results warn
-        of, too.
-        """
+    def _on_ties(self, rows: Iterable[PairedDifference]) -> list[str]:
+        """Returns which means behind differences the order of equal scores moves, and how far."""
         found: dict[str, None] = {}
         for row in rows:
-            ranges = {}
-            for name, mean in ((row.a, row.mean_a), (row.b, row.mean_b)):
-                ranges[name] = self._recommenders[name]._known_tie_range(row.metric, mean)
-            a, b = ranges.values()
-            is_better = row.verdict in ("better", "worse")
-            could_turn = is_better and a.low - b.high <= 0 <= a.high - b.low
-            for name, span in ranges.items():
-                runs = self._recommenders[name].runs
-                is_noted = any(row.metric in run._moved_by_ties for run in runs)
-                if span.low < span.high and (noted if is_noted else could_turn):
-                    found[f"{row.metric} of {name} is {span}"] = None
+            for name in (row.a, row.b):
+                recommender = self._recommenders[name]
+                if any(row.metric in run._moved_by_ties for run in recommender.runs):
+                    found[f"{row.metric} of {name} is {recommender.tie_range(row.metric)}"] = None
         return [*found]
 
     def select(
@@ -462,7 +451,6 @@ class Comparison(Rows[PairedDifference]):
             are_from_best=len(self) > len(shown),
             has_one_b=_has_one_b(shown),
             of_others=of_others,
-            ties=self._on_ties(shown, noted=False),
         )
         return Table([*head, *budgets], rows, tuple(said))
 

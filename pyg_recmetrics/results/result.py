@@ -390,11 +390,6 @@ class Measured(Tabular):
         ends = [run._ends(metric) for run in self.runs]
         return TieRange(*np.mean(ends, axis=0).tolist())
 
-    def _known_tie_range(self, name: str, mean: float) -> TieRange:
-        """Returns :meth:`tie_range` where ties may flatter; where it is not known, the mean."""
-        ends = [run._tie_ranges.get(name, (mean, mean)) for run in self.runs]
-        return TieRange(*np.mean(ends, axis=0).tolist())
-
     def recipe(self) -> str:
         r"""Says in a paragraph for a paper what exactly was measured.
 
@@ -651,7 +646,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         if self.average_over == "person":
             check_means_of_persons(self.ranked.origin.person, self.definitions.values())
         self._measure_all()
-        self._tie_ranges = self._find_ties() if self.num_tied else {}
+        self._moved_by_ties = self._find_ties() if self.num_tied else {}
         if note := self._note_on_ties(self.per_user):
             warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
         self._freeze()
@@ -707,18 +702,14 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             for ties in _ENDS:
                 yield self._tied._with_ties(ties, hits=(k, num_hits))
 
-    def _find_ties(self) -> dict[str, TieRange]:
-        """Returns how far the order of ties moves each mean, where it may flatter it."""
-        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
-        names = [x for x in self.per_user if can_tell(self.ranked, self.definitions[x])]
-        return {name: self.tie_range(name) for name in names if may_flatter}
-
-    @cached_property
-    def _moved_by_ties(self) -> dict[str, str]:
+    def _find_ties(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
         found = {}
-        for name, span in self._tie_ranges.items():
-            low, high = span
+        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
+        for name in self.per_user if may_flatter else ():
+            if not can_tell(self.ranked, self.definitions[name]):
+                continue
+            low, high = span = self.tie_range(name)
             width = 0.0 if self._is_all_tied else 2 * self.estimate_of(name).margin(0.95)
             # A single user has no interval.
             if low < high and not high - low <= width:
@@ -731,7 +722,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     def _note_on_ties(self, names: Iterable[str]) -> str | None:
         """Returns what the order of ties does to some metrics; `None` if it does not matter."""
-        if not self._tie_ranges:
+        if not self._moved_by_ties:
             return None
         are_own = all(name in self.definitions for name in names)
         of_ties = self._moved_by_ties.items()
