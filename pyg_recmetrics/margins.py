@@ -295,7 +295,8 @@ class ConfidenceSequence:
         None of them depends on the claim.
         """
         values, is_value = self._values.nan_to_num(0), ~self._values.isnan()
-        num_left = self.num_users - torch.arange(values.numel(), device="cpu")
+        # Integers times a mean would be numbers in single precision.
+        num_left = self.num_users - torch.arange(values.numel(), dtype=torch.double, device="cpu")
         before = values.cumsum(0) - values + self.num_others * self._other_value
         num_before = is_value.cumsum(0) - is_value.long() + self.num_others
         stakes = values.new_tensor(self._margin) / self._variances()[:-1]

@@ -63,7 +63,7 @@ class TestBets:
         sequence.add(torch.tensor(values[half:], dtype=torch.double))
         wanted = money_one_by_one(values, margin, mean, sign, num_users)
         found = float(sequence._log_money(mean, sign).exp().max())
-        assert found == pytest.approx(wanted, rel=1e-6)
+        assert found == pytest.approx(wanted, rel=1e-9)
         if abs(wanted - 40) > 1e-3:
             assert is_refuted(sequence, mean, sign) == (wanted > 40)
 

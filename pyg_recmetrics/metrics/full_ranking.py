@@ -278,7 +278,7 @@ def adjusted_mean_rank(ranked: RankedEdges, average: Average = "micro") -> Tenso
         >>> metrics.adjusted_mean_rank(rank(scores, truth, full=True))  # (1 + 3) / 5
         tensor([0.8000], dtype=torch.float64)
     """
-    expected = ranked.degree * (candidates_of(ranked) + 1) / 2
+    expected = ranked.degree.double() * (candidates_of(ranked) + 1) / 2
     return ranked.sum(ranked.rank) / _denominator(ranked, expected, average)
 
 
@@ -325,9 +325,9 @@ def adjusted_mean_rank_index(ranked: RankedEdges, average: Average = "micro") ->
         >>> metrics.adjusted_mean_rank_index(rank(scores, truth, full=True))  # 1 - 2 / 3
         tensor([0.3333], dtype=torch.float64)
     """
-    num_candidates = candidates_of(ranked)
-    expected = ranked.degree * (num_candidates + 1) / 2
-    possible = ranked.degree * (num_candidates - 1) / 2
+    num_candidates, degree = candidates_of(ranked), ranked.degree.double()
+    expected = degree * (num_candidates + 1) / 2
+    possible = degree * (num_candidates - 1) / 2
     return (expected - ranked.sum(ranked.rank)) / _denominator(ranked, possible, average)
 
 
@@ -347,4 +347,4 @@ def _num_above(ranked: RankedEdges) -> Tensor:
     first, num_relevant = find_runs(ranked.edge_label_index[0], ranked.num_above)
     num_relevant_above = positions(ranked)[first] - 1
     num_irrelevant_tied = ranked.num_tied + 1 - num_relevant
-    return ranked.num_above - num_relevant_above + num_irrelevant_tied / 2
+    return ranked.num_above - num_relevant_above + num_irrelevant_tied.double() / 2

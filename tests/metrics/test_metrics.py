@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from pyg_recmetrics import Catalogue, RankingTask, rank
+from pyg_recmetrics.metrics import names
 from tests.support.tools import laws
 from tests.support.tools.laws import (
     metrics_of_lists,
@@ -19,6 +21,33 @@ def test_values_are_within_bounds_and_undefined_just_without_truth():
 
 def test_renumbering_users_and_items_changes_nothing():
     laws.check_renumbering()
+
+
+class InSinglePrecision(TorchDispatchMode):
+    """Names the operations that return numbers of less than double precision."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor) and out.dtype in (torch.float32, torch.float16):
+            self.found.append(func)
+        return out
+
+
+def test_metrics_compute_in_double_precision():
+    truth, seen = torch.randint(50, (2, 400)), torch.randint(50, (2, 300))
+    weight = torch.randint(1, 4, (400,))
+    task = RankingTask(truth, num_users=50, num_items=50, seen=seen, weight=weight)
+    category = torch.rand(50, 6).round().double()
+    items = Catalogue(50, seen=seen, item_category=category, item_embedding=category - 0.3)
+    ranked = rank(torch.rand(50, 50), task, full=True, keep_items=True).with_catalogue(items)
+    for metric in [each for name in names() for each in laws.with_arguments(name, 20)]:
+        with InSinglePrecision() as single:
+            metric(ranked)
+        assert (str(metric), single.found) == (str(metric), [])
 
 
 def test_devices_agree(device):
