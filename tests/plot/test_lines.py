@@ -62,10 +62,12 @@ def test_only_what_was_evaluated_is_drawn(histories):
 
 
 def test_groups_beyond_their_number_of_relevant_items(results):
-    _, axes = plot.metric_by_degree(results, "recall@5", bins=4, same_degree=True)
-    drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
-    for name, result in results.items():
-        groups = result.by_degree(4, same_degree=True)
-        assert drawn[name] == pytest.approx([of["recall@5"].value for of in groups.values()])
+    options = {"same_degree": True, "level": 0.9}
+    _, axes = plot.metric_by_degree(results, "recall@5", bins=4, **options)
+    for (name, result), bars in zip(results.items(), axes.collections, strict=True):
+        means = [of["recall@5"] for of in result.by_degree(4, **options).values()]
+        assert lines(axes)[name].get_ydata() == pytest.approx([mean.value for mean in means])
+        ends = [segment[:, 1] for segment in bars.get_segments()]
+        assert ends == [pytest.approx(mean[1:3]) for mean in means]
     title = axes.get_title().replace("\n", " ")
     assert "groups differ by the mean difference of users with as many" in title
