@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import zlib
+from html import escape, unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from colab import with_badge
@@ -99,3 +101,18 @@ def test_notebooks_open_in_colab_and_install_the_package_there(name, site):
     first, *_ = (x for x in json.loads(path.read_text())["cells"] if x["cell_type"] == "code")
     (line,) = re.findall(r"%pip install (.*)", "".join(first["source"]))
     assert line == "-q release/*.whl torchmetrics matplotlib pandas scipy"
+
+
+def test_links_within_the_site_lead_somewhere(site):
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+    lost = []
+    for page, html in pages.items():
+        for link in re.findall(r'<a\b[^>]*\bhref="([^"]+)"', html):
+            path, _, anchor = unquote(unescape(link)).partition("#")
+            if re.match(r"\w+:", path):
+                continue
+            target = (page.parent / path).resolve() if path else page
+            is_there = target in pages if target.suffix == ".html" else target.exists()
+            if not is_there or (anchor and f'id="{escape(anchor)}"' not in pages.get(target, "")):
+                lost.append((page.relative_to(site), link))
+    assert not lost

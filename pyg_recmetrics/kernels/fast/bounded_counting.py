@@ -68,7 +68,7 @@ def unpack_counts(packed: Tensor) -> Tensor:
 STRETCH = 128
 
 #: How many comparisons are done at once, so that their flags stay in the caches.
-NUM_COMPARISONS_AT_ONCE = 2**21
+NUM_COMPARISONS_AT_ONCE = 2**20
 
 #: The largest integer that can be counted, and the lowest is its negative.
 LARGEST = 2**15 - 2
