@@ -282,7 +282,7 @@ def _from_array(value: Any, name: str) -> Tensor:
     if array.dtype.char not in _NUMBERS:
         raise ValueError(
             f"'{name}' needs to hold numbers (got {array.dtype}); use astype(float) for numbers, "
-            f"and .to_dict() for a series of lists"
+            f"pd.factorize(ids)[0] for names, and .to_dict() for a series of lists"
         )
     if array.size == 0 and _is_sequence(value):
         array = array.astype(np.int64)  # empty lists hold no numbers that could be floats

@@ -328,14 +328,11 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
             f"[num_negatives] if all share them (got {list(negative.shape)})"
         )
     if negative.dim() == 1 and num > 1 and negative.numel() % num == 0:
-        doubt = (
+        raise ValueError(
             f"'negative' needs to say whether {num} positives have negatives of their own, as "
             f"negative.view({num}, -1), or share all of them, as negative.expand({num}, -1) (got "
             f"{negative.numel()} negatives)"
         )
-        if negative.numel() == num:
-            raise ValueError(doubt)
-        warn(f"{doubt}; they are shared")
     if is_matrix and negative.stride(0) == 0:
         negative = negative[0]  # which `expand` has repeated
     if positive.dtype != negative.dtype:
@@ -924,7 +921,7 @@ class RankedEdges:
                 `negative.view(num_positives, -1)` or `negative.expand(num_positives, -1)` adds. A
                 score of `-inf` is padding, for rows that have fewer.
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
-                (default: `"mean"`, so that a constant model is as good as chance)
+                (default: `"mean"`, with which a constant model has the mean rank of chance)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
         Raises:

@@ -99,6 +99,7 @@ def run(page, capsys):
 
 
 @pytest.mark.parametrize("page", sorted({*PAGES} - {*MIGRATION}), ids=name_of)
+@pytest.mark.usefixtures("definitions")
 def test_the_python_of_every_page_runs_and_prints_what_the_page_shows(page, capsys):
     run(page, capsys)  # other pages are run by the next test
 

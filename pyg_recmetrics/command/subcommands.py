@@ -240,7 +240,7 @@ def _by_margin(
         status, says, p = WORSE, "is worse than", p_of_worse
         by = f", and perhaps by more than {margin}"
     else:
-        status, says, p = UNDECIDED, "may be worse than", p_within
+        status, says, p = UNDECIDED, "may or may not be worse than", p_within
     # A mean of zero has no ratio to the other.
     has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
     low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")

@@ -630,8 +630,8 @@ def definition(name: str) -> Definition:
         lists = written_as("metrics.names()", "docs/metrics.md")
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"{lists} lists all; they are of rankings, not of ratings or classes. A cut-off "
-            f"follows '@', as in 'recall@20'"
+            f"{lists} lists all; they are of rankings, not of ratings or classes, and one of "
+            f"your own needs to be registered first. A cut-off follows '@', as in 'recall@20'"
         )
     return _DEFINITIONS[known]
 
@@ -669,6 +669,8 @@ def _check_properties(properties: Mapping[str, Any]) -> None:
         if name in ("needs", "aliases"):
             if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
                 raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
+        elif callable(value):  # the function itself
+            raise TypeError("'register' needs parentheses (got none); write @metrics.register()")
         elif name == "range":
             if not value[0] <= value[1]:
                 raise ValueError(f"'range' needs to be in ascending order (got {value!r})")

@@ -92,7 +92,7 @@ _EITHER = (
 #: What to do if a task holds no ids.
 _NEEDS_IDS = (
     "needs a task that holds the original ids, as 'RankingTask.from_frames' makes it, or "
-    "RankingTask.from_data(..., user_ids=..., item_ids=...)"
+    "RankingTask(..., user_ids=..., item_ids=...)"
 )
 
 

@@ -428,7 +428,12 @@ class Measured(Tabular):
 
     def _on_protocol(self) -> list[str]:
         """Returns what is unusual about how users were evaluated, in some runs or all."""
-        return notes.notes_of_all({f"run {n}": x._protocol for n, x in enumerate(self.runs, 1)})
+        return notes.notes_of_all(
+            {
+                f"run {n}": filter(None, [*run._protocol, run._note_on_ties(run.per_user)])
+                for n, run in enumerate(self.runs, 1)
+            }
+        )
 
     def _by_groups(
         self, group: Tensor, labels: Sequence[Any], name: str, level: float, same_degree: bool
@@ -561,7 +566,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     Attributes:
         ranked (RankedEdges): The ranked ground truth, from which more metrics can be measured.
         per_user (mapping): A tensor of shape `[num_users]` for every metric, except for those
-            that have one value for all users together, such as `coverage@20`.
+            that have one value for all users together, such as `coverage@20`. Of a ratio of sums,
+            such as `roc_auc(average=candidates)`, it is what each user contributes.
         definitions (mapping): What the convention computes under the name of each metric.
         num_tied (int or None): The number of ground-truth edges that have the same score as another
             candidate. A ranking down to a depth only counts edges with fewer candidates of higher
@@ -648,7 +654,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         self._measure_all()
         self._moved_by_ties = self._find_ties() if self.num_tied else {}
         if note := self._note_on_ties(self.per_user):
-            warn(f"{note}. See 'ties', which may be 'mean' or 'worst'")
+            remedy = ". See 'ties', which may be 'mean' or 'worst'"
+            warn(note if self.ranked.ties == "mean" else note + remedy)
         self._freeze()
 
     def _measure_all(self) -> None:
@@ -1308,7 +1315,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
 
-        These are intervals that may be too narrow, lists that lack items, and the protocol: sampled
+        These are intervals that may be too narrow, lists that lack items, means that the order of
+        equal scores moves by more than their interval, and the protocol: sampled
         candidates, ground truth that a model may have propagated over, users without training
         edges, means that are too good, and scores that rank no better than chance, of which the
         line asks whether ids are in another order. The printed table has these lines, too.
@@ -1321,7 +1329,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             ['intervals may be too narrow: there are few users (2)']
         """
         of_intervals = self._caution(*self.per_user) if self._sampled is None else None
-        return [*filter(None, [of_intervals, self._lack_of_lists]), *self._protocol]
+        of_ties = self._note_on_ties(self.per_user)
+        return [*filter(None, [of_intervals, self._lack_of_lists, of_ties]), *self._protocol]
 
     def _remarks_on(self, names: Sequence[str]) -> list[str]:
         """Returns what tables of several results say of some metrics of this one, too."""
@@ -1364,7 +1373,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
         num_with_truth = int(has_truth.sum())
         ratios = [name for name, metric in self.definitions.items() if metric.is_pooled]
-        known: dict[str, Any] = {"ratios": ratios}
+        is_undefined = {name: x.isnan() & has_truth for name, x in self.per_user.items()}
+        undefined = {name: number for name, x in is_undefined.items() if (number := int(x.sum()))}
+        known: dict[str, Any] = {"ratios": ratios, "undefined": undefined}
+        known["num_with_truth"] = num_with_truth
         of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
         if ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))

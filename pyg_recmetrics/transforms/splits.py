@@ -30,7 +30,7 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     written,
 )
-from pyg_recmetrics.task.edges import coalesce_edges
+from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import (
     EdgeGroup,
     Graph,
@@ -141,8 +141,21 @@ class UserItemSplit(BaseTransform):
     def forward(self, data: Graph) -> SplitData:
         """Returns training, validation and test data."""
         interactions = read_interactions(data, self.edge_type, self.num_users)
+        if "edge_label_index" in interactions.groups[0].store(data):
+            self._warn_of_lost_truth(data, interactions)
         data, assignment = self.assign(data, interactions)
         return cut(data, interactions, assignment, self.time_attr)
+
+    def _warn_of_lost_truth(self, data: Graph, interactions: Interactions) -> None:
+        """Warns of truth of the data that is not among the edges, which alone are split."""
+        truth = read_data(data, self.edge_type, self.num_users).truth
+        pairs = torch.stack([interactions.pairs.user, interactions.pairs.item])
+        if num_lost := int((~contains(pairs, truth, interactions.num_items)).sum()):
+            warn(
+                f"{self} splits the edges of the data, and leaves out {num_lost:,} ground-truth "
+                f"edges that they hold beside them. If these are a published test, evaluate on the "
+                f"data themselves"
+            )
 
     def _warn_of_left_out(self, interactions: Interactions, is_left_out: Tensor, what: str) -> None:
         """Counts edges that a split leaves out of something, each of them in one direction."""

@@ -311,3 +311,18 @@ NUM_VAL = r"'num_val' needs to be a non-negative integer or a fraction in \[0, 1
 def test_what_is_wrong_is_named(make, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make(**options)
+
+
+@ALL_SPLITS
+def test_a_published_test_is_not_lost_in_silence(split):
+    data = HeteroData()
+    data["user"].num_nodes, data["item"].num_nodes = 3, 9
+    store = data["user", "rates", "item"]
+    store.edge_index = torch.stack([torch.arange(24) % 3, torch.arange(24) // 3])
+    store.time = torch.arange(24)
+    store.edge_label_index = store.edge_index[:, ::2]
+    parts = split(num_val=0.25, num_test=0.25)(data)  # where nothing is beside the edges
+    split(num_val=0.25, num_test=0.25)(parts[0])
+    store.edge_label_index = torch.tensor([[0, 1, 2, 2], [8, 8, 8, 0]])
+    with pytest.warns(UserWarning, match="leaves out 3 ground-truth edges"):
+        split(num_val=0.25, num_test=0.25)(data)
