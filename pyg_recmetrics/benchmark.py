@@ -242,7 +242,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
     def recipe(self) -> str:
         """Says for a paper what was measured on each data set, in how many runs, and how tested.
 
-        See :meth:`EvaluationResult.recipe`. What recommenders have in common is said once.
+        See :meth:`EvaluationResult.recipe`. Paragraphs that are the same stand once.
 
         Example:
             >>> import torch
@@ -256,9 +256,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         of_each = {}
         for data_set, of_one in self.items():
             of_each[data_set] = notes_of_all({x: [each.recipe()] for x, each in of_one.items()})
-        protocols = (comparison.protocol for comparison in self.comparisons.values())
-        tests = (lines("recipe_of_tests", x) for x in protocols if x.num_tests)
-        return "\n".join(map(paragraph, [*notes_of_all(of_each), *next(tests, [])]))
+        tests = {x: lines("recipe_of_tests", of.protocol) for x, of in self.comparisons.items()}
+        return "\n".join(map(paragraph, [*notes_of_all(of_each), *notes_of_all(tests)]))
 
     def __repr__(self) -> str:
         data_sets = ", ".join(filter(None, self))

@@ -264,7 +264,7 @@ class Convention:
         if asked.name not in self.metrics:
             raise ValueError(
                 f"'metrics' needs to name metrics of the convention '{self.name}', "
-                f"{list(self.metrics)} (got '{asked}'); the default metrics do not fit all of them"
+                f"{list(self.metrics)} (got '{asked}'); name some of these"
             )
         arguments = {
             name: max(deepest or 1, asked.k or 1) if value == DEEPEST else value

@@ -424,10 +424,17 @@ def history(
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
-    axes.locator_params(axis="x", integer=True)
+    axes.xaxis.set_major_locator(_whole_numbers())
     monitors = sorted({str(each.monitor) for each in trainings.values()})
     note = f"marked: the best by {' or '.join(monitors)}"
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
+
+
+def _whole_numbers() -> Any:
+    """Returns what puts ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator("auto", integer=True)
 
 
 #: How far the points of several results at one tick spread, as a fraction of the distance between

@@ -46,6 +46,7 @@ from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
     catalogue_of,
+    evaluated_mask,
     grouped_truth,
     num_with_other_places,
 )
@@ -118,7 +119,7 @@ def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction)
     return value.masked_fill(has_no_truth, _VALUE_WITHOUT_TRUTH[action])
 
 
-#: By how much a value may be outside of the range of its metric, due to rounding.
+#: By what share of it a value may be outside of the range of its metric, due to rounding.
 _ROUNDING = 1e-6
 
 #: What a parameter of a metric is given: a word, a number, or whether something holds.
@@ -357,9 +358,12 @@ class Definition:
             raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
         if arguments.get("average", "macro") != "macro":
             return  # the value of a user is then multiplied by its weight
-        value = value[ranked.degree > 0] if self.needs_truth and not is_one else value
+        if not is_one:
+            is_asked = evaluated_mask(ranked)
+            value = value[is_asked & (ranked.degree > 0) if self.needs_truth else is_asked]
         low, high = self.range
-        outside = value[(value < low - _ROUNDING) | (value > high + _ROUNDING)]
+        rounding = _ROUNDING * value.abs().clamp(min=1)
+        outside = value[(value < low - rounding) | (value > high + rounding)]
         if outside.numel():
             raise ValueError(
                 f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
@@ -627,11 +631,12 @@ def definition(name: str) -> Definition:
     if known not in _DEFINITIONS:
         close = get_close_matches(folded(name), by_name)
         similar = list(dict.fromkeys(by_name[each] for each in close)) or names()
-        lists = written_as("metrics.names()", "docs/metrics.md")
+        own = "metrics.names() lists all, and one of your own needs to be registered first"
+        lists = written_as(own, "docs/metrics.md lists all")
         raise ValueError(
             f"'metrics' needs to name known metrics, such as {similar} (got {name!r}); "
-            f"{lists} lists all; they are of rankings, not of ratings or classes, and one of "
-            f"your own needs to be registered first. A cut-off follows '@', as in 'recall@20'"
+            f"{lists}; they are of rankings, not of ratings or classes. A cut-off follows '@', as "
+            f"in 'recall@20'"
         )
     return _DEFINITIONS[known]
 
@@ -986,7 +991,7 @@ def parse(spelling: str | Metric, argument: str = "metrics") -> Metric:
     try:
         return spelling if isinstance(spelling, Metric) else _parse(_check_spelling(spelling))
     except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("'metrics'", f"'{argument}'")) from error
+        raise type(error)(str(error).replace("'metrics'", f"'{argument}'")) from None
 
 
 @lru_cache(maxsize=1024)

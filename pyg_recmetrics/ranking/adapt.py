@@ -401,7 +401,11 @@ def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
     names = columns_of(given)
-    if names and (len(given) != task.num_users or np.asarray(given).dtype == object):
+    kinds = {
+        getattr(dtype, "kind", "O") for dtype in (getattr(given, "dtypes", ()) if names else ())
+    }
+    has_texts = "O" in kinds and np.asarray(given).dtype == object
+    if names and (has_texts or (len(given) != task.num_users and len(names) in (2, 3, 4))):
         raise ValueError(
             f"'recommender' needs to have the columns 'user_id', 'item_id' and 'rank' or 'score', "
             f"or a row of numbers for every user (got {len(given)} rows, and the columns "

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -159,7 +160,7 @@ def asked(task: RankingTask) -> Iterator[None]:
     try:
         yield
     except IndexError as error:
-        if "out of" not in str(error):  # range or bounds
+        if not re.search("out of bounds|out of range in self", str(error)):
             raise
         raise ValueError(
             f"'recommender' needs to know {task.num_users} users and {task.num_items} items (got "

@@ -26,7 +26,7 @@ from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders,
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
 from pyg_recmetrics.results.notes import claims_on_best, line, notes_of_all, once
-from pyg_recmetrics.results.result import Measured, common_popularity
+from pyg_recmetrics.results.result import Measured, can_tell, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
     every_run,
@@ -421,7 +421,8 @@ def _share(warning: str) -> float:
 def _as_sentence(text: str, names: Iterable[str]) -> str:
     """Begins with a capital letter, unless it begins with a name."""
     starts = tuple(f"{name}{end}" for name in filter(None, names) for end in " :,")
-    return f"{text}." if text.startswith(starts) else f"{text[0].upper()}{text[1:]}."
+    end = "" if text.endswith("?") else "."
+    return f"{text}{end}" if text.startswith(starts) else f"{text[0].upper()}{text[1:]}{end}"
 
 
 def _claims(contents: Contents, data_set: str) -> Iterator[str]:
@@ -484,10 +485,8 @@ def _warnings(contents: Contents) -> Iterator[str]:
     """Yields what a reader must know before anything else, in order of importance."""
     if contents.split is not None:
         yield from contents.split.findings()
-    of_each = {
-        name: once(caution for run in x.runs for caution in run.cautions())
-        for name, x in contents.recommenders.items()
-    }
+    metric = contents.main_metric if contents.metrics else None
+    of_each = {name: _cautions(x, metric) for name, x in contents.recommenders.items()}
     yield from notes_of_all(of_each)
     comparison = contents.comparison
     if comparison is not None and comparison.protocol.caution:
@@ -498,6 +497,19 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if comparison is not None and (names := comparison.protocol.uncovered):
         yield f"one run of {', '.join(names)}: another seed may give other numbers"
     yield from notes_on_budgets(contents.recommenders)
+
+
+def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
+    """Returns what is doubtful about any run, once where runs differ in numbers alone."""
+    found = once(caution for run in measured.runs for caution in run.cautions())
+    if metric is None or not measured.num_tied:
+        return found
+    if all(can_tell(run.ranked, run._resolve(metric)) for run in measured.runs):
+        low, high = measured.tie_range(metric)
+        if high - low > _MUCH * high:
+            ends = f"{low:.4f} to {high:.4f}"
+            found.append(f"{metric} is {ends}, depending on the order of equal scores")
+    return found
 
 
 def _count_cold(result: EvaluationResult) -> int:

@@ -462,6 +462,7 @@ class Comparison(Rows[PairedDifference]):
         names = dict.fromkeys(name for row in rows for name in (row.b, row.a))
         values = [self._recommenders[name].array_of(rows[0].metric) for name in names]
         is_left_out = np.isnan(np.concatenate(values, axis=1)).any(axis=1, keepdims=True)
+        is_left_out &= not is_left_out.all()  # or else there is no user to take the means over
         common = [mean_of_users(np.where(is_left_out, np.nan, x), None) for x in values]
         has_others = any(not np.isnan(x[is_left_out[:, 0]]).any(axis=1).all() for x in values)
         return {name: mean.value for name, mean in zip(names, common, strict=True)}, has_others

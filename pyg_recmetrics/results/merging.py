@@ -237,8 +237,8 @@ def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
     found = {(part.num_parts, part.number) for part in parts if part}
     all_parts = {(whole.num_parts, index) for index in range(whole.num_parts)}
     if found < all_parts:
-        missing = sorted(index for _, index in all_parts - found)
-        held += f", not those of part {list_some([*map(str, missing)])} of {whole.num_parts}"
+        missing = [f"part {index}" for _, index in sorted(all_parts - found)]
+        held += f", not those of {list_some(missing)} of {whole.num_parts}"
     if not partial:
         raise ValueError(
             f"'results' needs to hold all parts of a task (got {held}); for the result of "

@@ -429,10 +429,7 @@ class Measured(Tabular):
     def _on_protocol(self) -> list[str]:
         """Returns what is unusual about how users were evaluated, in some runs or all."""
         return notes.notes_of_all(
-            {
-                f"run {n}": filter(None, [*run._protocol, run._note_on_ties(run.per_user)])
-                for n, run in enumerate(self.runs, 1)
-            }
+            {f"run {n}": run._remarks_on([*run.per_user]) for n, run in enumerate(self.runs, 1)}
         )
 
     def _by_groups(
@@ -1315,8 +1312,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def cautions(self) -> list[str]:
         """Returns what makes the numbers doubtful, or not comparable with those of others.
 
-        These are intervals that may be too narrow, lists that lack items, means that the order of
-        equal scores moves by more than their interval, and the protocol: sampled
+        These are intervals that may be too narrow, lists that lack items, and the protocol: sampled
         candidates, ground truth that a model may have propagated over, users without training
         edges, means that are too good, and scores that rank no better than chance, of which the
         line asks whether ids are in another order. The printed table has these lines, too.
@@ -1329,13 +1325,13 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             ['intervals may be too narrow: there are few users (2)']
         """
         of_intervals = self._caution(*self.per_user) if self._sampled is None else None
-        of_ties = self._note_on_ties(self.per_user)
-        return [*filter(None, [of_intervals, self._lack_of_lists, of_ties]), *self._protocol]
+        of_metrics = self._on_metrics(self.per_user)
+        return [*filter(None, [of_intervals, self._lack_of_lists]), *of_metrics, *self._protocol]
 
     def _remarks_on(self, names: Sequence[str]) -> list[str]:
         """Returns what tables of several results say of some metrics of this one, too."""
         said = [notes.line("calls", self), self._lack_of_lists, *self._protocol]
-        return [*filter(None, [*said, self._note_on_ties(names)])]
+        return [*filter(None, [*said, *self._on_metrics(names), self._note_on_ties(names)])]
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
@@ -1372,11 +1368,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         ranked = self.ranked
         has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
         num_with_truth = int(has_truth.sum())
-        ratios = [name for name, metric in self.definitions.items() if metric.is_pooled]
-        is_undefined = {name: x.isnan() & has_truth for name, x in self.per_user.items()}
-        undefined = {name: number for name, x in is_undefined.items() if (number := int(x.sum()))}
-        known: dict[str, Any] = {"ratios": ratios, "undefined": undefined}
-        known["num_with_truth"] = num_with_truth
+        known: dict[str, Any] = {}
         of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
         if ranked.origin.listed is not None:
             listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
@@ -1390,6 +1382,22 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             known["num_cold"] = _num_cold(task)
             known["chance"] = notes.note_on_chance(task, ranked)
         return tuple(notes.lines("protocol", self, **known))
+
+    def _on_metrics(self, names: Iterable[str]) -> list[str]:
+        """Returns what is unusual about some metrics, whatever the protocol is."""
+        has_truth = evaluated_mask(self.ranked) & (self.ranked.degree > 0)
+        ratios, undefined = [], {}
+        for name in [name for name in names if name in self.per_user]:
+            values, metric = self.per_user[name], self.definitions[name]
+            if number := int((values.isnan() & has_truth).sum()):
+                undefined[name] = number
+            others = [pair for pair in metric.arguments if pair[0] != "average"]
+            if metric.is_pooled:
+                macro = Metric(metric.name, metric.k, (*others, ("average", "macro")))
+                plain = self._measure(macro, self.ranked)
+                ratios += [] if plain.allclose(values, equal_nan=True) else [name]
+        num_with_truth = int(has_truth.sum())
+        return notes.lines("on_metrics", ratios, undefined, num_with_truth, self.nouns)
 
     @cached_property
     def _num_others(self) -> list[int]:
