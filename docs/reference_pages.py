@@ -170,7 +170,6 @@ FOR_THE_PACKAGE = {
     "Runs": ("tie_range",),
     "Sampling": ("from_dict", "mean_over_all", "to_dict"),
     "StreamingMetric": ("as_result", "get", "merge", "set"),
-    "UserCounts": ("of",),
 }
 
 #: What a subclass defines for its base class, which calls it.

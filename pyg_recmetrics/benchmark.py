@@ -20,7 +20,7 @@ from pyg_recmetrics.results.comparison import (
     read_names,
     rounded,
 )
-from pyg_recmetrics.results.notes import MARKS, lines, notes_of_all, paragraph
+from pyg_recmetrics.results.notes import MARKS, RECIPE, lines, notes_of_all, paragraph
 from pyg_recmetrics.results.result import Measured
 from pyg_recmetrics.results.runs import (
     Name,
@@ -74,15 +74,15 @@ def with_best(
         >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
         ['Best', 'Best', 'Second']
     """
-    means = {name: rounded(mean) for name, (mean, _) in cells.items() if not math.isnan(mean)}
-    order = sorted({*means.values()}, reverse=is_higher_better(metric))
+    means = pd.Series({name: rounded(mean) for name, (mean, _) in cells.items()}).dropna()
+    places = means.rank(method="dense", ascending=not is_higher_better(metric))
     marked = []
     for name in names:
         _, text = cells.get(name, (math.nan, "-"))
-        place = order.index(means[name]) if name in means else len(order)
-        if place == 0 and len(means) > 1:
+        place = places.get(name)
+        if place == 1 and len(means) > 1:
             text = Best(text)
-        elif place == 1 and len(means) > 2:  # the worse of two is not the second best
+        elif place == 2 and len(means) > 2:  # the worse of two is not the second best
             text = Second(text)
         marked.append(text)
     return marked
@@ -174,12 +174,13 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         }
         how = {name: how_measured(result) for name, result in every.items()}
         check_alike(how, "be measured alike on all data sets")
-        common = common_metrics(list(every.values()))
-        if metrics is None and not common:
-            raise ValueError(
-                "'metrics' needs to be given if results have none in common (got None)"
-            )
-        self.metrics = common if metrics is None else parse_all(metrics)
+        if metrics is None:
+            metrics = common_metrics(list(every.values()))
+            if not metrics:
+                raise ValueError(
+                    "'metrics' needs to be given if results have none in common (got None)"
+                )
+        self.metrics = parse_all(metrics)
         names = self.recommenders
         self.proposed = None if proposed is None else read_names(proposed, names, "proposed")
         self.deterministic = read_names(deterministic, names)
@@ -240,9 +241,10 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         return pd.DataFrame(rows)
 
     def recipe(self) -> str:
-        """Says for a paper what was measured on each data set, in how many runs, and how tested.
+        """Returns what was measured on each data set, in how many runs, and how tested.
 
-        See :meth:`EvaluationResult.recipe`. Paragraphs that are the same stand once.
+        These are the sentences of :meth:`EvaluationResult.recipe` about the metrics of this table.
+        Sentences that are the same stand once, and others name what they are about.
 
         Example:
             >>> import torch
@@ -253,11 +255,15 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             >>> print(Benchmark(results).recipe().splitlines()[-1])
             Tests: paired t-test, a single test; significant: at most 0.05.
         """
-        of_each = {}
-        for data_set, of_one in self.items():
-            of_each[data_set] = notes_of_all({x: [each.recipe()] for x, each in of_one.items()})
+        said = []
+        for begin in RECIPE:
+            of_each = {}
+            for data_set, of_one in self.items():
+                recipes = {name: x.recipe_of(self.metrics, begin) for name, x in of_one.items()}
+                of_each[data_set] = notes_of_all(recipes)
+            said += notes_of_all(of_each)
         tests = {x: lines("recipe_of_tests", of.protocol) for x, of in self.comparisons.items()}
-        return "\n".join(map(paragraph, [*notes_of_all(of_each), *notes_of_all(tests)]))
+        return "\n".join(map(paragraph, [*said, *notes_of_all(tests)]))
 
     def __repr__(self) -> str:
         data_sets = ", ".join(filter(None, self))

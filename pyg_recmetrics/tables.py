@@ -80,9 +80,6 @@ class Rows(Tabular, Sequence[T]):
     def __getitem__(self, index: Any) -> Any:
         return self._rows[index]
 
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._rows)
-
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -149,14 +146,19 @@ class Table(Tabular):
         if not any(self.groups):
             yield self._latex_row(self.head)
             return
-        cells, rules, start = [], [], 1
+        cells = []
+        rules = ""
+        start = 1
         for group, columns in groupby(self.groups):
-            end = start + len(list(columns))
-            cells.append(rf"\multicolumn{{{end - start}}}{{c}}{{{_to_latex(group)}}}" * bool(group))
-            rules.append(rf"\cmidrule(lr){{{start}-{end - 1}}}" * bool(group))
-            start = end
+            width = len(list(columns))
+            if group:
+                cells.append(rf"\multicolumn{{{width}}}{{c}}{{{_to_latex(group)}}}")
+                rules += rf"\cmidrule(lr){{{start}-{start + width - 1}}}"
+            else:
+                cells += [""] * width
+            start += width
         yield " & ".join(cells) + r" \\"
-        yield "".join(rules)
+        yield rules
         names = zip(self.head, self.groups, strict=True)
         yield self._latex_row([head.removeprefix(f"{group} ") for head, group in names])
 
@@ -268,7 +270,7 @@ def format_p(p: float) -> str:
 
 
 def p_in_words(p: float) -> str:
-    """Says what a p-value is."""
+    """Returns what a p-value is, as sentences say it."""
     return f"p = {format_p(p)}".replace("= <", "< ")
 
 

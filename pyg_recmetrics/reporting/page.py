@@ -26,7 +26,7 @@ from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders,
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
 from pyg_recmetrics.results.notes import claims_on_best, line, notes_of_all, once
-from pyg_recmetrics.results.result import Measured, can_tell, common_popularity
+from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
     every_run,
@@ -354,8 +354,7 @@ def _on_page(tag: str, prefix: str) -> str:
     return _ID.sub(prefix, _COLOR.sub(lambda color: _VARIABLES[color[0]], tag))
 
 
-#: The share of a mean by which the order of ties may move it without a warning, and of users or
-#: edges that a warning may touch without standing at the top.
+#: The share of users or edges that a warning may touch without standing at the top.
 _MUCH = 0.01
 
 #: Returns some parts of a section. Its errors say what they need.
@@ -501,15 +500,12 @@ def _warnings(contents: Contents) -> Iterator[str]:
 
 def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
     """Returns what is doubtful about any run, once where runs differ in numbers alone."""
-    found = once(caution for run in measured.runs for caution in run.cautions())
-    if metric is None or not measured.num_tied:
-        return found
-    if all(can_tell(run.ranked, run._resolve(metric)) for run in measured.runs):
-        low, high = measured.tie_range(metric)
-        if high - low > _MUCH * high:
-            ends = f"{low:.4f} to {high:.4f}"
-            found.append(f"{metric} is {ends}, depending on the order of equal scores")
-    return found
+    names = [] if metric is None else [str(metric)]
+    found: list[str] = []
+    for run in measured.runs:
+        found += run.cautions()
+        found += filter(None, [run._note_on_ties(names)])
+    return once(found)
 
 
 def _count_cold(result: EvaluationResult) -> int:

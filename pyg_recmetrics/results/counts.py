@@ -8,7 +8,6 @@ from torch import Tensor
 
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
-from pyg_recmetrics.ranked_edges import RankedEdges, evaluated_mask
 from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, singular
 
@@ -34,10 +33,6 @@ class RowNouns(NamedTuple):
         return singular(self.users)
 
 
-#: The nouns where every row is a user, and every user a person.
-USERS = RowNouns("users", "users", "users", "users")
-
-
 @dataclass(frozen=True)
 class UserCounts:
     """How many users stand behind a result.
@@ -49,7 +44,6 @@ class UserCounts:
         num_with_few_candidates (int or None): Evaluated users who have fewer candidates than the
             largest k; `None` if candidates are not known.
         num_with_list (int or None): Users who have a list; `None` if lists were not kept.
-        nouns (RowNouns): What the users are called: they may be queries, or edges of them.
 
     Example:
         >>> import torch
@@ -65,34 +59,6 @@ class UserCounts:
     num_left_out: int
     num_with_few_candidates: int | None
     num_with_list: int | None
-    nouns: RowNouns
-
-    @classmethod
-    def of(
-        cls,
-        ranked: RankedEdges,
-        max_k: int | None,
-        num_left_out: int,
-        nouns: RowNouns,
-    ) -> "UserCounts":
-        """Counts the users of a ranking.
-
-        Args:
-            ranked (RankedEdges): The ranked ground truth.
-            max_k (int, optional): The largest cut-off.
-            num_left_out (int): How many users the convention does not evaluate.
-            nouns (RowNouns): What the users are called.
-        """
-        is_evaluated = evaluated_mask(ranked)
-        has_truth = is_evaluated & (ranked.degree > 0)
-        num_evaluated = int(has_truth.sum())
-        few = listed = None
-        if ranked.num_candidates is not None:
-            few = int((has_truth & (ranked.num_candidates < (max_k or 0))).sum())
-        if ranked.lists is not None:
-            listed = int((is_evaluated & (ranked.lists.length(ranked.lists.width) > 0)).sum())
-        num_without_truth = int(is_evaluated.sum()) - num_evaluated
-        return cls(num_evaluated, num_without_truth, num_left_out, few, listed, nouns)
 
 
 #: What a mean is over: rows, or persons with the mean over the rows of each.
@@ -132,11 +98,10 @@ def means_of_persons(values: Tensor, person: Tensor) -> Tensor:
             do not count.
         person (torch.Tensor): The person that each row belongs to, of shape `[num_users]`.
     """
-    is_counted = ~values.isnan()
-    sums, counts = (
-        values.new_zeros(num_persons(person)).index_add_(0, person.to(values.device), each)
-        for each in (values.nan_to_num(0.0), is_counted.to(values.dtype))
-    )
+    person = person.to(values.device)
+    zeros = values.new_zeros(num_persons(person))
+    sums = zeros.index_add(0, person, values.nan_to_num(0.0))
+    counts = zeros.index_add(0, person, (~values.isnan()).to(values.dtype))
     return sums / counts
 
 
@@ -186,12 +151,8 @@ class Sampling:
     stopped: Stopped
 
     def __post_init__(self) -> None:
-        set_attributes(
-            self,
-            num_counted=FrozenDict(self.num_counted),
-            margins=FrozenDict(self.margins),
-            bounds=FrozenDict(self.bounds),
-        )
+        for name in ("num_counted", "margins", "bounds"):
+            set_attributes(self, **{name: FrozenDict(getattr(self, name))})
 
     @property
     def is_complete(self) -> bool:

@@ -35,6 +35,9 @@ from pyg_recmetrics.version import __version__
 #: How a table of means marks what is significantly better or worse.
 MARKS: Mapping[Verdict | None, str] = {"better": "†", "worse": "‡"}
 
+#: How the sentences of a recipe begin, in their order.
+RECIPE = ("Metrics", "Population", "Ranking", "Computed", "Training", "Runs", "Caution")
+
 #: How wide a recipe is printed.
 _NUM_COLUMNS = 88
 
@@ -87,6 +90,21 @@ def _listed(parts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def _in_words(definitions: Iterable[Metric]) -> str:
+    """Returns what the metrics are, with one definition for all cut-offs of a metric."""
+    cut_offs: dict[tuple[str, str, bool], list[str]] = {}
+    for metric in definitions:
+        # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
+        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), [])
+        same.append("" if metric.k is None else f"@{metric.k}")
+    said = []
+    for (name, variant, _), same in cut_offs.items():
+        # Two metrics may differ in an argument that has no effect.
+        spelled = name + _listed(dict.fromkeys(same))
+        said.append(f"{spelled} ({variant})" if variant else spelled)
+    return "; ".join(said)
+
+
 _environment = Environment(
     extensions=[_Layout],
     line_statement_prefix="%",
@@ -96,6 +114,7 @@ _environment = Environment(
 )
 _environment.filters |= {
     "counted": counted,
+    "in_words": _in_words,
     "joined": lambda text, sign=", ": sign.join(_lines_of(text)),
     "level": format_level,
     "lift": lift_in_words,
@@ -268,18 +287,3 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None
     return line("chance", hits, rank.numel(), depth, is_deeper, expected)
-
-
-def in_words(definitions: Iterable[Metric]) -> str:
-    """Says what the metrics are, with one definition for all cut-offs of a metric."""
-    cut_offs: dict[tuple[str, str, bool], dict[str, None]] = {}
-    for metric in definitions:
-        # A metric without a cut-off, such as "mrr", is no cut-off of "mrr@10".
-        same = cut_offs.setdefault((metric.name, metric.variant, metric.k is None), {})
-        # Two metrics may differ in an argument that has no effect.
-        same["" if metric.k is None else f"@{metric.k}"] = None
-    said = []
-    for (name, variant, _), same in cut_offs.items():
-        spelled = f"{name}{_listed(same)}"
-        said.append(f"{spelled} ({variant})" if variant else spelled)
-    return "; ".join(said)

@@ -5,9 +5,8 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
@@ -19,6 +18,7 @@ from torch_geometric.utils import index_to_mask
 
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import (
+    as_values,
     check_boolean,
     check_choice,
     check_finite_number,
@@ -41,7 +41,6 @@ from pyg_recmetrics.metrics.registry import (
 )
 from pyg_recmetrics.ranked_edges import (
     ONE_SCORE_PER_ITEM,
-    ListStatistics,
     RankedEdges,
     Ties,
     candidates_of,
@@ -89,6 +88,7 @@ from pyg_recmetrics.utils import (
     Frozen,
     FrozenDict,
     list_some,
+    made_of,
     set_attributes,
     singular,
     warn,
@@ -101,8 +101,6 @@ N = TypeVar("N", int, float)
 #: What may stand between the parts of a name. MLflow's files allow no `/`: it makes folders.
 SEPARATORS = ("@", "_", "-", ".")
 
-#: The arguments of a result that a file holds as they are.
-_PLAIN = ("empty_target_action", "average_over", "num_calls")
 
 #: From how many users on a mean may be too good to go without a question.
 _MANY_USERS = 100
@@ -125,20 +123,6 @@ class TieRange(NamedTuple):
         n = next(digits, 4)
         low, high = (f"{mean:.{n}f}".removeprefix("0") for mean in self)
         return f"{low} to {high}"
-
-
-def can_tell(ranked: RankedEdges, metric: Metric) -> bool:
-    """Returns whether ties matter to a metric, and the range is known if the ranking is deep."""
-    is_deep = ranked.depth is None or metric.depth is not None
-    return metric.needs_truth and is_deep and not _is_unknown(ranked, metric)
-
-
-def _is_unknown(ranked: RankedEdges, metric: Metric) -> bool:
-    """Returns whether it would take all orders of equal scores to find the range of a metric."""
-    given = metric.all_arguments
-    has_grades = ranked.weight is not None
-    is_graded = metric.depth_of_hits is not None and has_grades and given.get("gain") != "binary"
-    return given.get("users") == "hit" or (is_graded and metric.depends_on_weight)
 
 
 class ByMetric(FrozenDict[str, V]):
@@ -391,7 +375,7 @@ class Measured(Tabular):
         return TieRange(*np.mean(ends, axis=0).tolist())
 
     def recipe(self) -> str:
-        r"""Says in a paragraph for a paper what exactly was measured.
+        r"""Returns a paragraph for a paper that says what exactly was measured.
 
         What only you can say stands in square brackets: how candidates were drawn, and in what runs
         differ. What single runs know against themselves is that of the first.
@@ -406,12 +390,16 @@ class Measured(Tabular):
             score per item; equal scores rank the lower item id first. Computed with pyg_recmetrics
             0.5.0, convention 'standard' (torch_geometric.metrics 2.8).
         """
+        return notes.paragraph(" ".join(self.recipe_of(self.metrics)))
+
+    def recipe_of(self, metrics: Sequence[Metric], begin: str = "") -> list[str]:
+        """Returns the sentences of :meth:`recipe` for some metrics that begin with a word."""
         first = self.runs[0]
         masked = first.ranked.origin.num_masked
         num_masked = 0 if masked is None else int(masked[evaluated_mask(first.ranked)].sum())
-        metrics = notes.in_words(first.definitions[metric] for metric in self.metrics)
-        text = notes.line("recipe", first, metrics, num_masked, len(self.runs))
-        return notes.paragraph(text or "")
+        definitions = [first._resolve(metric) for metric in metrics]
+        said = notes.lines("recipe", first, definitions, num_masked, len(self.runs))
+        return [sentence for sentence in said if sentence.startswith(begin)]
 
     def cell(self, metric: str | Metric) -> str:
         """Returns the mean of a metric with its interval, as tables show it."""
@@ -437,34 +425,31 @@ class Measured(Tabular):
     ) -> Cohorts:
         first = self.runs[0]
         level = check_level(level)
-        degree = first.ranked.degree.cpu().numpy()
-        values = {
-            metric: self._array_of_groups(metric, group, len(labels))
-            for metric in first.per_user
-            if all(metric in run.per_user for run in self.runs)
-        }
-        metrics = {metric: first.definitions[metric] for metric in values}
+        nouns = first.nouns
+        names = [str(metric) for metric in self.metrics if has_rows(self, metric)]
+        metrics = {name: first.definitions[name] for name in names}
         numbers = group.cpu().numpy()
+        degree = first.ranked.degree.cpu().numpy()
         remarks = [*self._on_sample(), *self._on_protocol()]
-        if first.average_over != "person":
+        if first.average_over == "user":
             is_left = first._is_counted.cpu().numpy() & (numbers < 0)
-            remarks += notes.lines("without_group", int(is_left.sum()), first.nouns)
+            remarks += notes.lines("without_group", int(is_left.sum()), nouns)
         if check_boolean(same_degree, "same_degree"):
             check_has_rows(first.average_over, "same_degree")
             if pooled := [name for name, metric in metrics.items() if metric.is_pooled]:
                 raise ValueError(f"'same_degree' needs means over rows (got {', '.join(pooled)})")
-            remarks += notes.lines("same_degree", first.nouns)
+            remarks += notes.lines("same_degree", nouns)
         elif first.average_over == "user":
-            remarks += note_on_degrees(numbers, degree, metrics.values(), first.nouns)
+            remarks += note_on_degrees(numbers, degree, metrics.values(), nouns)
         return Cohorts(
-            values,
+            {name: self._array_of_groups(name, group, len(labels)) for name in names},
             metrics,
             numbers,
             labels,
             name=name,
             person=self.person,
             level=level,
-            nouns=first.nouns,
+            nouns=nouns,
             remarks=tuple(remarks),
             degree=degree if same_degree else None,
         )
@@ -673,17 +658,21 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     @cached_property
     def user_counts(self) -> UserCounts:
         """How many users stand behind the result."""
-        counts = UserCounts.of(self.ranked, self.max_k, self._num_left_out, self.nouns)
+        ranked = self.ranked
+        is_evaluated = evaluated_mask(ranked)
+        num_evaluated = int(self._has_truth.sum())
+        few = listed = None
+        if ranked.num_candidates is not None:
+            has_few = ranked.num_candidates < (self.max_k or 0)
+            few = int((self._has_truth & has_few).sum())
+        if ranked.lists is not None:
+            has_list = ranked.lists.length(ranked.lists.width) > 0
+            listed = int((is_evaluated & has_list).sum())
         if self.sampling is None:
-            return counts
-        # Those without truth are counted among all users.
-        return replace(counts, num_without_truth=self.sampling.num_without_truth)
-
-    @cached_property
-    def _is_all_tied(self) -> bool:
-        """Whether all candidates of every user with ground truth have one score."""
-        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
-        return bool(is_constant.all())
+            num_without_truth = int(is_evaluated.sum()) - num_evaluated
+        else:  # they are counted among all users
+            num_without_truth = self.sampling.num_without_truth
+        return UserCounts(num_evaluated, num_without_truth, self._num_left_out, few, listed)
 
     @cached_property
     def _has_tie(self) -> Tensor:
@@ -692,32 +681,25 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return self.ranked.sum(cast("Tensor", self.ranked.num_tied) > 0) > 0
 
     @cached_property
-    def _tied(self) -> RankedEdges:
-        return select_users(self.ranked, self._has_tie)
-
-    @cached_property
     def _orders_of_tied(self) -> list[RankedEdges]:
-        return [*map(self._tied.with_ties, _ENDS)]
-
-    def _orders_by_hits(self, k: int) -> Iterator[RankedEdges]:
-        """Yields the worst and the best orders of all numbers of hits in the top `k`."""
-        most = min(k, int(self._tied.degree.max()))
-        for num_hits in range(most + 1):
-            for ties in _ENDS:
-                yield self._tied._with_ties(ties, hits=(k, num_hits))
+        """The worst and the best order, of the users who have a tie."""
+        tied = select_users(self.ranked, self._has_tie)
+        return [tied.with_ties(ties) for ties in _ENDS]
 
     def _find_ties(self) -> dict[str, str]:
         """Returns the metrics whose mean depends more on the order of ties than on the users."""
-        found = {}
-        may_flatter = self.ranked.ties in _FLATTERING or self._is_all_tied
-        for name in self.per_user if may_flatter else ():
-            if not can_tell(self.ranked, self.definitions[name]):
-                continue
-            low, high = span = self.tie_range(name)
-            width = 0.0 if self._is_all_tied else 2 * self.estimate_of(name).margin(0.95)
-            # A single user has no interval.
-            if low < high and not high - low <= width:
-                found[name] = f"{name} is {span}"
+        is_constant = has_constant_scores(self.ranked)[self.ranked.edge_label_index[0]]
+        is_all_tied = bool(is_constant.all())
+        found: dict[str, str] = {}
+        if self.ranked.ties not in _FLATTERING and not is_all_tied:
+            return found
+        for name in self.per_user:
+            with suppress(ValueError):  # the range of some metrics is not known
+                low, high = span = self.tie_range(name)
+                width = 0.0 if is_all_tied else 2 * self.estimate_of(name).margin(0.95)
+                # A single user has no interval.
+                if low < high and not high - low <= width:
+                    found[name] = f"{name} is {span}"
         return found
 
     def _has_means_of(self, other: "EvaluationResult") -> bool:
@@ -728,7 +710,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns what the order of ties does to some metrics; `None` if it does not matter."""
         if not self._moved_by_ties:
             return None
-        are_own = all(name in self.definitions for name in names)
+        are_own = self.definitions.keys() >= {*names}
         of_ties = self._moved_by_ties.items()
         moved = [span for name, span in of_ties if name in names or not are_own]
         return notes.line("movable", moved, notes.line("ties", self))
@@ -799,31 +781,43 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _ends(self, metric: str | Metric) -> list[float]:
         """Returns the ends of :meth:`tie_range`."""
         resolved = self._resolve(metric)
-        low = high = contributed = self._contributions_of_rows(metric)
+        low = high = own = self._contributions_of_rows(metric)
         for order in self._orders(resolved):
-            # The value of a user without ties stays as it is, unless it depends on other users.
-            moved = self._counted(resolved, self._measure(resolved, order))
-            value = torch.where(self._has_tie, moved, contributed)
-            low, high = torch.fmin(low, value), torch.fmax(high, value)
-        means = [exact_mean(self._averaged(end)) for end in (contributed, low, high)]
-        return [min(means), max(means)]
+            # A user without ties keeps its value.
+            moved = torch.where(self._has_tie, self._contribute(resolved, order), own)
+            low = torch.fmin(low, moved)
+            high = torch.fmax(high, moved)
+        return [exact_mean(self._averaged(end)) for end in (low, high)]
 
-    def _orders(self, metric: Metric) -> Iterable[RankedEdges]:
-        """Returns the orders of equal scores that may be the lowest or the highest of a metric.
+    def _orders(self, metric: Metric) -> Iterator[RankedEdges]:
+        """Yields the orders of equal scores that may be the lowest or the highest of a metric.
 
         Raises:
             ValueError: If they are not known.
         """
         if not self.num_tied or not metric.needs_truth:
-            return ()
-        if _is_unknown(self.ranked, metric):
+            return
+        given = metric.all_arguments
+        k = metric.depth_of_hits
+        has_grades = self.ranked.weight is not None and given.get("gain") != "binary"
+        is_graded = has_grades and metric.depends_on_weight
+        # It would take all orders.
+        if given.get("users") == "hit" or (k is not None and is_graded):
             raise ValueError(
                 f"'metric' needs to be one of which the orders of equal scores that are lowest and "
                 f"highest are known (got '{metric}')"
             )
-        orders = map(self.ranked.with_ties, _ENDS) if metric.is_pooled else self._orders_of_tied
-        of_hits = () if metric.depth_of_hits is None else self._orders_by_hits(metric.depth_of_hits)
-        return chain(orders, of_hits)
+        if metric.is_pooled:  # so that other users count, too
+            yield from map(self.ranked.with_ties, _ENDS)
+        else:
+            yield from self._orders_of_tied
+        if k is not None:
+            # More hits can lower it, so all numbers of hits in the top k are tried.
+            tied = self._orders_of_tied[0]
+            most = min(k, int(tied.degree.max()))
+            for num_hits in range(most + 1):
+                for ties in _ENDS:
+                    yield tied._with_ties(ties, hits=(k, num_hits))
 
     def bounds(self, metric: str | Metric) -> Interval:
         r"""Returns the bounds on the mean of a metric over all users of the task.
@@ -903,7 +897,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             >>> round(low, 2), round(high, 2)
             (0.0, 1.0)
         """
-        self.values_of(metric)  # which raises for a value of all users together
+        self._contributions(metric)  # which raises for a value of all users together
         # With few hits, a margin stops early, and more so if they are too few.
         is_doubtful = self.person is not None or self._sampled is not None
         if is_doubtful and (note := self._caution(metric)):
@@ -989,7 +983,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
                 f"an item has to be found (got '{resolved}')"
             )
-        is_counted = ~self._contributions(metric).isnan()
+        is_counted = ~self._contributions_of_rows(metric).isnan()
         ranked = select_edges(self.ranked, is_counted[self.ranked.edge_label_index[0]])
         is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
         item = ranked.edge_label_index[1]
@@ -1067,12 +1061,13 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             return frame_of_means({metric: {"value": self[metric]} for metric in self.metrics})
         ranked = self.ranked
         query = None if self.task is None else self.task.query
-        rows = evaluated_mask(ranked).nonzero().squeeze(1)
+        rows = _evaluated(ranked)
         user_of_row = ranked.origin.user_of_row
         users = rows if user_of_row is None else user_of_row[rows]
         columns = {"user": named_ids(users, ranked.user_ids)}
-        for number, column in enumerate(() if query is None else query.unbind(1)):
-            columns[f"query_{number}"] = column[users]
+        if query is not None:
+            for number, column in enumerate(query.unbind(1)):
+                columns[f"query_{number}"] = column[users]
         if user_of_row is None:
             columns["degree"] = ranked.degree[rows]
         else:
@@ -1093,11 +1088,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         Raises:
             OSError: If the file cannot be written, such as `PermissionError`.
         """
-        archive.write(path, self._to_fields())
-
-    def _to_fields(self) -> dict[str, Any]:
-        """Returns everything that the result was computed from, as nested dictionaries."""
-        return {
+        fields = {
             "version": __version__,
             "ranked": fields_of(self.ranked),
             "metrics": [str(metric) for metric in self.metrics],
@@ -1105,9 +1096,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             "convention": self.convention.to_dict(),
             "sampling": self.sampling and self.sampling.to_dict(),
             "num_left_out": self._num_left_out,
-            **{name: getattr(self, name) for name in _PLAIN},
+            "empty_target_action": self.empty_target_action,
+            "average_over": self.average_over,
+            "num_calls": self.num_calls,
             "budget": {"num_trials": self.num_trials, "seconds": self.seconds},
         }
+        archive.write(path, fields)
 
     @classmethod
     def load(cls, path: str | Path) -> "EvaluationResult":
@@ -1140,21 +1134,18 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> "EvaluationResult":
-        """Returns what `_to_fields` was called on.
+        """Returns the result of which a file holds these fields.
 
         Raises:
             KeyError: If a field is missing.
         """
-        result = cls(
-            from_fields(fields["ranked"]),
-            fields["metrics"],
-            task=fields["task"] and RankingTask.from_dict(fields["task"]),
-            convention=Convention.from_dict(fields["convention"]),
-            sampling=fields["sampling"] and Sampling.from_dict(fields["sampling"]),
-            num_left_out=fields["num_left_out"],
-            **{name: fields[name] for name in _PLAIN},
-        )
-        return result._with(**fields["budget"])
+        objects = {
+            "ranked": from_fields(fields["ranked"]),
+            "task": fields["task"] and RankingTask.from_dict(fields["task"]),
+            "convention": Convention.from_dict(fields["convention"]),
+            "sampling": fields["sampling"] and Sampling.from_dict(fields["sampling"]),
+        }
+        return made_of(cls, fields | objects)._with(**fields["budget"])
 
     def with_trials(self, trials: int, seconds: float | None = None) -> "EvaluationResult":
         """Returns a copy of this result with the budget of its tuning and training.
@@ -1194,7 +1185,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     if not TYPE_CHECKING:  # which would take any name for right
 
         def __getattr__(self, name):
-            """Says how a metric is written, which is no attribute."""
+            """Raises an error that says how a metric is written, which is no attribute."""
             known = vars(self).get("metrics", ())
             like_it = [f"result['{metric}']" for metric in known if name.startswith(metric.name)]
             remedy = f"; write {' or '.join(like_it)}" if like_it else ""
@@ -1245,8 +1236,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         metric = parse(metric, "metric")
         if str(metric) in self.definitions:
             return self.definitions[str(metric)]
-        deepest = max(self.max_k or 1, metric.k or 1)
-        return self.convention.resolve(metric, deepest, knows_ties=self.num_tied is not None)
+        return self.convention.resolve(metric, self.max_k, knows_ties=self.num_tied is not None)
 
     def _contributions_of_rows(self, metric: str | Metric) -> Tensor:
         """Returns what every row counts as, of shape `[num_users]`, see :meth:`values_of`."""
@@ -1325,13 +1315,16 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             ['intervals may be too narrow: there are few users (2)']
         """
         of_intervals = self._caution(*self.per_user) if self._sampled is None else None
-        of_metrics = self._on_metrics(self.per_user)
-        return [*filter(None, [of_intervals, self._lack_of_lists]), *of_metrics, *self._protocol]
+        return [*filter(None, [of_intervals]), *self._doubts(self.per_user)]
+
+    def _doubts(self, names: Iterable[str]) -> list[str]:
+        """Returns what makes the means of some metrics doubtful, or not comparable."""
+        return [*filter(None, [self._lack_of_lists]), *self._on_metrics(names), *self._protocol]
 
     def _remarks_on(self, names: Sequence[str]) -> list[str]:
         """Returns what tables of several results say of some metrics of this one, too."""
-        said = [notes.line("calls", self), self._lack_of_lists, *self._protocol]
-        return [*filter(None, [*said, *self._on_metrics(names), self._note_on_ties(names)])]
+        said = [notes.line("calls", self), *self._doubts(names), self._note_on_ties(names)]
+        return [*filter(None, said)]
 
     def _caution(self, *metrics: str | Metric) -> str | None:
         """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
@@ -1342,7 +1335,12 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns whose users stand for all of the task; nothing if none do."""
         return notes.lines("drawn", self._sampled, self.nouns) if self._sampled else []
 
-    @property
+    @cached_property
+    def _has_truth(self) -> Tensor:
+        """Whether each user is evaluated and has truth, `[num_users]`."""
+        return evaluated_mask(self.ranked) & (self.ranked.degree > 0)
+
+    @cached_property
     def _lack_of_lists(self) -> str | None:
         """What lists lack, in words; `None` if nothing, or if there are none."""
         ranked = self.ranked
@@ -1362,50 +1360,48 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         )
 
     @cached_property
-    def _protocol(self) -> tuple[str, ...]:
+    def _protocol(self) -> list[str]:
         """What is unusual about how users were evaluated, so that numbers do not compare."""
-        task = self.task
-        ranked = self.ranked
-        has_truth = evaluated_mask(ranked) & (ranked.degree > 0)
-        num_with_truth = int(has_truth.sum())
-        known: dict[str, Any] = {}
-        of_catalogue = [x for x in self.definitions.values() if x.definition.state is exposure]
+        ranked, task = self.ranked, self.task
+        known: dict[str, Any] = {"too_good": self._too_good()}
         if ranked.origin.listed is not None:
-            listed = ListStatistics(*ranked.origin.listed[evaluated_mask(ranked)].unbind(1))
-            known["of_catalogue"] = [*map(str, of_catalogue)]
-            known["num_listed"] = int(listed.num_items.clamp(min=0).sum())
-            known["num_unlisted"] = int(listed.num_unknown.clamp(min=0).sum())
-        if num_with_truth >= _MANY_USERS:
-            known["too_good"] = self._too_good()
+            listed = ranked.origin.listed[evaluated_mask(ranked)]
+            known["listed"] = listed.clamp(min=0).sum(dim=0).tolist()
+            metrics = self.definitions.values()
+            known["of_catalogue"] = [str(x) for x in metrics if x.definition.state is exposure]
         if task is not None:
             known["num_leaked"] = _num_leaked(task)
             known["num_cold"] = _num_cold(task)
             known["chance"] = notes.note_on_chance(task, ranked)
-        return tuple(notes.lines("protocol", self, **known))
+        return notes.lines("protocol", self, **known)
+
+    @cached_property
+    def _ratios(self) -> list[str]:
+        """The metrics that are ratios of sums, and differ from the mean over users."""
+        found = []
+        for name, values in self.per_user.items():
+            metric = self.definitions[name]
+            if metric.is_pooled:
+                arguments = {**dict(metric.arguments), "average": "macro"}
+                macro = Metric(metric.name, metric.k, tuple(arguments.items()))
+                if not self._measure(macro, self.ranked).allclose(values, equal_nan=True):
+                    found.append(name)
+        return found
 
     def _on_metrics(self, names: Iterable[str]) -> list[str]:
         """Returns what is unusual about some metrics, whatever the protocol is."""
-        has_truth = evaluated_mask(self.ranked) & (self.ranked.degree > 0)
-        ratios, undefined = [], {}
-        for name in [name for name in names if name in self.per_user]:
-            values, metric = self.per_user[name], self.definitions[name]
-            if number := int((values.isnan() & has_truth).sum()):
-                undefined[name] = number
-            others = [pair for pair in metric.arguments if pair[0] != "average"]
-            if metric.is_pooled:
-                macro = Metric(metric.name, metric.k, (*others, ("average", "macro")))
-                plain = self._measure(macro, self.ranked)
-                ratios += [] if plain.allclose(values, equal_nan=True) else [name]
-        num_with_truth = int(has_truth.sum())
+        own = [name for name in names if name in self.per_user]
+        undefined = {x: int((self.per_user[x].isnan() & self._has_truth).sum()) for x in own}
+        ratios = [name for name in own if name in self._ratios]
+        num_with_truth = self.user_counts.num_evaluated
         return notes.lines("on_metrics", ratios, undefined, num_with_truth, self.nouns)
 
     @cached_property
     def _num_others(self) -> list[int]:
         """The fewest and the most irrelevant candidates of a user, if each has its own."""
-        has_truth = evaluated_mask(self.ranked) & (self.ranked.degree > 0)
-        if not (self._has_own_candidates and bool(has_truth.any())):
+        if not self._has_own_candidates or not bool(self._has_truth.any()):
             return []
-        return [int(end) for end in count_irrelevant(self.ranked)[has_truth].aminmax()]
+        return [int(end) for end in count_irrelevant(self.ranked)[self._has_truth].aminmax()]
 
     @property
     def _has_own_candidates(self) -> bool:
@@ -1414,7 +1410,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return candidates is not None and candidates.dim() == 2
 
     def _too_good(self) -> list[str]:
-        """Returns which means of shares of the top are nearly one."""
+        """Returns which means of shares of the top are nearly one, for many users."""
         found = []
         for name in self.per_user:
             defined = self.definitions[name].definition
@@ -1422,7 +1418,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             is_of_top = defined.depends_on_order and not defined.needs_all_ranks
             if is_share and is_of_top and defined.needs_truth and self[name] > notes.TOO_GOOD:
                 found.append(name)
-        return found
+        return found if self.user_counts.num_evaluated >= _MANY_USERS else []
 
 
 def _frame(**columns: Any) -> pd.DataFrame:
@@ -1444,21 +1440,21 @@ def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
     return rows if ids is None else pd.Index(ids, tupleize_cols=False)[rows]
 
 
+def _evaluated(ranked: RankedEdges) -> Tensor:
+    """Returns the row numbers of the users who are evaluated."""
+    return evaluated_mask(ranked).nonzero().squeeze(1)
+
+
 def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
     """Returns the row numbers of users, in the order in which they are asked for."""
-    evaluated = evaluated_mask(ranked).nonzero().squeeze(1)
+    evaluated = _evaluated(ranked)
     if users is None:
         return evaluated
-    # Tensors, arrays and series return their values as Python's own.
-    asked = users.tolist() if hasattr(users, "tolist") else users
-    if isinstance(asked, str) or not isinstance(asked, Iterable):
-        raise TypeError(f"'users' needs to be a sequence of user ids (got {type(users).__name__})")
+    if getattr(users, "ndim", 1) == 0:
+        raise TypeError("'users' needs to be a sequence of user ids (got a single one)")
+    wanted = pd.Index(as_values(users, "users", "user ids"), tupleize_cols=False)
     known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
-    try:
-        wanted = pd.Index([*asked], tupleize_cols=False)
-        place = known.get_indexer(wanted)
-    except TypeError as error:
-        raise TypeError(f"'users' needs to hold user ids (got an {error})") from error
+    place = known.get_indexer(wanted)
     if unknown := list(map(repr, wanted[place < 0].tolist())):
         raise ValueError(f"'users' needs to hold ids of evaluated users (got {list_some(unknown)})")
     return evaluated[torch.from_numpy(place).to(evaluated.device)]

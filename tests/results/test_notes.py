@@ -23,7 +23,6 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.ranked_edges import select_users
-from pyg_recmetrics.results.counts import USERS, UserCounts
 from pyg_recmetrics.results.notes import claims_on_best
 from pyg_recmetrics.results.verdicts import PairedDifference
 from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
@@ -63,8 +62,27 @@ def test_the_recipe_says_all_that_a_reader_needs():
     result = evaluate(torch.rand(4), task, "mrr@2")
     assert "Runs: 3 [which differ in what" in " ".join(runs.recipe().split())
     of_table = " ".join(Benchmark({"x": runs, "y": result}).recipe().split())
-    for part in ("x: Metrics: ", "y: Metrics: ", "Runs: 3 ", "Tests: t-test of paired users with"):
-        assert part in of_table
+    for part in ("Metrics: ", "x: Runs: 3 ", "Tests: t-test of paired users with"):
+        assert of_table.count(part) == 1
+
+
+def test_the_recipe_of_a_benchmark_is_about_its_metrics_and_says_nothing_twice():
+    task = RankingTask(TRUTH, num_users=5, num_items=4)
+    scores = {"x": torch.arange(4.0), "y": torch.rand(5, 4)}
+    asked = ["mrr@2", "coverage@2", "recall@1"]
+    results = {name: evaluate(each, task, asked) for name, each in scores.items()}
+    results["x"] = results["x"].with_trials(3)
+    recipe = Benchmark({"A": results, "B": results}, "mrr@2").recipe()
+    assert "recall" not in recipe
+    assert "coverage" not in recipe
+    begins = re.findall(r"^(\w+): ", recipe, re.MULTILINE)
+    assert begins == ["Metrics", "Population", "x", "y", "x", "Tests"]
+    assert "\nx: Ranking: all 4 items, by one score per item; " in recipe
+    assert "\ny: Ranking: all 4 items, by a matrix of scores; " in recipe
+    assert "\nx: Training: tuned in 3 trials.\n" in recipe
+    whole = " ".join(results["x"].recipe().split())
+    assert "recall@1 (divided by R" in whole
+    assert "and for coverage@2 all 5 users with a list. Ranking: all 4 items" in whole
 
 
 def queries(of_persons=False):
@@ -110,34 +128,34 @@ def test_edges_of_queries_are_called_so():
     assert frame["item"].tolist() == item.tolist()
 
 
-@pytest.mark.usefixtures("expect_lost_truth")
+@pytest.mark.usefixtures("expect_lost_truth", "expect_ties")
 @pytest.mark.filterwarnings("ignore:.*scores that fall")
-@given(case=cases(), max_k=st.none() | st.integers(1, 10), data=st.data())
-def test_counts_are_those_of_a_loop(case, max_k, data):
+@given(case=cases(), k=st.integers(1, 10), data=st.data())
+def test_counts_are_those_of_a_loop(case, k, data):
     is_evaluated = data.draw(
         st.lists(st.booleans(), min_size=case.num_users, max_size=case.num_users)
     )
     users = [user for user in range(case.num_users) if is_evaluated[user]]
     with_truth = [user for user in users if case.truths[user]]
-    ranked = rank(case.score_matrix, case.task(), k=3, keep_items=True)
+    ranked = rank(case.score_matrix, case.task(), k=k, keep_items=True)
     ranked = select_users(ranked, torch.tensor(is_evaluated))
-    counts = UserCounts.of(ranked, max_k, 7, USERS)
+    counts = EvaluationResult(ranked, f"recall@{k}", num_left_out=7).user_counts
     assert counts.num_evaluated == len(with_truth)
     assert counts.num_without_truth == len(users) - len(with_truth)
     assert counts.num_left_out == 7
-    few = [user for user in with_truth if len(case.rankings[user]) < (max_k or 0)]
+    few = [user for user in with_truth if len(case.rankings[user]) < k]
     assert counts.num_with_few_candidates == len(few)
     assert counts.num_with_list == sum(bool(case.rankings[user]) for user in users)
+    assert EvaluationResult(ranked, "r_precision").user_counts.num_with_few_candidates == 0
 
 
 def test_what_is_not_known_is_not_counted():
     truth = torch.tensor([[0, 0, 1], [1, 2, 2]])
     task = RankingTask(truth, num_users=3, num_items=3)
     ranked = RankedEdges.from_topk(torch.tensor([[2, 0, 1], [1, 0, 2], [0, 1, 2]]), truth)
-    counts = UserCounts.of(ranked, 3, 0, USERS)
-    assert counts.num_with_few_candidates is None
-    without_lists = rank(torch.zeros(3), task, k=3)
-    assert UserCounts.of(without_lists, 3, 0, USERS).num_with_list is None
+    assert EvaluationResult(ranked, "recall@3").user_counts.num_with_few_candidates is None
+    without_lists = rank(torch.arange(3.0), task, k=3)
+    assert EvaluationResult(without_lists, "recall@3").user_counts.num_with_list is None
 
 
 def test_what_is_unusual_is_said_wherever_numbers_are_shown():
