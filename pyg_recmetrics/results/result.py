@@ -4,7 +4,7 @@ import copy
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -194,7 +194,8 @@ class Measured(Tabular):
             ([[1.0, 0.0, 0.0]], [1.0, 0.0, nan])
         """
         device = self.runs[0].ranked.rank.device
-        return torch.stack([run._contributions(metric).to(device) for run in self.runs])
+        values = [run._averaged(run._contributions(metric)) for run in self.runs]
+        return torch.stack([of_run.to(device) for of_run in values])
 
     def array_of(self, metric: str | Metric) -> Array:
         """Returns :meth:`values_of` with users as rows: `[num_users, num_runs]`.
@@ -305,7 +306,14 @@ class Measured(Tabular):
             >>> cohorts["new"]["recall@1"].value
             0.5
         """
-        group, labels = self.runs[0]._read_groups(groups)
+        first = self.runs[0]
+        origin = first.ranked.origin
+        num_labels = first.ranked.num_users
+        if first.average_over == "person":
+            num_labels = num_persons(origin.person)
+        elif origin.user_of_row is None:
+            check_labels(groups, "groups", first.ranked.user_ids)
+        group, labels = read_labels(groups, "groups", singular(first.nouns.means), num_labels)
         return self._by_groups(group, labels, "group", level, same_degree)
 
     def by_degree(
@@ -342,9 +350,17 @@ class Measured(Tabular):
             ['0-1', '2-3']
         """
         first = self.runs[0]
-        degree = first._degree.cpu()
+        check_has_rows(first.average_over, "by_degree")
+        if first.task is None:
+            raise ValueError(
+                "'by_degree' needs the seen edges of a task (got a result without a task)"
+            )
+        degree = torch.bincount(first.task.seen[0], minlength=first.task.num_users)
+        user_of_row = first.ranked.origin.user_of_row
+        if user_of_row is not None:
+            degree = degree[user_of_row]
         is_counted = torch.stack([run._is_counted.cpu() for run in self.runs]).all(dim=0)
-        group, labels = group_by_degree(degree.numpy(), is_counted.numpy(), bins)
+        group, labels = group_by_degree(degree.cpu().numpy(), is_counted.numpy(), bins)
         of_users = torch.from_numpy(group)
         return self._by_groups(of_users, labels, "training degree", level, same_degree)
 
@@ -781,7 +797,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _ends(self, metric: str | Metric) -> list[float]:
         """Returns the ends of :meth:`tie_range`."""
         resolved = self._resolve(metric)
-        low = high = own = self._contributions_of_rows(metric)
+        low = high = own = self._contributions(metric)
         for order in self._orders(resolved):
             # A user without ties keeps its value.
             moved = torch.where(self._has_tie, self._contribute(resolved, order), own)
@@ -983,7 +999,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
                 f"an item has to be found (got '{resolved}')"
             )
-        is_counted = ~self._contributions_of_rows(metric).isnan()
+        is_counted = ~self._contributions(metric).isnan()
         ranked = select_edges(self.ranked, is_counted[self.ranked.edge_label_index[0]])
         is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
         item = ranked.edge_label_index[1]
@@ -1195,29 +1211,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         means = ", ".join(f"{name}: {mean:.4f}" for name, mean in self.items())
         return f"{type(self).__name__}({means})"
 
-    def _contributions(self, metric: str | Metric) -> Tensor:
-        """Returns what every row or person contributes to a mean, see :meth:`values_of`."""
-        return self._averaged(self._contributions_of_rows(metric))
-
-    def _read_groups(self, groups: Any) -> tuple[Tensor, list[Hashable]]:
-        of_rows = self.average_over == "user"
-        num_labels = self.ranked.num_users if of_rows else num_persons(self.ranked.origin.person)
-        if of_rows and self.ranked.origin.user_of_row is None:
-            check_labels(groups, "groups", self.ranked.user_ids)
-        return read_labels(groups, "groups", singular(self.nouns.means), num_labels)
-
-    @property
-    def _degree(self) -> Tensor:
-        """How many edges of each user were seen, of shape `[num_users]`."""
-        check_has_rows(self.average_over, "by_degree")
-        if self.task is None:
-            raise ValueError(
-                "'by_degree' needs the seen edges of a task (got a result without a task)"
-            )
-        degree = torch.bincount(self.task.seen[0], minlength=self.task.num_users)
-        row = self.ranked.origin.user_of_row
-        return degree if row is None else degree[row]
-
     @property
     def _is_counted(self) -> Tensor:
         """Which users count if a metric needs truth, a mask of shape `[num_users]`.
@@ -1238,7 +1231,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             return self.definitions[str(metric)]
         return self.convention.resolve(metric, self.max_k, knows_ties=self.num_tied is not None)
 
-    def _contributions_of_rows(self, metric: str | Metric) -> Tensor:
+    def _contributions(self, metric: str | Metric) -> Tensor:
         """Returns what every row counts as, of shape `[num_users]`, see :meth:`values_of`."""
         resolved = self._resolve(metric)
         value = self.per_user.get(str(parse(metric)))

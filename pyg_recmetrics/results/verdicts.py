@@ -229,8 +229,11 @@ class Protocol:
     @property
     def uncovered(self) -> list[str]:
         """The recommenders with a single run that might have had others."""
-        singles = [name for name, number in self.num_runs.items() if number == 1]
-        return [name for name in singles if name not in self.deterministic]
+        return [
+            name
+            for name, number in self.num_runs.items()
+            if number == 1 and name not in self.deterministic
+        ]
 
     def _not_covered(self, rows: Iterable[PairedDifference]) -> list[str]:
         """Returns the recommenders with a single run that are in a significant difference."""
