@@ -691,15 +691,11 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         return UserCounts(num_evaluated, num_without_truth, self._num_left_out, few, listed)
 
     @cached_property
-    def _has_tie(self) -> Tensor:
-        """Whether each user has an edge that ties with another candidate, `[num_users]`."""
-        # Truth that is no candidate ties with nothing, and has a negative number.
-        return self.ranked.sum(cast("Tensor", self.ranked.num_tied) > 0) > 0
-
-    @cached_property
     def _orders_of_tied(self) -> list[RankedEdges]:
-        """The worst and the best order, of the users who have a tie."""
-        tied = select_users(self.ranked, self._has_tie)
+        """The worst and the best order, of the users who have an edge that ties."""
+        # Truth that is no candidate ties with nothing, and has a negative number.
+        is_tied = cast("Tensor", self.ranked.num_tied) > 0
+        tied = select_users(self.ranked, self.ranked.sum(is_tied) > 0)
         return [tied.with_ties(ties) for ties in _ENDS]
 
     def _find_ties(self) -> dict[str, str]:
@@ -797,10 +793,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _ends(self, metric: str | Metric) -> list[float]:
         """Returns the ends of :meth:`tie_range`."""
         resolved = self._resolve(metric)
-        low = high = own = self._contributions(metric)
+        low = high = self._contributions(metric)
         for order in self._orders(resolved):
-            # A user without ties keeps its value.
-            moved = torch.where(self._has_tie, self._contribute(resolved, order), own)
+            # Users without ties are left out of an order, and keep their value.
+            moved = self._contribute(resolved, order)
             low = torch.fmin(low, moved)
             high = torch.fmax(high, moved)
         return [exact_mean(self._averaged(end)) for end in (low, high)]
