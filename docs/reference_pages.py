@@ -161,7 +161,7 @@ FOR_THE_PACKAGE = {
     "Convention": ("from_dict", "resolve_all", "to_dict"),
     "Definition": ("check", "check_holds", "cut_offs", "measure", "needs_with"),
     "History": ("append",),
-    "Measured": ("cell", "estimate_of"),
+    "Measured": ("cell", "estimate_of", "recipe_of"),
     "Metric": ("check_catalogue",),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
     "PrecisionRecallCurve": ("curve",),
