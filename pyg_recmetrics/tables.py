@@ -106,8 +106,8 @@ class Table(Tabular):
 
     def __post_init__(self) -> None:
         # A name may have several lines, and a cell has one.
-        head, *rows = (tuple(map(_in_one_line, row)) for row in (self.head, *self.rows))
-        set_attributes(self, head=head, rows=tuple(rows))
+        rows = tuple(_in_one_line(row) for row in self.rows)
+        set_attributes(self, head=_in_one_line(self.head), rows=rows)
 
     def table(self) -> "Table":
         """Returns the table itself."""
@@ -214,8 +214,8 @@ def _wrapped(note: str, width: int) -> str:
     )
 
 
-def _in_one_line(cell: str) -> str:
-    return type(cell)(" ".join(cell.splitlines()))
+def _in_one_line(row: Sequence[str]) -> tuple[str, ...]:
+    return tuple(type(cell)(" ".join(cell.splitlines())) for cell in row)
 
 
 def _to_markdown(cell: str) -> str:

@@ -52,7 +52,6 @@ from pyg_recmetrics.ranked_edges import (
     from_fields,
     has_constant_scores,
     lists_of,
-    select_edges,
     select_users,
 )
 from pyg_recmetrics.results import archive, notes
@@ -121,7 +120,8 @@ class TieRange(NamedTuple):
     def __str__(self) -> str:
         digits = (n for n in range(4, 17) if round(self.low, n) != round(self.high, n))
         n = next(digits, 4)
-        low, high = (f"{mean:.{n}f}".removeprefix("0") for mean in self)
+        low = f"{self.low:.{n}f}".removeprefix("0")
+        high = f"{self.high:.{n}f}".removeprefix("0")
         return f"{low} to {high}"
 
 
@@ -995,14 +995,14 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                 f"'metric' needs to be 'recall@k', 'hit_rate@k' or 'r_precision', which say where "
                 f"an item has to be found (got '{resolved}')"
             )
-        is_counted = ~self._contributions(metric).isnan()
-        ranked = select_edges(self.ranked, is_counted[self.ranked.edge_label_index[0]])
+        ranked = self.ranked
+        user, item = ranked.edge_label_index
+        is_counted = ~self._contributions(metric).isnan()[user]
         is_hit = ranked.is_hit(ranked.degree if resolved.k is None else resolved.k)
-        item = ranked.edge_label_index[1]
-        edges = _frame(item=item, hit=is_hit).groupby("item")
+        edges = _frame(item=item[is_counted], hit=is_hit[is_counted]).groupby("item")
         found = edges.hit.agg(degree="size", hits="sum").reset_index()
         found[str(parse(metric))] = found.hits / found.degree
-        items = item.unique()
+        items = item[is_counted].unique()
         if ranked.catalogue is not None and ranked.catalogue.seen is not None:
             found["popularity"] = ranked.catalogue.popularity[items].cpu().numpy()
         return found.assign(item=named_ids(items, ranked.item_ids))
