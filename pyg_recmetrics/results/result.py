@@ -1364,24 +1364,11 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             known["chance"] = notes.note_on_chance(task, ranked)
         return notes.lines("protocol", self, **known)
 
-    @cached_property
-    def _ratios(self) -> list[str]:
-        """The metrics that are ratios of sums, and differ from the mean over users."""
-        found = []
-        for name, values in self.per_user.items():
-            metric = self.definitions[name]
-            if metric.is_pooled:
-                arguments = {**dict(metric.arguments), "average": "macro"}
-                macro = Metric(metric.name, metric.k, tuple(arguments.items()))
-                if not self._measure(macro, self.ranked).allclose(values, equal_nan=True):
-                    found.append(name)
-        return found
-
     def _on_metrics(self, names: Iterable[str]) -> list[str]:
         """Returns what is unusual about some metrics, whatever the protocol is."""
         own = [name for name in names if name in self.per_user]
         undefined = {x: int((self.per_user[x].isnan() & self._has_truth).sum()) for x in own}
-        ratios = [name for name in own if name in self._ratios]
+        ratios = [name for name in own if self.definitions[name].is_pooled]
         num_with_truth = self.user_counts.num_evaluated
         return notes.lines("on_metrics", ratios, undefined, num_with_truth, self.nouns)
 
