@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
 from math import isinf
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast, get_type_hints
+from typing import Any, ClassVar, Literal, TypedDict, cast, get_type_hints
 
 import torch
 from torch import Tensor
@@ -42,16 +42,6 @@ from pyg_recmetrics.task.task import check_catalogue
 from pyg_recmetrics.utils import warn
 
 
-class StateTensor(NamedTuple):
-    """A tensor of a state: how those of several processes become one, and what it starts as.
-
-    `"sum"` adds them up, and `"cat"` puts one after the other.
-    """
-
-    merging: Literal["sum", "cat"]
-    initial: Tensor
-
-
 class TorchmetricsArguments(TypedDict, total=False):
     """The arguments of all metrics of torchmetrics, which say how processes share their states."""
 
@@ -64,14 +54,11 @@ class TorchmetricsArguments(TypedDict, total=False):
     compute_with_cache: bool
 
 
-def double_precision_device(device: torch.device) -> torch.device:
-    """Returns the device itself if it holds double precision, and otherwise the CPU."""
-    return device if holds_double_precision(device) else torch.device("cpu")
-
-
 def to_double_precision_device(value: Any) -> Any:
-    """Returns a value, which moves to a device that holds double precision if it is a tensor."""
-    return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
+    """Returns a value. A tensor whose device holds no double precision moves to the CPU."""
+    if isinstance(value, Tensor) and not holds_double_precision(value.device):
+        return value.cpu()
+    return value
 
 
 def check_torchmetrics(name: str) -> None:
@@ -83,8 +70,8 @@ def check_torchmetrics(name: str) -> None:
 class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     r"""A metric over mini-batches: `update`, `compute` and `reset`.
 
-    Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
-    processes become one: `"sum"` adds them up, `"cat"` concatenates them. The state
+    Between updates, a metric keeps a state of few tensors. The class says how the states of several
+    processes become one: `"sum"` adds up the tensors, `"cat"` concatenates them. The state
     moves between devices, and stays in double precision when a model that holds the metric is
     converted to another precision. If a device holds no double precision, as Apple's do not, the
     state stays on the CPU. Results are in the default dtype, and on the device that the metric was
@@ -112,6 +99,8 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     is_differentiable: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
+    #: How the states of several processes become one.
+    merging: ClassVar[Literal["sum", "cat"]] = "sum"
     #: Each metric sets it where torchmetrics is installed.
     compute_on_cpu = False
 
@@ -139,7 +128,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Returns the arguments to print, by name."""
 
     @abstractmethod
-    def parts(self) -> dict[str, StateTensor]:
+    def parts(self) -> dict[str, Tensor]:
         """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
@@ -149,9 +138,9 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     @property
     def state_device(self) -> torch.device:
         """Where the state is."""
-        if self.compute_on_cpu:
+        if self.compute_on_cpu or not holds_double_precision(self._result_device):
             return torch.device("cpu")
-        return double_precision_device(self._result_device)
+        return self._result_device
 
     def as_result(self, value: Tensor) -> Tensor:
         """Returns a value as others see it: in the default dtype, unless it is an integer.
@@ -167,28 +156,27 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Forgets all users."""
         if link_pred.WITH_TORCHMETRICS:
             super().reset()
-        for name, part in self._parts.items():
-            self.set(name, part.initial)
+        for name, initial in self._parts.items():
+            setattr(self, self._attributes[name], self._kept(initial))
 
     def get(self, name: str) -> Tensor:
         """Returns the current value of a tensor of the state."""
         value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
         return value if isinstance(value, Tensor) else torch.cat(value)
 
-    def set(self, name: str, value: Tensor) -> None:
-        """Replaces a tensor of the state. The previous tensor itself is not written to."""
-        is_list = self._parts[name].merging == "cat"
+    def merge(self, **values: Tensor) -> None:
+        """Merges what other users have as tensors of the state into them.
+
+        The previous tensors themselves are not written to.
+        """
+        for name, value in values.items():
+            merged = getattr(self, self._attributes[name]) + self._kept(value)
+            setattr(self, self._attributes[name], merged)
+
+    def _kept(self, value: Tensor) -> Any:
+        # A list is concatenated when it is read, and not at every update.
         value = value.to(self.state_device)
-        setattr(self, self._attributes[name], [value] if is_list else value)
-
-    def merge(self, name: str, value: Tensor) -> None:
-        """Merges what other users have as a tensor of the state into it."""
-        value, merged = value.to(self.state_device), getattr(self, self._attributes[name])
-        merged = merged + ([value] if isinstance(merged, list) else value)
-        setattr(self, self._attributes[name], merged)
-
-    def _tensors(self) -> dict[str, Tensor]:
-        return {name: self.get(name) for name in self._attributes}
+        return [value] if self.merging == "cat" else value
 
     def _declare_states(self) -> None:
         # A collection of torchmetrics lets metrics share their state if the names and, after the
@@ -197,19 +185,18 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         self._parts = self.parts()
         self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
         if link_pred.WITH_TORCHMETRICS:
-            for name, (merging, initial) in self._parts.items():
-                default: Tensor | list[Tensor] = [] if merging == "cat" else initial
-                self.add_state(self._attributes[name], default, dist_reduce_fx=merging)
+            for name, initial in self._parts.items():
+                default: Any = [] if self.merging == "cat" else initial
+                self.add_state(self._attributes[name], default, dist_reduce_fx=self.merging)
         self.reset()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
         probe = fn(torch.empty(0, dtype=torch.bool, device=self._result_device))
         self._result_device = probe.device
-        state = self._tensors()
         module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
-        for name, value in state.items():
-            self.set(name, value)
+        for name, attribute in self._attributes.items():
+            setattr(self, attribute, self._kept(self.get(name)))
         self._computed = None  # which torchmetrics would return again
         return module
 
@@ -401,10 +388,10 @@ class MeanOverUsers(RankingMetric):
         tensor(0.7500)
     """
 
-    def parts(self) -> dict[str, StateTensor]:
+    def parts(self) -> dict[str, Tensor]:
         """Returns a sum over users and their number, of no users."""
         zero = torch.zeros((), dtype=torch.float64, device="cpu")
-        return {"sum": StateTensor("sum", zero), "count": StateTensor("sum", zero.long())}
+        return {"sum": zero, "count": zero.long()}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
@@ -413,8 +400,7 @@ class MeanOverUsers(RankingMetric):
         value = self.metric(ranked)
         if self.definition.needs_truth:
             value = fill_without_truth(value, ranked.degree, self.empty_target_action)
-        self.merge("sum", value.nansum())
-        self.merge("count", (~value.isnan()).sum())
+        self.merge(sum=value.nansum(), count=(~value.isnan()).sum())
 
     def compute(self) -> Tensor:
         """Returns the mean over all users since the last reset; `NaN` if there are none."""
@@ -441,15 +427,15 @@ class OverAllUsers(RankingMetric):
         tensor(0.3000)
     """
 
-    def parts(self) -> dict[str, StateTensor]:
+    def parts(self) -> dict[str, Tensor]:
         """Returns the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
         no_users = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
-        return {"state": StateTensor("sum", self._state_of(self.with_catalogue(no_users)))}
+        return {"state": self._state_of(self.with_catalogue(no_users))}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
-        self.merge("state", self._state_of(ranked))
+        self.merge(state=self._state_of(ranked))
 
     def _state_of(self, ranked: RankedEdges) -> Tensor:
         self.definition.check_holds(ranked, {"k": self.k})
@@ -523,7 +509,7 @@ def make_class(definition: Definition) -> type[RankingMetric]:
             f"number of candidates, or the history of every user, which lists do not hold; use "
             f"'evaluate(model, data, [\"{definition.name}\"])'"
         )
-    ends = (None if isinf(end) else end for end in definition.range)
+    low, high = (None if isinf(end) else end for end in definition.range)
     attributes = {
         "__module__": _PACKAGE,
         "__doc__": f"{definition.about}\n\n{_ABOUT.format(definition.name)}",
@@ -531,8 +517,8 @@ def make_class(definition: Definition) -> type[RankingMetric]:
         "definition": definition,
         "higher_is_better": definition.higher_is_better,
         # Where torchmetrics ends the axis of its plots.
-        "plot_lower_bound": next(ends),
-        "plot_upper_bound": next(ends),
+        "plot_lower_bound": low,
+        "plot_upper_bound": high,
     }
     return cast(type[RankingMetric], type(name, (base,), attributes))
 
@@ -599,6 +585,7 @@ class PrecisionRecallCurve(StreamingMetric):
     """
 
     higher_is_better: ClassVar[bool | None] = True
+    merging: ClassVar[Literal["sum", "cat"]] = "cat"
 
     def __init__(
         self,
@@ -632,13 +619,10 @@ class PrecisionRecallCurve(StreamingMetric):
         """Which pairs a state is of."""
         return f"max_k={self.max_k}, ignore_index={self.ignore_index}"
 
-    def parts(self) -> dict[str, StateTensor]:
+    def parts(self) -> dict[str, Tensor]:
         """Returns the scores, relevance and users of no pairs."""
-        dtypes = {"preds": torch.float64, "target": torch.bool, "indexes": torch.long}
-        return {
-            name: StateTensor("cat", torch.empty(0, dtype=dtype, device="cpu"))
-            for name, dtype in dtypes.items()
-        }
+        none = torch.empty(0, dtype=torch.long, device="cpu")
+        return {"preds": none.double(), "target": none.bool(), "indexes": none}
 
     def update(
         self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None
@@ -664,8 +648,7 @@ class PrecisionRecallCurve(StreamingMetric):
             # All others rank below `max_k` whatever comes, and so does what ranks below them.
             is_kept = is_relevant | (ranks_within_rows(query, score).rank <= self.max_k)
             score, is_relevant, query = score[is_kept], is_relevant[is_kept], query[is_kept]
-        for name, value in zip(self._parts, (score.double(), is_relevant, query), strict=True):
-            self.merge(name, value)
+        self.merge(preds=score.double(), target=is_relevant, indexes=query)
 
     def compute(self) -> Any:
         """Returns the curve of all users since the last reset.
@@ -683,11 +666,11 @@ class PrecisionRecallCurve(StreamingMetric):
 
     def curve(self) -> Curve:
         """Returns the curve in double precision."""
-        pairs = self._tensors()
-        if pairs["preds"].numel() == 0:
+        preds = self.get("preds")
+        if preds.numel() == 0:
             raise ValueError("'update' needs to be called with pairs before 'compute' (got none)")
         return precision_recall_curve(
-            RankedEdges.from_pairs(*pairs.values()),
+            RankedEdges.from_pairs(preds, self.get("target"), self.get("indexes")),
             self.max_k,
             self.adaptive_k,
             empty_target_action=self.empty_target_action,
