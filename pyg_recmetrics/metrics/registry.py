@@ -276,118 +276,6 @@ class Definition:
         """The first line of its docstring."""
         return self.about.partition("\n")[0]
 
-    @cached_property
-    def cut_offs(self) -> tuple[str, ...]:
-        """The names of all arguments that say how deep to look."""
-        others = (name for name, each in self.parameters.items() if each.is_cut_off)
-        return ("k", *others) if self.has_cut_off else tuple(others)
-
-    def needs_with(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Returns what it needs besides ranks, given the values of its parameters."""
-        return tuple(need.format_map(arguments) for need in self.needs)
-
-    def check(self, k: object, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns all arguments besides the ranking as the function takes them.
-
-        Args:
-            k (object): The cut-off; `None` for none.
-            given (mapping): The values of other parameters, which may be left out.
-
-        Raises:
-            TypeError: If an argument has a wrong type.
-            ValueError: If an argument is not valid.
-        """
-        checked: dict[str, Any] = {
-            name: parameter.check(given.get(name, parameter.default))
-            for name, parameter in self.parameters.items()
-        }
-        if self.has_cut_off:
-            is_given = self.needs_cut_off or k is not None
-            checked["k"] = check_positive_integer(k, "k") if is_given else None
-        return checked
-
-    def check_holds(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
-        """Raises if a ranking does not hold what the metric needs with these arguments."""
-        if self.needs_all_ranks:
-            _check_all_ranks(ranked, self.name)
-        if self.needs_candidates:
-            candidates_of(ranked)
-        if self.has_cut_off and ranked.depth is not None:
-            self._check_depth(ranked, ranked.depth, arguments)
-        for need in self.needs_with(arguments):
-            if need != "items":  # which are checked where they are read
-                check_has(ranked.catalogue, need, self.name)
-            if need == "seen":
-                # The history and the lists need to have the same users.
-                seen = catalogue_of(ranked).interactions
-                check_ids(seen[0], "seen", "user", ranked.num_users)
-
-    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
-        """Returns the metric of every user for arguments that are checked, `k` included.
-
-        It is `NaN` where the metric needs truth and there is none.
-
-        Raises:
-            TypeError: If `ranked` is not `RankedEdges`.
-            ValueError: If the ranking does not hold what the metric needs.
-        """
-        self.check_holds(check_ranked(ranked), arguments)
-        value, truth = self.formula(ranked, **arguments), grouped_truth(ranked)
-        if self.is_foreign:
-            self._check_value(value, ranked, arguments)
-        if not value.dim() or not self.needs_truth or truth.num_with_truth == truth.num_users:
-            return value
-        return value.masked_fill(truth.has_none, torch.nan)
-
-    @cached_property
-    def is_foreign(self) -> bool:
-        """Whether its formula is none of this package, so that its values are checked."""
-        return self.function.__module__.partition(".")[0] != __name__.partition(".")[0]
-
-    def _check_value(self, value: Any, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
-        """Raises if a formula returns something else than was declared."""
-        per_edge = ranked.origin.user_of_row is not None
-        is_one = self.state is not None or (self.pools_edges and per_edge)
-        wanted = f"a tensor of shape {[] if is_one else [ranked.num_users]} on {ranked.rank.device}"
-        got = type(value).__name__
-        if isinstance(value, Tensor):
-            got = f"a tensor of shape {[*value.shape]} on {value.device}"
-        if got != wanted:
-            raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
-        if arguments.get("average", "macro") != "macro":
-            return  # the value of a user is then multiplied by its weight
-        if not is_one:
-            is_defined = evaluated_mask(ranked)
-            if self.needs_truth:
-                is_defined = is_defined & (ranked.degree > 0)
-            value = value[is_defined]
-        low, high = self.range
-        rounding = _ROUNDING * value.abs().clamp(min=1)
-        outside = value[(value < low - rounding) | (value > high + rounding)]
-        if outside.numel():
-            raise ValueError(
-                f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
-                f"{high:g} (got {float(outside[0]):g})"
-            )
-
-    def _check_depth(self, ranked: RankedEdges, depth: int, arguments: Mapping[str, Any]) -> None:
-        if arguments["k"] is None:
-            raise ValueError(
-                f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
-                f"'rank(..., full=True)' (got a ranking down to {depth})"
-            )
-        deepest, name = max((arguments[name] or 0, name) for name in self.cut_offs)
-        if deepest <= depth:
-            return
-        # So many other relevant items of its user may come before an edge.
-        user = ranked.origin.user_of_row
-        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
-        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
-        raise ValueError(
-            f"'{name}' needs to be at most {depth}, the depth of the ranking (got {deepest}); "
-            f"write {again}"
-        )
-
 
 def check_ranked(ranked: object) -> RankedEdges:
     """Returns `ranked` if it is `RankedEdges`."""
@@ -513,7 +401,7 @@ def register(
             bound.apply_defaults()
             given = bound.arguments
             ranked, k = given.pop("ranked"), given.pop("k", None)
-            return defined.measure(ranked, defined.check(k, given))
+            return Metric.of(defined, k, given)(ranked)
 
         name, parameters = formula.__name__, dict(signature.parameters)
         if next(iter(parameters), None) != "ranked":
@@ -754,11 +642,23 @@ class Metric:
     #: All arguments of the function besides the ranking.
     _given: dict[str, Any] = field(init=False, repr=False, compare=False)
 
+    @classmethod
+    def of(cls, defined: Definition, k: int | None, given: Mapping[str, Any]) -> "Metric":
+        """Makes a metric of a definition, also of one that another has replaced since."""
+        metric = cls.__new__(cls)
+        arguments = tuple(given.items())
+        set_attributes(metric, definition=defined, name=defined.name, k=k, arguments=arguments)
+        metric.__post_init__()
+        return metric
+
     def __post_init__(self) -> None:
         defined = self.definition
         set_attributes(self, name=defined.name)
         if defined.needs_cut_off and self.k is None:
-            raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
+            raise ValueError(
+                f"'{self.name}' needs a cut-off, as in '{self.name}@20': 'k' needs to be a "
+                f"positive integer (got None)"
+            )
         if not defined.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         try:
@@ -773,10 +673,15 @@ class Metric:
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-        checked = defined.check(self.k, given)
+        checked: dict[str, Any] = {
+            name: parameter.check(given.get(name, parameter.default))
+            for name, parameter in defined.parameters.items()
+        }
         # In the order of the parameters. `None` stands for a number that is not given.
-        names = [name for name in defined.parameters if given.get(name) is not None]
+        names = [name for name in checked if given.get(name) is not None]
         arguments = tuple((name, checked[name]) for name in names)
+        if defined.has_cut_off:
+            checked["k"] = None if self.k is None else check_positive_integer(self.k, "k")
         set_attributes(self, k=checked.get("k"), arguments=arguments, _given=checked)
 
     @cached_property
@@ -802,7 +707,14 @@ class Metric:
         defined = self.definition
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
-        return max((self._given[name] or 1 for name in defined.cut_offs), default=1)
+        return max(self._cut_offs.values(), default=1)
+
+    @property
+    def _cut_offs(self) -> dict[str, int]:
+        """The arguments that say how deep to look."""
+        parameters = self.definition.parameters
+        names = ["k", *(name for name, each in parameters.items() if each.is_cut_off)]
+        return {name: self._given[name] for name in names if self._given.get(name) is not None}
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
@@ -813,7 +725,7 @@ class Metric:
             >>> metrics.parse("diversity(over=embedding)@10").needs
             ('items', 'item_embedding')
         """
-        return self.definition.needs_with(self.all_arguments)
+        return tuple(need.format_map(self._given) for need in self.definition.needs)
 
     @property
     def needs_truth(self) -> bool:
@@ -913,8 +825,79 @@ class Metric:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
 
         If it has one value for all users together, returns a tensor with one number.
+
+        Raises:
+            TypeError: If `ranked` is not `RankedEdges`.
+            ValueError: If the ranking does not hold what the metric needs.
         """
-        return self.definition.measure(ranked, self._given)
+        self.check_holds(check_ranked(ranked))
+        defined, truth = self.definition, grouped_truth(ranked)
+        value = defined.formula(ranked, **self._given)
+        if not defined.function.__module__.startswith("pyg_recmetrics."):
+            self._check_value(value, ranked)
+        if not value.dim() or not defined.needs_truth or truth.num_with_truth == truth.num_users:
+            return value
+        return value.masked_fill(truth.has_none, torch.nan)
+
+    def check_holds(self, ranked: RankedEdges) -> None:
+        """Raises if a ranking does not hold what the metric needs."""
+        defined = self.definition
+        if defined.needs_all_ranks:
+            _check_all_ranks(ranked, self.name)
+        if defined.needs_candidates:
+            candidates_of(ranked)
+        if defined.has_cut_off and ranked.depth is not None:
+            self._check_depth(ranked, ranked.depth)
+        self.check_catalogue(ranked.catalogue)
+        if "seen" in self.needs:
+            # The history and the lists need to have the same users.
+            seen = catalogue_of(ranked).interactions
+            check_ids(seen[0], "seen", "user", ranked.num_users)
+
+    def _check_depth(self, ranked: RankedEdges, depth: int) -> None:
+        if self.k is None:
+            raise ValueError(
+                f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
+                f"'rank(..., full=True)' (got a ranking down to {depth})"
+            )
+        deepest, name = max((value, name) for name, value in self._cut_offs.items())
+        if deepest <= depth:
+            return
+        # So many other relevant items of its user may come before an edge.
+        user = ranked.origin.user_of_row
+        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
+        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
+        raise ValueError(
+            f"'{name}' needs to be at most {depth}, the depth of the ranking (got {deepest}); "
+            f"write {again}"
+        )
+
+    def _check_value(self, value: Any, ranked: RankedEdges) -> None:
+        """Raises if a formula of others returns something else than was declared."""
+        defined = self.definition
+        per_edge = ranked.origin.user_of_row is not None
+        is_one = self.is_aggregate or (defined.pools_edges and per_edge)
+        wanted = f"a tensor of shape {[] if is_one else [ranked.num_users]} on {ranked.rank.device}"
+        got = type(value).__name__
+        if isinstance(value, Tensor):
+            got = f"a tensor of shape {[*value.shape]} on {value.device}"
+        if got != wanted:
+            raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
+        if self.is_pooled:
+            return  # the value of a user is then multiplied by its weight
+        if not is_one:
+            is_defined = evaluated_mask(ranked)
+            if self.needs_truth:
+                is_defined = is_defined & (ranked.degree > 0)
+            value = value[is_defined]
+        low, high = defined.range
+        rounding = _ROUNDING * value.abs().clamp(min=1)
+        outside = value[(value < low - rounding) | (value > high + rounding)]
+        if outside.numel():
+            raise ValueError(
+                f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
+                f"{high:g} (got {float(outside[0]):g})"
+            )
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"

@@ -438,7 +438,7 @@ class OverAllUsers(RankingMetric):
         self.merge(state=self._state_of(ranked))
 
     def _state_of(self, ranked: RankedEdges) -> Tensor:
-        self.definition.check_holds(ranked, {"k": self.k})
+        self.metric.check_holds(ranked)
         state: Tensor = self.definition.state(ranked, self.k)  # type: ignore[misc]
         return state
 

@@ -180,7 +180,7 @@ ERRORS = [
         r"\(got 1 edge without a rank\): .* missing='drop'\)",
     ),
     (lambda: metrics.fall_out(LISTS, 1), ValueError, r"number of candidates \(got only lists"),
-    (lambda: metrics.coverage(LISTS, 1), ValueError, "'coverage' needs the number of items: att"),
+    (lambda: metrics.coverage(LISTS, 1), ValueError, "'coverage@1' needs the number of items: "),
     (
         lambda: metrics.gini(RANKED.with_catalogue(Catalogue(9)), 1),
         ValueError,
