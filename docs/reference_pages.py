@@ -168,7 +168,7 @@ FOR_THE_PACKAGE = {
     "RankingTask": ("from_dict", "to_dict"),
     "Runs": ("tie_range",),
     "Sampling": ("from_dict", "mean_over_all", "to_dict"),
-    "StreamingMetric": ("as_result", "get", "merge"),
+    "StreamingMetric": ("as_result", "merge", "state"),
     "UserCounts": ("of",),
 }
 

@@ -215,7 +215,6 @@ def recall_at_fixed_precision(
         >>> metrics.recall_at_fixed_precision(ranked, min_precision=0.6)
         (tensor(1., dtype=torch.float64), tensor(3))
     """
-    check_ranked(ranked)
     min_precision = check_min_precision(min_precision)
     curve = precision_recall_curve(
         ranked,
@@ -255,8 +254,8 @@ def aggregate_of(aggregation: Aggregation) -> Callable[..., Tensor]:
     """
     if callable(aggregation):
         return aggregation
-    check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
-    return _AGGREGATIONS[aggregation]
+    name = check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
+    return _AGGREGATIONS[name]
 
 
 def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from math import isinf
 from typing import Any, ClassVar, Literal, TypedDict, cast, get_type_hints
@@ -118,18 +118,9 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Returns the names of the arguments, but those of torchmetrics."""
         return ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
 
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """Which metric a state is of, since a state makes no sense to others."""
-
     @abstractmethod
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments to print, by name."""
-
-    @abstractmethod
-    def parts(self) -> dict[str, Tensor]:
-        """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
     def compute(self) -> Tensor:
@@ -156,13 +147,16 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Forgets all users."""
         if link_pred.WITH_TORCHMETRICS:
             super().reset()
-        for name, initial in self._parts.items():
-            setattr(self, self._attributes[name], self._kept(initial))
+        self._set(self._initial)
 
-    def get(self, name: str) -> Tensor:
-        """Returns the current value of a tensor of the state."""
-        value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
-        return value if isinstance(value, Tensor) else torch.cat(value)
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """The tensors of the state, by name."""
+        kept = {name: getattr(self, attribute) for name, attribute in self._attributes.items()}
+        return {
+            name: torch.cat(value) if isinstance(value, list) else value
+            for name, value in kept.items()
+        }
 
     def merge(self, **values: Tensor) -> None:
         """Merges what other users have as tensors of the state into them.
@@ -173,21 +167,28 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
             merged = getattr(self, self._attributes[name]) + self._kept(value)
             setattr(self, self._attributes[name], merged)
 
+    def _set(self, values: Mapping[str, Tensor]) -> None:
+        for name, value in values.items():
+            setattr(self, self._attributes[name], self._kept(value))
+
     def _kept(self, value: Tensor) -> Any:
         # A list is concatenated when it is read, and not at every update.
         value = value.to(self.state_device)
         return [value] if self.merging == "cat" else value
 
-    def _declare_states(self) -> None:
-        # A collection of torchmetrics lets metrics share their state if the names and, after the
-        # first update, the values are the same. So each name says what exactly is counted.
-        suffix = re.sub(r"\W+", "_", self.identity)
-        self._parts = self.parts()
-        self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
+    def _declare_state(self, counted: str, initial: Mapping[str, Tensor]) -> None:
+        """Declares the tensors of the state, as they are before the first update.
+
+        A collection of torchmetrics lets metrics share their state if the names and, after the
+        first update, the values are the same. So each name says what exactly is `counted`.
+        """
+        suffix = re.sub(r"\W+", "_", counted)
+        self._initial = initial
+        self._attributes = {name: f"{name}_of_{suffix}" for name in initial}
         if link_pred.WITH_TORCHMETRICS:
-            for name, initial in self._parts.items():
-                default: Any = [] if self.merging == "cat" else initial
-                self.add_state(self._attributes[name], default, dist_reduce_fx=self.merging)
+            for name, attribute in self._attributes.items():
+                default: Any = [] if self.merging == "cat" else initial[name]
+                self.add_state(attribute, default, dist_reduce_fx=self.merging)
         self.reset()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
@@ -195,8 +196,7 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         probe = fn(torch.empty(0, dtype=torch.bool, device=self._result_device))
         self._result_device = probe.device
         module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
-        for name, attribute in self._attributes.items():
-            setattr(self, attribute, self._kept(self.get(name)))
+        self._set(self.state)
         self._computed = None  # which torchmetrics would return again
         return module
 
@@ -285,7 +285,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         if self.catalogue is not None:
             check_catalogue(self.catalogue)
         of_function = {n: arguments[n] for n in self.definition.parameters if n in arguments}
-        self.metric = Metric(self.definition.name, arguments.get("k"), tuple(of_function.items()))
+        self.metric = Metric.of(self.definition, arguments.get("k"), of_function)
         if self.metric.is_pooled:
             raise ValueError(
                 "'average' needs to be 'macro' over mini-batches, because the denominator of a "
@@ -294,16 +294,16 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self.metric.check_catalogue(self.catalogue)
         self.k = _NoCutOff() if self.metric.k is None else self.metric.k
         self._has_warned = False
-        self._declare_states()
+        counted = f"{self.metric.describe()}_{self.empty_target_action}"
+        self._declare_state(counted, self.initial_state())
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments that were given."""
         return self._arguments
 
-    @property
-    def identity(self) -> str:
-        """Which metric a state is of."""
-        return f"{self.metric.describe()}_{self.empty_target_action}"
+    @abstractmethod
+    def initial_state(self) -> dict[str, Tensor]:
+        """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
     def add(self, ranked: RankedEdges) -> None:
@@ -388,7 +388,7 @@ class MeanOverUsers(RankingMetric):
         tensor(0.7500)
     """
 
-    def parts(self) -> dict[str, Tensor]:
+    def initial_state(self) -> dict[str, Tensor]:
         """Returns a sum over users and their number, of no users."""
         zero = torch.zeros((), dtype=torch.float64, device="cpu")
         return {"sum": zero, "count": zero.long()}
@@ -404,7 +404,7 @@ class MeanOverUsers(RankingMetric):
 
     def compute(self) -> Tensor:
         """Returns the mean over all users since the last reset; `NaN` if there are none."""
-        return self.as_result(self.get("sum") / self.get("count"))
+        return self.as_result(self.state["sum"] / self.state["count"])
 
 
 class OverAllUsers(RankingMetric):
@@ -427,7 +427,7 @@ class OverAllUsers(RankingMetric):
         tensor(0.3000)
     """
 
-    def parts(self) -> dict[str, Tensor]:
+    def initial_state(self) -> dict[str, Tensor]:
         """Returns the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
         no_users = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
@@ -444,7 +444,7 @@ class OverAllUsers(RankingMetric):
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self.get("state")))  # type: ignore[misc]
+        return self.as_result(self.definition.compute(self.state["state"]))  # type: ignore[misc]
 
 
 #: Where all classes are imported from.
@@ -606,23 +606,17 @@ class PrecisionRecallCurve(StreamingMetric):
         )
         aggregate_of(aggregation)
         self.aggregation = aggregation
-        self._declare_states()
+        none = torch.empty(0, dtype=torch.long, device="cpu")
+        self._declare_state(
+            f"max_k={self.max_k}, ignore_index={self.ignore_index}",
+            {"preds": none.double(), "target": none.bool(), "indexes": none},
+        )
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments that are not the default."""
         # Not those of its own type, as a class that derives from it may take others.
         *own, _ = inspect.signature(PrecisionRecallCurve).parameters.values()
         return {p.name: value for p in own if (value := getattr(self, p.name)) != p.default}
-
-    @property
-    def identity(self) -> str:
-        """Which pairs a state is of."""
-        return f"max_k={self.max_k}, ignore_index={self.ignore_index}"
-
-    def parts(self) -> dict[str, Tensor]:
-        """Returns the scores, relevance and users of no pairs."""
-        none = torch.empty(0, dtype=torch.long, device="cpu")
-        return {"preds": none.double(), "target": none.bool(), "indexes": none}
 
     def update(
         self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None
@@ -666,11 +660,11 @@ class PrecisionRecallCurve(StreamingMetric):
 
     def curve(self) -> Curve:
         """Returns the curve in double precision."""
-        preds = self.get("preds")
+        preds, target, indexes = self.state.values()
         if preds.numel() == 0:
             raise ValueError("'update' needs to be called with pairs before 'compute' (got none)")
         return precision_recall_curve(
-            RankedEdges.from_pairs(preds, self.get("target"), self.get("indexes")),
+            RankedEdges.from_pairs(preds, target, indexes),
             self.max_k,
             self.adaptive_k,
             empty_target_action=self.empty_target_action,
