@@ -215,6 +215,7 @@ def recall_at_fixed_precision(
         >>> metrics.recall_at_fixed_precision(ranked, min_precision=0.6)
         (tensor(1., dtype=torch.float64), tensor(3))
     """
+    check_ranked(ranked)
     min_precision = check_min_precision(min_precision)
     curve = precision_recall_curve(
         ranked,

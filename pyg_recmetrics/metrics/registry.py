@@ -640,7 +640,7 @@ class Metric:
     arguments: tuple[tuple[str, Value], ...] = ()
 
     #: All arguments of the function besides the ranking.
-    _given: dict[str, Any] = field(init=False, repr=False, compare=False)
+    _given: dict[str, Value | None] = field(init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, defined: Definition, k: int | None, given: Mapping[str, Any]) -> "Metric":
@@ -673,7 +673,7 @@ class Metric:
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-        checked: dict[str, Any] = {
+        checked: dict[str, Value | None] = {
             name: parameter.check(given.get(name, parameter.default))
             for name, parameter in defined.parameters.items()
         }
@@ -707,14 +707,14 @@ class Metric:
         defined = self.definition
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
-        return max(self._cut_offs.values(), default=1)
+        return self._deepest[0]
 
     @property
-    def _cut_offs(self) -> dict[str, int]:
-        """The arguments that say how deep to look."""
+    def _deepest(self) -> tuple[int, str]:
+        """The largest of all cut-offs and its name; one if there is none."""
         parameters = self.definition.parameters
         names = ["k", *(name for name, each in parameters.items() if each.is_cut_off)]
-        return {name: self._given[name] for name in names if self._given.get(name) is not None}
+        return max((int(self._given.get(name) or 1), name) for name in names)
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
@@ -742,7 +742,7 @@ class Metric:
             >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
             [False, True]
         """
-        return self.definition.depends_on_weight or self.all_arguments.get("weighted") is True
+        return self.definition.depends_on_weight or self._given.get("weighted") is True
 
     @property
     def is_pooled(self) -> bool:
@@ -754,7 +754,7 @@ class Metric:
             >>> [metrics.parse(spelling).is_pooled for spelling in spellings]
             [False, True, True]
         """
-        return self.all_arguments.get("average", "macro") != "macro"
+        return self._given.get("average", "macro") != "macro"
 
     @property
     def depth_of_hits(self) -> int | None:
@@ -768,7 +768,7 @@ class Metric:
             >>> [metrics.parse(spelling).depth_of_hits for spelling in spellings]
             [None, 9, 7]
         """
-        given = self.all_arguments
+        given = self._given
         if given.get("normalizer") == "hits" or given.get("ideal") == "retrieved":
             return self.k and int(given.get("ideal_k") or self.k)
         return None
@@ -860,7 +860,7 @@ class Metric:
                 f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
                 f"'rank(..., full=True)' (got a ranking down to {depth})"
             )
-        deepest, name = max((value, name) for name, value in self._cut_offs.items())
+        deepest, name = self._deepest
         if deepest <= depth:
             return
         # So many other relevant items of its user may come before an edge.
@@ -902,8 +902,7 @@ class Metric:
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 # The grammar in which metrics are spelled: `name(argument=value)@k`.
