@@ -337,8 +337,11 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
                 f"'edge_label_weight' needs to be given to a '{type(self).__name__}' with "
                 f"'weighted=True' (got None)"
             )
-        batch = (pred_index_mat, edge_label_index, edge_label_weight)
-        ranked = RankedEdges.from_topk(*map(to_double_precision_device, batch))
+        ranked = RankedEdges.from_topk(
+            to_double_precision_device(pred_index_mat),
+            to_double_precision_device(edge_label_index),
+            to_double_precision_device(edge_label_weight),
+        )
         self._warn_about_short_lists(ranked)
         self.add(self.with_catalogue(ranked))
 
@@ -529,14 +532,14 @@ def _signature(definition: Definition) -> inspect.Signature:
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
-    is_taken = {
-        "catalogue": bool(set(definition.needs) - {"items"}),
-        "weighted": definition.depends_on_weight,
-        "empty_target_action": definition.needs_truth,
-    }
-    options = inspect.signature(_options).parameters
-    taken = [option for name, option in options.items() if is_taken.get(name, True)]
-    return inspect.Signature([*parameters, *taken])
+    options = dict(inspect.signature(_options).parameters)
+    if not set(definition.needs) - {"items"}:
+        del options["catalogue"]
+    if not definition.depends_on_weight:
+        del options["weighted"]
+    if not definition.needs_truth:
+        del options["empty_target_action"]
+    return inspect.Signature([*parameters, *options.values()])
 
 
 class PrecisionRecallCurve(StreamingMetric):
