@@ -159,22 +159,21 @@ FOR_THE_PACKAGE = {
     "Catalogue": ("get", "to_dict"),
     "Comparison": ("bound", "check_results", "claims", "covers_training", "star"),
     "Convention": ("from_dict", "resolve_all", "to_dict"),
-    "Definition": ("check", "check_holds", "cut_offs", "measure", "needs_with"),
     "History": ("append",),
     "Measured": ("cell", "estimate_of", "recipe_of"),
-    "Metric": ("check_catalogue",),
+    "Metric": ("check_catalogue", "check_holds", "of"),
     "Population": ("describe", "is_defined", "is_eligible", "select"),
     "PrecisionRecallCurve": ("curve",),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "to_dict"),
     "Runs": ("tie_range",),
     "Sampling": ("from_dict", "mean_over_all", "to_dict"),
-    "StreamingMetric": ("as_result", "get", "merge", "set"),
+    "StreamingMetric": ("as_result", "merge", "state"),
 }
 
 #: What a subclass defines for its base class, which calls it.
 HOOKS = (
-    *("add", "arguments", "parts"),  # of metric classes
+    *("add", "arguments", "initial_state"),  # of metric classes
     *("arrange", "assign", "forward", "order"),  # of transforms
     "table",  # of what prints as one
 )

@@ -73,11 +73,11 @@ def test_metric_classes_are_merged_by_torchmetrics(seen):
     for number, metric in enumerate(parts[:-1]):
         lists = torch.arange(number + 1).unsqueeze(1)
         metric.update(lists, torch.zeros(2, 1, dtype=torch.long))
-    total, count = (sum(metric.get(part) for metric in parts) for part in ("sum", "count"))
+    total, count = (sum(metric.state[part] for metric in parts) for part in ("sum", "count"))
     for number, process in enumerate(seen):
         mean, own_afterwards = process["synchronised"]
         torch.testing.assert_close(mean, (total / count).float())
-        assert_same(own_afterwards, parts[number].get("count"))
+        assert_same(own_afterwards, parts[number].state["count"])
 
 
 def test_metrics_of_all_users_together_merge_before_they_are_computed(seen):

@@ -10,7 +10,7 @@ the catalogue, leave them out.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated, Literal, TypeAlias
 
@@ -287,7 +287,7 @@ def popularity(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.popularity(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([1., 0.], dtype=torch.float64)
     """
-    return _mean_over_list(ranked, k, lambda popularity: popularity)
+    return _mean_over_list(ranked, k, _popularity(ranked))
 
 
 @register(range=(0.0, torch.inf), needs_truth=False, needs=("items", "popularity"))
@@ -327,9 +327,10 @@ def novelty(ranked: RankedEdges, k: int) -> Tensor:
         >>> metrics.novelty(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0.5000, 1.0000], dtype=torch.float64)
     """
-    num_users = catalogue_of(ranked).num_active_users
+    num_seen_by = _popularity(ranked).clamp(min=1).double()
     # The logarithm of the inverse, because minus the logarithm of one is a negative zero.
-    return _mean_over_list(ranked, k, lambda x: (num_users / x.clamp(min=1).double()).log2())
+    bits = (catalogue_of(ranked).num_active_users / num_seen_by).log2()
+    return _mean_over_list(ranked, k, bits)
 
 
 @register(needs_truth=False, needs=("items", "popularity"), aliases=("aplt",))
@@ -369,7 +370,12 @@ def tail_share(ranked: RankedEdges, k: int, head: Head = 80) -> Tensor:
         >>> metrics.tail_share(RankedEdges.from_topk(lists, truth).with_catalogue(catalogue), k=2)
         tensor([0., 1.], dtype=torch.float64)
     """
-    return _mean_over_list(ranked, k, lambda popularity: _is_in_tail(popularity, head))
+    popularity = _popularity(ranked)
+    ordered = popularity.sort(descending=True).values
+    covered = ordered.cumsum(dim=0)
+    is_enough = 100 * covered >= head * covered[-1]
+    least_popular = ordered[(~is_enough).sum()]  # of the head
+    return _mean_over_list(ranked, k, popularity < least_popular)
 
 
 @register(range=(0.0, 2.0), needs_truth=False, needs=("items", "item_{over}"))
@@ -415,14 +421,14 @@ def diversity(ranked: RankedEdges, k: int, over: Over = "category") -> Tensor:
         tensor([0.6667, 0.0000], dtype=torch.float64)
     """
     feature = _scaled(catalogue_of(ranked).get(f"item_{over}"), p=2)
-    user, item = recommended = lists_of(ranked, k).edges(k)
-    ptr = index2ptr(user, ranked.num_users)
-    sums_by_chunk = _sums_by_chunk(recommended, ptr, feature)
-    squares = torch.cat([sums.square().sum(dim=1) for sums in sums_by_chunk])
+    lists = lists_of(ranked, k)
+    user, item = recommended = lists.edges(k)
+    sums_of_users = _sums_by_chunk(recommended, ranked.num_users, feature)
+    squares = torch.cat([sums.square().sum(dim=1) for sums in sums_of_users])
     # The squares include the cosine of each item with itself: one, or zero for a vector of zeros.
     has_cosine = torch.ones_like(item) if feature.dim() == 1 else feature.any(dim=1)[item]
-    itself: Tensor = segment(has_cosine.double(), ptr, reduce="sum")
-    length = lists_of(ranked, k).length(k)
+    itself = scatter(has_cosine.double(), user, dim_size=ranked.num_users)
+    length = lists.length(k)
     cosine: Tensor = (squares - itself) / (length * (length - 1))
     # Only rounding errors make it negative.
     return (1 - cosine).clamp(min=0.0).masked_fill(length < 2, torch.nan)
@@ -520,41 +526,32 @@ def calibration(ranked: RankedEdges, k: int) -> Tensor:
     """
     catalogue = catalogue_of(ranked)
     share = _scaled(catalogue.get("item_category"), p=1)
-    history, recommended = (
-        _sums_by_chunk(edges, index2ptr(edges[0], ranked.num_users), share)
-        for edges in (catalogue.interactions, lists_of(ranked, k).edges(k))
-    )
-    chunks = zip(history, recommended, strict=True)
-    return torch.cat([_divergence(seen, listed) for seen, listed in chunks])
+    seen = _sums_by_chunk(catalogue.interactions, ranked.num_users, share)
+    listed = _sums_by_chunk(lists_of(ranked, k).edges(k), ranked.num_users, share)
+    return torch.cat([_divergence(p, q) for p, q in zip(seen, listed, strict=True)])
 
 
-def _edges_with_others(ranked: RankedEdges, k: int) -> Tensor:
+def _edges_with_others(ranked: RankedEdges, k: int) -> tuple[Tensor, Tensor]:
     """The edges to all listed items. What the catalogue does not have is numbered behind it."""
-    edges = lists_of(ranked, k).edges(k, with_others=True)
-    item, is_other = edges[1], edges[1] < 0
-    if bool(is_other.any()):
-        _, number = item[is_other].unique(return_inverse=True)
-        item[is_other] = number + catalogue_of(ranked).num_items
-    return edges
-
-
-def _mean_over_list(ranked: RankedEdges, k: int, value_of: Callable[[Tensor], Tensor]) -> Tensor:
-    """The mean over each list of what the popularity of an item says, of shape `[num_users]`."""
     user, item = lists_of(ranked, k).edges(k, with_others=True)
-    # One more popularity is that of all items that the catalogue does not have.
-    value = value_of(F.pad(catalogue_of(ranked).popularity, (0, 1)))
+    is_other = item < 0
+    if bool(is_other.any()):
+        number = item[is_other].unique(return_inverse=True)[1]
+        item[is_other] = catalogue_of(ranked).num_items + number
+    return user, item
+
+
+def _popularity(ranked: RankedEdges) -> Tensor:
+    """The popularity of every item, and last that of an item which the catalogue does not have."""
+    return F.pad(catalogue_of(ranked).popularity, (0, 1))
+
+
+def _mean_over_list(ranked: RankedEdges, k: int, value: Tensor) -> Tensor:
+    """The mean of a value of each item, as :func:`_popularity` has them, over each list."""
+    user, item = lists_of(ranked, k).edges(k, with_others=True)
     ptr = index2ptr(user, ranked.num_users)
     mean: Tensor = segment(value.double()[item.clamp(min=-1)], ptr, reduce="sum") / ptr.diff()
     return mean
-
-
-def _is_in_tail(popularity: Tensor, head: int) -> Tensor:
-    """Whether each item is less popular than the items with `head` percent of all seen edges."""
-    ordered = popularity.sort(descending=True).values
-    covered = ordered.cumsum(dim=0)
-    is_enough = 100 * covered >= head * covered[-1]
-    least_popular = ordered[(~is_enough).sum()]
-    return popularity < least_popular
 
 
 def _chance_by_popularity(catalogue: Catalogue) -> Tensor:
@@ -577,28 +574,31 @@ def _scaled(feature: Tensor, p: int) -> Tensor:
     return scaled
 
 
-def _sums_by_chunk(edges: Tensor, ptr: Tensor, feature: Tensor) -> Iterator[Tensor]:
+def _sums_by_chunk(edges: Tensor, num_users: int, feature: Tensor) -> Iterator[Tensor]:
     """Adds up the features of the items of each user, one chunk of users after another.
 
     Yields:
         Tensors of shape `[num_users_in_chunk, num_features]`.
     """
-    width = feature.size(1) if feature.dim() == 2 else int(feature.max()) + 1
+    is_category = feature.dim() == 1
+    width = int(feature.max()) + 1 if is_category else feature.size(1)
     chunk_size = max(1, _NUM_SUMS_AT_ONCE // width)
-    num_users = ptr.numel() - 1
+    ptr = index2ptr(edges[0], num_users)
     # If there are no users, there is one chunk of none.
     starts = list(range(0, max(num_users, 1), chunk_size))
     # Copied to the host once, so that no chunk waits for the device.
-    bounds: list[int] = ptr[[*starts, num_users]].tolist()
-    for start, (first, last) in zip(starts, pairwise(bounds), strict=True):
-        user, item = edges[0, first:last] - start, edges[1, first:last]
-        chunk_ptr = ptr[start : start + chunk_size + 1] - first
-        if feature.dim() == 2:
-            yield F.embedding_bag(item, feature, chunk_ptr, mode="sum", include_last_offset=True)
+    places: list[int] = ptr[[*starts, num_users]].tolist()
+    for start, (first, last) in zip(starts, pairwise(places), strict=True):
+        user, item = edges[:, first:last]
+        chunk_ptr = ptr[start : start + chunk_size + 1]
+        size = chunk_ptr.numel() - 1
+        if is_category:
+            category = (user - start) * width + feature[item]
+            ones = torch.ones_like(item, dtype=torch.float64)
+            yield scatter(ones, category, dim_size=size * width).view(size, width)
         else:
-            ones, size = torch.ones_like(item, dtype=torch.float64), chunk_ptr.numel() - 1
-            counts = scatter(ones, user * width + feature[item], dim_size=size * width)
-            yield counts.view(size, width)
+            bounds = chunk_ptr - first
+            yield F.embedding_bag(item, feature, bounds, mode="sum", include_last_offset=True)
 
 
 def _divergence(history: Tensor, listed: Tensor) -> Tensor:

@@ -255,8 +255,8 @@ def aggregate_of(aggregation: Aggregation) -> Callable[..., Tensor]:
     """
     if callable(aggregation):
         return aggregation
-    check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
-    return _AGGREGATIONS[aggregation]
+    name = check_choice(aggregation, "aggregation", list(_AGGREGATIONS), or_else="a function")
+    return _AGGREGATIONS[name]
 
 
 def _at_every(ranked: RankedEdges, top_k: Tensor, adaptive_k: bool) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,6 @@ function that computes the metric from it.
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial, wraps
@@ -28,7 +27,6 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 import torch
@@ -147,9 +145,9 @@ class Parameter:
         kind (type): What its values are: `str`, `bool`, `int` or `float`.
         words (mapping): What each value says in a sentence, the first choice first; empty for
             numbers.
-        sentence (str): What a number says in a sentence, with `{}` for the number. A further
-            cut-off has none.
+        sentence (str): What a number says in a sentence, with `{}` for the number.
         allowed (range): The integers that it takes. Other numbers are between 0 and 1.
+        is_cut_off (bool): Whether it says how deep to look.
     """
 
     name: str
@@ -158,23 +156,19 @@ class Parameter:
     words: Mapping[Any, str] = field(default_factory=dict)
     sentence: str = ""
     allowed: range = range(1, 2**53)
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether it says how deep to look."""
-        return not (self.words or self.sentence)
+    is_cut_off: bool = False
 
     def check(self, value: object) -> Value | None:
-        """Returns `value` as it is printed and passed on.
+        """Returns `value` as it is printed and passed on. The default is not checked.
 
         Raises:
             TypeError: If a boolean is needed, and `value` is none.
             ValueError: If the parameter does not take `value`.
         """
-        if value is None and self.default is None:
-            return None
+        if value is self.default:
+            return self.default
         if self.kind is str:
-            return check_choice(value, self.name, [*map(str, self.words)])
+            return check_choice(value, self.name, list(self.words))
         if self.kind is bool:
             return check_boolean(value, self.name)
         if self.kind is float:
@@ -185,20 +179,21 @@ class Parameter:
         return number
 
     def read(self, text: str) -> Value:
-        """Reads a value from its spelling; a text that is none stays as it is.
+        """Reads a value from its spelling; a text that spells none stays as it is.
 
         Words, `true` and `false` may be in upper or lower case.
         """
-        if self.kind in (int, float):
-            with suppress(ValueError):
-                return read_number(text, self.kind)
-        return spelled(text, self.words.keys())
+        if self.words:
+            return spelled(text, self.words)
+        try:
+            number: Value = read_number(text, self.kind)
+        except ValueError:
+            return text
+        return number
 
     def describe(self, value: Value) -> str:
-        """Says in words what a value means; empty if there is nothing to say."""
-        if self.words:
-            return self.words[value]
-        return self.sentence.format(value) if self.sentence else f"{self.name} {value}"
+        """Returns in words what a value means; empty if there is nothing to say."""
+        return self.words[value] if self.words else self.sentence.format(value)
 
 
 def folded(name: str) -> str:
@@ -281,113 +276,6 @@ class Definition:
         """The first line of its docstring."""
         return self.about.partition("\n")[0]
 
-    @cached_property
-    def cut_offs(self) -> tuple[str, ...]:
-        """The names of all arguments that say how deep to look."""
-        others = (name for name, each in self.parameters.items() if each.is_cut_off)
-        return ("k", *others) if self.has_cut_off else tuple(others)
-
-    def needs_with(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Returns what it needs besides ranks, given the values of its parameters."""
-        return tuple(need.format_map(arguments) for need in self.needs)
-
-    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the values of `k` and of all other parameters as the function takes them.
-
-        Raises:
-            TypeError: If an argument has a wrong type.
-            ValueError: If an argument is not valid.
-        """
-        checked = dict(arguments)
-        if self.needs_cut_off or checked.get("k") is not None:
-            checked["k"] = check_positive_integer(checked["k"], "k")
-        for name, parameter in self.parameters.items():
-            if name in checked and checked[name] is not parameter.default:
-                checked[name] = parameter.check(checked[name])
-        return checked
-
-    def check_holds(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> None:
-        """Raises if a ranking does not hold what the metric needs with these arguments."""
-        if self.needs_all_ranks:
-            _check_all_ranks(ranked, self.name)
-        if self.needs_candidates:
-            candidates_of(ranked)
-        if self.has_cut_off and ranked.depth is not None:
-            self._check_depth(ranked, ranked.depth, arguments)
-        for need in self.needs_with(arguments):
-            if need != "items":  # which are checked where they are read
-                check_has(ranked.catalogue, need, self.name)
-            if need == "seen":
-                # The history and the lists need to have the same users.
-                seen = catalogue_of(ranked).interactions
-                check_ids(seen[0], "seen", "user", ranked.num_users)
-
-    def measure(self, ranked: RankedEdges, arguments: Mapping[str, Any]) -> Tensor:
-        """Returns the metric of every user for arguments that are checked, `k` included.
-
-        It is `NaN` where the metric needs truth and there is none.
-
-        Raises:
-            TypeError: If `ranked` is not `RankedEdges`.
-            ValueError: If the ranking does not hold what the metric needs.
-        """
-        self.check_holds(check_ranked(ranked), arguments)
-        value, truth = self.formula(ranked, **arguments), grouped_truth(ranked)
-        if self.is_foreign:
-            self._check_value(value, ranked, arguments)
-        if not value.dim() or not self.needs_truth or truth.num_with_truth == truth.num_users:
-            return value
-        return value.masked_fill(truth.has_none, torch.nan)
-
-    @cached_property
-    def is_foreign(self) -> bool:
-        """Whether its formula is none of this package, so that its values are checked."""
-        return self.function.__module__.partition(".")[0] != __name__.partition(".")[0]
-
-    def _check_value(
-        self, value: object, ranked: RankedEdges, arguments: Mapping[str, Any]
-    ) -> None:
-        """Raises if a formula returns something else than was declared."""
-        per_edge = ranked.origin.user_of_row is not None
-        is_one = self.state is not None or (self.pools_edges and per_edge)
-        wanted = f"a tensor of shape {[] if is_one else [ranked.num_users]} on {ranked.rank.device}"
-        if not isinstance(value, Tensor):
-            raise ValueError(f"'{self.name}' needs to return {wanted} (got {type(value).__name__})")
-        got = f"a tensor of shape {[*value.shape]} on {value.device}"
-        if got != wanted:
-            raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
-        if arguments.get("average", "macro") != "macro":
-            return  # the value of a user is then multiplied by its weight
-        if not is_one:
-            is_asked = evaluated_mask(ranked)
-            value = value[is_asked & (ranked.degree > 0) if self.needs_truth else is_asked]
-        low, high = self.range
-        rounding = _ROUNDING * value.abs().clamp(min=1)
-        outside = value[(value < low - rounding) | (value > high + rounding)]
-        if outside.numel():
-            raise ValueError(
-                f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
-                f"{high:g} (got {float(outside[0]):g})"
-            )
-
-    def _check_depth(self, ranked: RankedEdges, depth: int, arguments: Mapping[str, Any]) -> None:
-        if arguments["k"] is None:
-            raise ValueError(
-                f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
-                f"'rank(..., full=True)' (got a ranking down to {depth})"
-            )
-        deepest, name = max((arguments[name] or 0, name) for name in self.cut_offs)
-        if deepest <= depth:
-            return
-        # So many other relevant items of its user may come before an edge.
-        user = ranked.origin.user_of_row
-        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
-        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
-        raise ValueError(
-            f"'{name}' needs to be at most {depth}, the depth of the ranking (got {deepest}); "
-            f"write {again}"
-        )
-
 
 def check_ranked(ranked: object) -> RankedEdges:
     """Returns `ranked` if it is `RankedEdges`."""
@@ -400,25 +288,22 @@ def check_ranked(ranked: object) -> RankedEdges:
 
 
 def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
-    if num_others := num_with_other_places(ranked):
-        raise ValueError(
-            f"'{name}' needs the rank of every relevant item among the candidates, and lists with "
-            f"places that hold none, such as items that the task does not have, give another (got "
-            f"{counted(num_others, 'users')} with such lists)"
-        )
+    num_others = num_with_other_places(ranked)
     num_unknown = int((~ranked.is_hit(None)).sum())
-    if num_unknown or ranked.num_candidates is None:
-        remedy = (
-            ": give each of them a score that is finite, and write RankingTask(..., "
-            "missing='drop') where some are no candidates, and rank(..., full=True) in place of a "
-            "depth"
-        )
-        if ranked.num_candidates is None or ranked.origin.listed is not None:
-            remedy = ", which lists do not hold: evaluate scores or embeddings"
-        raise ValueError(
-            f"'{name}' needs the rank of every relevant item among all candidates{remedy} (got "
-            f"{counted(num_unknown, 'edges') + ' without a rank' if num_unknown else 'only lists'})"
-        )
+    if num_others:
+        got = f"{counted(num_others, 'users')} whose lists have places that hold no candidate"
+    elif num_unknown:
+        got = f"{counted(num_unknown, 'edges')} without a rank"
+    elif ranked.num_candidates is None:
+        got = "only lists"
+    else:
+        return
+    raise ValueError(
+        f"'{name}' needs the rank of every relevant item among all candidates (got {got}): give "
+        f"each of them a score that is finite, and write RankingTask(..., missing='drop') where "
+        f"some are no candidates, and rank(..., full=True) in place of a depth. Lists do not hold "
+        f"such ranks: evaluate scores or embeddings"
+    )
 
 
 class AggregateMetric(Protocol):
@@ -504,23 +389,36 @@ def register(
         ...     return (ranked.hits(k) == ranked.degree).double()
     """
     properties = dict(locals())
-    _check_properties(properties)
+    _check_properties(**properties)
 
-    def decorate(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        signature = inspect.signature(function)
+    def decorate(formula: Callable[P, Tensor]) -> Callable[P, Tensor]:
+        signature = inspect.signature(formula, eval_str=True)
 
         @written("metrics.recall(rank(recommender, task), k=20)")
-        @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        @wraps(formula)
+        def function(*args: P.args, **kwargs: P.kwargs) -> Tensor:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            given = dict(bound.arguments)
-            ranked = given.pop("ranked")
-            return defined.measure(ranked, defined.check(given))
+            given = bound.arguments
+            ranked, k = given.pop("ranked"), given.pop("k", None)
+            return Metric.of(defined, k, given)(ranked)
 
-        defined = _define(function, checked, properties)
+        name, parameters = formula.__name__, dict(signature.parameters)
+        if next(iter(parameters), None) != "ranked":
+            raise TypeError(f"'{name}' needs to take 'ranked' first (got {signature})")
+        del parameters["ranked"]
+        k = parameters.pop("k", None)
+        defined = Definition(
+            **properties,
+            name=name,
+            function=function,
+            formula=formula,
+            has_cut_off=k is not None,
+            needs_cut_off=k is not None and k.default is k.empty,
+            parameters={each: _read_parameter(of, name) for each, of in parameters.items()},
+        )
         _add(defined)
-        return checked
+        return function
 
     return decorate
 
@@ -624,13 +522,11 @@ def definition(name: str) -> Definition:
         ('r_precision', 'hit_rate')
     """
     _check_spelling(name)
-    if name in _DEFINITIONS:
-        return _DEFINITIONS[name]
-    by_name = {each: each for each in _DEFINITIONS} | aliases()
-    known = by_name.get(folded(name), spelled(name, _DEFINITIONS))
-    if known not in _DEFINITIONS:
-        close = get_close_matches(folded(name), by_name)
-        similar = list(dict.fromkeys(by_name[each] for each in close)) or names()
+    known = aliases() | {each: each for each in _DEFINITIONS}
+    found = known.get(spelled(name, known))
+    if found is None:
+        close = get_close_matches(folded(name), known)
+        similar = list(dict.fromkeys(known[each] for each in close)) or names()
         own = "metrics.names() lists all, and one of your own needs to be registered first"
         lists = written_as(own, "docs/metrics.md lists all")
         raise ValueError(
@@ -638,7 +534,7 @@ def definition(name: str) -> Definition:
             f"{lists}; they are of rankings, not of ratings or classes. A cut-off follows '@', as "
             f"in 'recall@20'"
         )
-    return _DEFINITIONS[known]
+    return _DEFINITIONS[found]
 
 
 def _check_spelling(value: object) -> str:
@@ -654,83 +550,51 @@ def _check_spelling(value: object) -> str:
 
 def _add(defined: Definition) -> None:
     """Registers a metric. Running the notebook cell that defines it again replaces it."""
-    place = (defined.function.__module__, defined.function.__qualname__)
     names = (defined.name, *defined.aliases)
     for owner in _DEFINITIONS.values():
-        is_same = (owner.function.__module__, owner.function.__qualname__) == place
         taken = [name for name in names if name in (owner.name, *owner.aliases)]
-        if taken and not is_same:
+        if taken and _place(owner) != _place(defined):
             raise ValueError(
-                f"names of metrics need to be new (got '{taken[0]}', which means '{owner.name}', a "
-                f"metric of '{owner.function.__module__}')"
+                f"names of metrics need to be new (got '{taken[0]}', which means '{owner.name}', "
+                f"a metric of '{owner.function.__module__}')"
             )
     _DEFINITIONS[defined.name] = defined
     _parse.cache_clear()
 
 
-def _check_properties(properties: Mapping[str, Any]) -> None:
-    """Raises if what is said of a metric is not of the right type."""
-    for name, value in properties.items():
-        if name in ("needs", "aliases"):
-            if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
-                raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
-        elif callable(value):  # the function itself
-            raise TypeError("'register' needs parentheses (got none); write @metrics.register()")
-        elif name == "range":
-            if not value[0] <= value[1]:
-                raise ValueError(f"'range' needs to be in ascending order (got {value!r})")
-        else:
-            check_boolean(value, name)
-    for alias in properties["aliases"]:
+def _place(defined: Definition) -> tuple[str, str]:
+    return defined.function.__module__, defined.function.__qualname__
+
+
+def _check_properties(range: Any, needs: object, aliases: Any, **booleans: object) -> None:
+    """Raises if what its author says of a metric is not of the right type."""
+    if callable(range):  # the function itself
+        raise TypeError("'register' needs parentheses (got none); write @metrics.register()")
+    if not range[0] <= range[1]:
+        raise ValueError(f"'range' needs to be in ascending order (got {range!r})")
+    for name, value in (("needs", needs), ("aliases", aliases)):
+        if not isinstance(value, tuple) or not all(isinstance(part, str) for part in value):
+            raise TypeError(f"'{name}' needs to be a tuple of strings (got {value!r})")
+    for name, value in booleans.items():
+        check_boolean(value, name)
+    for alias in aliases:
         if not alias.isidentifier() or alias != folded(alias):
             raise ValueError(
                 f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
             )
 
 
-def _define(
-    formula: Callable[..., Tensor],
-    function: Callable[..., Tensor],
-    properties: Mapping[str, Any],
-) -> Definition:
-    """Reads what the signature of a metric says, besides what its author says."""
-    signature = inspect.signature(formula)
-    first, *others = signature.parameters or [""]
-    if first != "ranked":
-        raise TypeError(f"'{function.__name__}' needs to take 'ranked' first (got {signature})")
-    hints = get_type_hints(formula, include_extras=True)
-    k = signature.parameters.get("k")
-    parameters = {
-        name: parameter_of(
-            name,
-            signature.parameters[name].default,
-            hints.get(name, "no annotation"),
-            function.__name__,
-        )
-        for name in others
-        if name != "k"
-    }
-    return Definition(
-        **properties,
-        name=function.__name__,
-        function=function,
-        formula=formula,
-        has_cut_off=k is not None,
-        needs_cut_off=k is not None and k.default is inspect.Parameter.empty,
-        parameters=parameters,
-    )
-
-
-def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parameter:
+def _read_parameter(parameter: inspect.Parameter, metric_name: str) -> Parameter:
     """Reads what a parameter takes, and what its values mean, from its annotation."""
+    name, hint = parameter.name, parameter.annotation
     match get_args(hint):
         case [given, none] if none is NoneType:
             hint = given
     kind, *meaning = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    choices, make = get_args(kind), partial(Parameter, name, default)
+    choices, make = get_args(kind), partial(Parameter, name, parameter.default)
     match meaning:
         case [] if kind is int:
-            return make(int)
+            return make(int, sentence=f"{name} {{}}", is_cut_off=True)
         case [dict() as words] if choices and words.keys() >= set(choices):
             return make(str, {choice: words[choice] for choice in choices})
         case [str() as sentence] if kind is bool:
@@ -739,10 +603,11 @@ def parameter_of(name: str, default: Any, hint: Any, metric_name: str) -> Parame
             return make(kind, sentence=sentence)
         case [str() as sentence, range() as allowed] if kind is int:
             return make(int, sentence=sentence, allowed=allowed)
+    got = "no annotation" if hint is parameter.empty else hint
     raise TypeError(
         f"'{name}' of '{metric_name}' needs words for every choice, as in "
         f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
-        f"Annotated[float, 'words'], or to be an integer (got {hint})"
+        f"Annotated[float, 'words'], or to be an integer (got {got})"
     )
 
 
@@ -774,11 +639,26 @@ class Metric:
     k: int | None = None
     arguments: tuple[tuple[str, Value], ...] = ()
 
+    #: All arguments of the function besides the ranking.
+    _given: dict[str, Value | None] = field(init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, defined: Definition, k: int | None, given: Mapping[str, Any]) -> "Metric":
+        """Makes a metric of a definition, also of one that another has replaced since."""
+        metric = cls.__new__(cls)
+        arguments = tuple(given.items())
+        set_attributes(metric, definition=defined, name=defined.name, k=k, arguments=arguments)
+        metric.__post_init__()
+        return metric
+
     def __post_init__(self) -> None:
         defined = self.definition
         set_attributes(self, name=defined.name)
         if defined.needs_cut_off and self.k is None:
-            raise ValueError(f"'{self.name}' needs a cut-off, as in '{self.name}@20' (got none)")
+            raise ValueError(
+                f"'{self.name}' needs a cut-off, as in '{self.name}@20': 'k' needs to be a "
+                f"positive integer (got None)"
+            )
         if not defined.has_cut_off and self.k is not None:
             raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         try:
@@ -793,11 +673,16 @@ class Metric:
             if name not in defined.parameters:
                 allowed = list(defined.parameters) or "none"
                 raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-        checked = defined.check({"k": self.k, **given})
+        checked: dict[str, Value | None] = {
+            name: parameter.check(given.get(name, parameter.default))
+            for name, parameter in defined.parameters.items()
+        }
         # In the order of the parameters. `None` stands for a number that is not given.
-        pairs = ((name, checked.get(name)) for name in defined.parameters)
-        arguments = tuple((name, value) for name, value in pairs if value is not None)
-        set_attributes(self, k=checked["k"], arguments=arguments)
+        names = [name for name in checked if given.get(name) is not None]
+        arguments = tuple((name, checked[name]) for name in names)
+        if defined.has_cut_off:
+            checked["k"] = None if self.k is None else check_positive_integer(self.k, "k")
+        set_attributes(self, k=checked.get("k"), arguments=arguments, _given=checked)
 
     @cached_property
     def definition(self) -> Definition:
@@ -822,8 +707,14 @@ class Metric:
         defined = self.definition
         if defined.needs_all_ranks or (self.k is None and defined.has_cut_off):
             return None
-        others = [int(value) for name, value in self.arguments if name in defined.cut_offs]
-        return max([self.k or 1, *others])
+        return self._deepest[0]
+
+    @property
+    def _deepest(self) -> tuple[int, str]:
+        """The largest of all cut-offs and its name; one if there is none."""
+        parameters = self.definition.parameters
+        names = ["k", *(name for name, each in parameters.items() if each.is_cut_off)]
+        return max((int(self._given.get(name) or 1), name) for name in names)
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
@@ -834,7 +725,7 @@ class Metric:
             >>> metrics.parse("diversity(over=embedding)@10").needs
             ('items', 'item_embedding')
         """
-        return self.definition.needs_with(self.all_arguments)
+        return tuple(need.format_map(self._given) for need in self.definition.needs)
 
     @property
     def needs_truth(self) -> bool:
@@ -851,7 +742,7 @@ class Metric:
             >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
             [False, True]
         """
-        return self.definition.depends_on_weight or self.all_arguments.get("weighted") is True
+        return self.definition.depends_on_weight or self._given.get("weighted") is True
 
     @property
     def is_pooled(self) -> bool:
@@ -863,7 +754,7 @@ class Metric:
             >>> [metrics.parse(spelling).is_pooled for spelling in spellings]
             [False, True, True]
         """
-        return self.all_arguments.get("average", "macro") != "macro"
+        return self._given.get("average", "macro") != "macro"
 
     @property
     def depth_of_hits(self) -> int | None:
@@ -877,7 +768,7 @@ class Metric:
             >>> [metrics.parse(spelling).depth_of_hits for spelling in spellings]
             [None, 9, 7]
         """
-        given = self.all_arguments
+        given = self._given
         if given.get("normalizer") == "hits" or given.get("ideal") == "retrieved":
             return self.k and int(given.get("ideal_k") or self.k)
         return None
@@ -917,38 +808,101 @@ class Metric:
             >>> metrics.parse("map(normalizer=hits)@20").variant
             'divided by the number of hits'
         """
-        values = self.all_arguments
+        parameters = self.definition.parameters
         said = [
-            parameter.describe(value)
-            for name, parameter in self.definition.parameters.items()
-            if (value := values[name]) is not None
+            parameters[name].describe(value)
+            for name, value in self.all_arguments.items()
+            if value is not None
         ]
         return ", ".join(filter(None, said))
 
-    @cached_property
+    @property
     def all_arguments(self) -> dict[str, Value | None]:
         """The values of all parameters, those that were not given included."""
-        parameters = self.definition.parameters
-        defaults = {name: parameter.default for name, parameter in parameters.items()}
-        return defaults | dict(self.arguments)
-
-    @cached_property
-    def _given(self) -> dict[str, Value | None]:
-        """What its function is given."""
-        return self.all_arguments | ({"k": self.k} if self.definition.has_cut_off else {})
+        return {name: self._given[name] for name in self.definition.parameters}
 
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
 
         If it has one value for all users together, returns a tensor with one number.
+
+        Raises:
+            TypeError: If `ranked` is not `RankedEdges`.
+            ValueError: If the ranking does not hold what the metric needs.
         """
-        return self.definition.measure(ranked, self._given)
+        self.check_holds(check_ranked(ranked))
+        defined, truth = self.definition, grouped_truth(ranked)
+        value = defined.formula(ranked, **self._given)
+        if not defined.function.__module__.startswith("pyg_recmetrics."):
+            self._check_value(value, ranked)
+        if not value.dim() or not defined.needs_truth or truth.num_with_truth == truth.num_users:
+            return value
+        return value.masked_fill(truth.has_none, torch.nan)
+
+    def check_holds(self, ranked: RankedEdges) -> None:
+        """Raises if a ranking does not hold what the metric needs."""
+        defined = self.definition
+        if defined.needs_all_ranks:
+            _check_all_ranks(ranked, self.name)
+        if defined.needs_candidates:
+            candidates_of(ranked)
+        if defined.has_cut_off and ranked.depth is not None:
+            self._check_depth(ranked, ranked.depth)
+        self.check_catalogue(ranked.catalogue)
+        if "seen" in self.needs:
+            # The history and the lists need to have the same users.
+            seen = catalogue_of(ranked).interactions
+            check_ids(seen[0], "seen", "user", ranked.num_users)
+
+    def _check_depth(self, ranked: RankedEdges, depth: int) -> None:
+        if self.k is None:
+            raise ValueError(
+                f"'k' needs to be given, as in '{self.name}@{depth}', or everything ranked with "
+                f"'rank(..., full=True)' (got a ranking down to {depth})"
+            )
+        deepest, name = self._deepest
+        if deepest <= depth:
+            return
+        # So many other relevant items of its user may come before an edge.
+        user = ranked.origin.user_of_row
+        needed = deepest + (0 if user is None else int(user.bincount().max()) - 1)
+        again = written_as(f"rank(..., k={needed})", f"--metrics of 'evaluate' down to @{deepest}")
+        raise ValueError(
+            f"'{name}' needs to be at most {depth}, the depth of the ranking (got {deepest}); "
+            f"write {again}"
+        )
+
+    def _check_value(self, value: Any, ranked: RankedEdges) -> None:
+        """Raises if a formula of others returns something else than was declared."""
+        defined = self.definition
+        per_edge = ranked.origin.user_of_row is not None
+        is_one = self.is_aggregate or (defined.pools_edges and per_edge)
+        wanted = f"a tensor of shape {[] if is_one else [ranked.num_users]} on {ranked.rank.device}"
+        got = type(value).__name__
+        if isinstance(value, Tensor):
+            got = f"a tensor of shape {[*value.shape]} on {value.device}"
+        if got != wanted:
+            raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
+        if self.is_pooled:
+            return  # the value of a user is then multiplied by its weight
+        if not is_one:
+            is_defined = evaluated_mask(ranked)
+            if self.needs_truth:
+                is_defined = is_defined & (ranked.degree > 0)
+            value = value[is_defined]
+        low, high = defined.range
+        rounding = _ROUNDING * value.abs().clamp(min=1)
+        outside = value[(value < low - rounding) | (value > high + rounding)]
+        if outside.numel():
+            raise ValueError(
+                f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
+                f"{high:g} (got {float(outside[0]):g})"
+            )
 
     def __str__(self) -> str:
         return self.label if self.k is None else f"{self.label}@{self.k}"
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 # The grammar in which metrics are spelled: `name(argument=value)@k`.

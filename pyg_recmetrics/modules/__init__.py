@@ -76,10 +76,7 @@ _OF_PAIRS = (PrecisionRecallCurve, RecallAtFixedPrecision)
 
 def _definitions_by_class_name() -> dict[str, Definition]:
     # Where two metrics have one class name, such as `ndcg` and `n_dcg`, the first keeps it.
-    by_class_name: dict[str, Definition] = {}
-    for name in metrics.names():
-        by_class_name.setdefault(class_name(name), metrics.definition(name))
-    return by_class_name
+    return {class_name(name): metrics.definition(name) for name in reversed(metrics.names())}
 
 
 def __getattr__(name: str) -> type[RankingMetric]:

@@ -3,10 +3,10 @@
 import inspect
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from math import isinf
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast, get_type_hints
+from typing import Any, ClassVar, Literal, TypedDict, cast, get_type_hints
 
 import torch
 from torch import Tensor
@@ -42,16 +42,6 @@ from pyg_recmetrics.task.task import check_catalogue
 from pyg_recmetrics.utils import warn
 
 
-class StateTensor(NamedTuple):
-    """A tensor of a state: how those of several processes become one, and what it starts as.
-
-    `"sum"` adds them up, and `"cat"` puts one after the other.
-    """
-
-    merging: Literal["sum", "cat"]
-    initial: Tensor
-
-
 class TorchmetricsArguments(TypedDict, total=False):
     """The arguments of all metrics of torchmetrics, which say how processes share their states."""
 
@@ -64,14 +54,11 @@ class TorchmetricsArguments(TypedDict, total=False):
     compute_with_cache: bool
 
 
-def double_precision_device(device: torch.device) -> torch.device:
-    """Returns the device itself if it holds double precision, and otherwise the CPU."""
-    return device if holds_double_precision(device) else torch.device("cpu")
-
-
 def to_double_precision_device(value: Any) -> Any:
-    """Returns a value, which moves to a device that holds double precision if it is a tensor."""
-    return value.to(double_precision_device(value.device)) if isinstance(value, Tensor) else value
+    """Returns a value. A tensor whose device holds no double precision moves to the CPU."""
+    if isinstance(value, Tensor) and not holds_double_precision(value.device):
+        return value.cpu()
+    return value
 
 
 def check_torchmetrics(name: str) -> None:
@@ -83,8 +70,8 @@ def check_torchmetrics(name: str) -> None:
 class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     r"""A metric over mini-batches: `update`, `compute` and `reset`.
 
-    Between updates, a metric keeps a state of few tensors. Each tensor says how those of several
-    processes become one: `"sum"` adds them up, `"cat"` concatenates them. The state
+    Between updates, a metric keeps a state of few tensors. The class says how the states of several
+    processes become one: `"sum"` adds up the tensors, `"cat"` concatenates them. The state
     moves between devices, and stays in double precision when a model that holds the metric is
     converted to another precision. If a device holds no double precision, as Apple's do not, the
     state stays on the CPU. Results are in the default dtype, and on the device that the metric was
@@ -112,6 +99,8 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     is_differentiable: ClassVar[bool] = False
     full_state_update: ClassVar[bool] = False
     higher_is_better: ClassVar[bool | None] = None
+    #: How the states of several processes become one.
+    merging: ClassVar[Literal["sum", "cat"]] = "sum"
     #: Each metric sets it where torchmetrics is installed.
     compute_on_cpu = False
 
@@ -129,18 +118,9 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Returns the names of the arguments, but those of torchmetrics."""
         return ", ".join(inspect.signature(type(self)).parameters).removesuffix(", kwargs")
 
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """Which metric a state is of, since a state makes no sense to others."""
-
     @abstractmethod
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments to print, by name."""
-
-    @abstractmethod
-    def parts(self) -> dict[str, StateTensor]:
-        """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
     def compute(self) -> Tensor:
@@ -149,9 +129,9 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
     @property
     def state_device(self) -> torch.device:
         """Where the state is."""
-        if self.compute_on_cpu:
+        if self.compute_on_cpu or not holds_double_precision(self._result_device):
             return torch.device("cpu")
-        return double_precision_device(self._result_device)
+        return self._result_device
 
     def as_result(self, value: Tensor) -> Tensor:
         """Returns a value as others see it: in the default dtype, unless it is an integer.
@@ -167,49 +147,56 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
         """Forgets all users."""
         if link_pred.WITH_TORCHMETRICS:
             super().reset()
-        for name, part in self._parts.items():
-            self.set(name, part.initial)
+        self._set(self._initial)
 
-    def get(self, name: str) -> Tensor:
-        """Returns the current value of a tensor of the state."""
-        value: Tensor | list[Tensor] = getattr(self, self._attributes[name])
-        return value if isinstance(value, Tensor) else torch.cat(value)
+    @property
+    def state(self) -> dict[str, Tensor]:
+        """The tensors of the state, by name."""
+        kept = {name: getattr(self, attribute) for name, attribute in self._attributes.items()}
+        return {
+            name: torch.cat(value) if isinstance(value, list) else value
+            for name, value in kept.items()
+        }
 
-    def set(self, name: str, value: Tensor) -> None:
-        """Replaces a tensor of the state. The previous tensor itself is not written to."""
-        is_list = self._parts[name].merging == "cat"
+    def merge(self, **values: Tensor) -> None:
+        """Merges what other users have as tensors of the state into them.
+
+        The previous tensors themselves are not written to.
+        """
+        for name, value in values.items():
+            merged = getattr(self, self._attributes[name]) + self._kept(value)
+            setattr(self, self._attributes[name], merged)
+
+    def _set(self, values: Mapping[str, Tensor]) -> None:
+        for name, value in values.items():
+            setattr(self, self._attributes[name], self._kept(value))
+
+    def _kept(self, value: Tensor) -> Any:
+        # A list is concatenated when it is read, and not at every update.
         value = value.to(self.state_device)
-        setattr(self, self._attributes[name], [value] if is_list else value)
+        return [value] if self.merging == "cat" else value
 
-    def merge(self, name: str, value: Tensor) -> None:
-        """Merges what other users have as a tensor of the state into it."""
-        value, merged = value.to(self.state_device), getattr(self, self._attributes[name])
-        merged = merged + ([value] if isinstance(merged, list) else value)
-        setattr(self, self._attributes[name], merged)
+    def _declare_state(self, counted: str, initial: Mapping[str, Tensor]) -> None:
+        """Declares the tensors of the state, as they are before the first update.
 
-    def _tensors(self) -> dict[str, Tensor]:
-        return {name: self.get(name) for name in self._attributes}
-
-    def _declare_states(self) -> None:
-        # A collection of torchmetrics lets metrics share their state if the names and, after the
-        # first update, the values are the same. So each name says what exactly is counted.
-        suffix = re.sub(r"\W+", "_", self.identity)
-        self._parts = self.parts()
-        self._attributes = {name: f"{name}_of_{suffix}" for name in self._parts}
+        A collection of torchmetrics lets metrics share their state if the names and, after the
+        first update, the values are the same. So each name says what exactly is `counted`.
+        """
+        suffix = re.sub(r"\W+", "_", counted)
+        self._initial = initial
+        self._attributes = {name: f"{name}_of_{suffix}" for name in initial}
         if link_pred.WITH_TORCHMETRICS:
-            for name, (merging, initial) in self._parts.items():
-                default: Tensor | list[Tensor] = [] if merging == "cat" else initial
-                self.add_state(self._attributes[name], default, dist_reduce_fx=merging)
+            for name, attribute in self._attributes.items():
+                default: Any = [] if self.merging == "cat" else initial[name]
+                self.add_state(attribute, default, dist_reduce_fx=self.merging)
         self.reset()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> Any:
         # `fn` may both move and convert tensors. The state must move, but keep its precision.
         probe = fn(torch.empty(0, dtype=torch.bool, device=self._result_device))
         self._result_device = probe.device
-        state = self._tensors()
         module = super()._apply(lambda value: value.to(self.state_device), *args, **kwargs)
-        for name, value in state.items():
-            self.set(name, value)
+        self._set(self.state)
         self._computed = None  # which torchmetrics would return again
         return module
 
@@ -298,7 +285,7 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         if self.catalogue is not None:
             check_catalogue(self.catalogue)
         of_function = {n: arguments[n] for n in self.definition.parameters if n in arguments}
-        self.metric = Metric(self.definition.name, arguments.get("k"), tuple(of_function.items()))
+        self.metric = Metric.of(self.definition, arguments.get("k"), of_function)
         if self.metric.is_pooled:
             raise ValueError(
                 "'average' needs to be 'macro' over mini-batches, because the denominator of a "
@@ -307,16 +294,16 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
         self.metric.check_catalogue(self.catalogue)
         self.k = _NoCutOff() if self.metric.k is None else self.metric.k
         self._has_warned = False
-        self._declare_states()
+        counted = f"{self.metric.describe()}_{self.empty_target_action}"
+        self._declare_state(counted, self.initial_state())
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments that were given."""
         return self._arguments
 
-    @property
-    def identity(self) -> str:
-        """Which metric a state is of."""
-        return f"{self.metric.describe()}_{self.empty_target_action}"
+    @abstractmethod
+    def initial_state(self) -> dict[str, Tensor]:
+        """Returns the tensors of the state as they are before the first update, by name."""
 
     @abstractmethod
     def add(self, ranked: RankedEdges) -> None:
@@ -350,8 +337,11 @@ class RankingMetric(StreamingMetric, _PyGMetric):  # type: ignore[misc, valid-ty
                 f"'edge_label_weight' needs to be given to a '{type(self).__name__}' with "
                 f"'weighted=True' (got None)"
             )
-        batch = (pred_index_mat, edge_label_index, edge_label_weight)
-        ranked = RankedEdges.from_topk(*map(to_double_precision_device, batch))
+        ranked = RankedEdges.from_topk(
+            to_double_precision_device(pred_index_mat),
+            to_double_precision_device(edge_label_index),
+            to_double_precision_device(edge_label_weight),
+        )
         self._warn_about_short_lists(ranked)
         self.add(self.with_catalogue(ranked))
 
@@ -401,10 +391,10 @@ class MeanOverUsers(RankingMetric):
         tensor(0.7500)
     """
 
-    def parts(self) -> dict[str, StateTensor]:
+    def initial_state(self) -> dict[str, Tensor]:
         """Returns a sum over users and their number, of no users."""
         zero = torch.zeros((), dtype=torch.float64, device="cpu")
-        return {"sum": StateTensor("sum", zero), "count": StateTensor("sum", zero.long())}
+        return {"sum": zero, "count": zero.long()}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds users to the sum and the count."""
@@ -413,12 +403,11 @@ class MeanOverUsers(RankingMetric):
         value = self.metric(ranked)
         if self.definition.needs_truth:
             value = fill_without_truth(value, ranked.degree, self.empty_target_action)
-        self.merge("sum", value.nansum())
-        self.merge("count", (~value.isnan()).sum())
+        self.merge(sum=value.nansum(), count=(~value.isnan()).sum())
 
     def compute(self) -> Tensor:
         """Returns the mean over all users since the last reset; `NaN` if there are none."""
-        return self.as_result(self.get("sum") / self.get("count"))
+        return self.as_result(self.state["sum"] / self.state["count"])
 
 
 class OverAllUsers(RankingMetric):
@@ -441,24 +430,24 @@ class OverAllUsers(RankingMetric):
         tensor(0.3000)
     """
 
-    def parts(self) -> dict[str, StateTensor]:
+    def initial_state(self) -> dict[str, Tensor]:
         """Returns the state of no users."""
         no_lists = torch.empty(0, 1, dtype=torch.long, device=self.state_device)
         no_users = RankedEdges.from_topk(no_lists, no_lists.new_empty(2, 0))
-        return {"state": StateTensor("sum", self._state_of(self.with_catalogue(no_users)))}
+        return {"state": self._state_of(self.with_catalogue(no_users))}
 
     def add(self, ranked: RankedEdges) -> None:
         """Adds the state of some users."""
-        self.merge("state", self._state_of(ranked))
+        self.merge(state=self._state_of(ranked))
 
     def _state_of(self, ranked: RankedEdges) -> Tensor:
-        self.definition.check_holds(ranked, {"k": self.k})
+        self.metric.check_holds(ranked)
         state: Tensor = self.definition.state(ranked, self.k)  # type: ignore[misc]
         return state
 
     def compute(self) -> Tensor:
         """Returns the metric of all users since the last reset; `NaN` if it is undefined."""
-        return self.as_result(self.definition.compute(self.get("state")))  # type: ignore[misc]
+        return self.as_result(self.definition.compute(self.state["state"]))  # type: ignore[misc]
 
 
 #: Where all classes are imported from.
@@ -523,7 +512,7 @@ def make_class(definition: Definition) -> type[RankingMetric]:
             f"number of candidates, or the history of every user, which lists do not hold; use "
             f"'evaluate(model, data, [\"{definition.name}\"])'"
         )
-    ends = (None if isinf(end) else end for end in definition.range)
+    low, high = (None if isinf(end) else end for end in definition.range)
     attributes = {
         "__module__": _PACKAGE,
         "__doc__": f"{definition.about}\n\n{_ABOUT.format(definition.name)}",
@@ -531,8 +520,8 @@ def make_class(definition: Definition) -> type[RankingMetric]:
         "definition": definition,
         "higher_is_better": definition.higher_is_better,
         # Where torchmetrics ends the axis of its plots.
-        "plot_lower_bound": next(ends),
-        "plot_upper_bound": next(ends),
+        "plot_lower_bound": low,
+        "plot_upper_bound": high,
     }
     return cast(type[RankingMetric], type(name, (base,), attributes))
 
@@ -543,14 +532,14 @@ def _signature(definition: Definition) -> inspect.Signature:
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
     parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
-    is_taken = {
-        "catalogue": bool(set(definition.needs) - {"items"}),
-        "weighted": definition.depends_on_weight,
-        "empty_target_action": definition.needs_truth,
-    }
-    options = inspect.signature(_options).parameters
-    taken = [option for name, option in options.items() if is_taken.get(name, True)]
-    return inspect.Signature([*parameters, *taken])
+    options = dict(inspect.signature(_options).parameters)
+    if not set(definition.needs) - {"items"}:
+        del options["catalogue"]
+    if not definition.depends_on_weight:
+        del options["weighted"]
+    if not definition.needs_truth:
+        del options["empty_target_action"]
+    return inspect.Signature([*parameters, *options.values()])
 
 
 class PrecisionRecallCurve(StreamingMetric):
@@ -599,6 +588,7 @@ class PrecisionRecallCurve(StreamingMetric):
     """
 
     higher_is_better: ClassVar[bool | None] = True
+    merging: ClassVar[Literal["sum", "cat"]] = "cat"
 
     def __init__(
         self,
@@ -619,26 +609,17 @@ class PrecisionRecallCurve(StreamingMetric):
         )
         aggregate_of(aggregation)
         self.aggregation = aggregation
-        self._declare_states()
+        none = torch.empty(0, dtype=torch.long, device="cpu")
+        self._declare_state(
+            f"max_k={self.max_k}, ignore_index={self.ignore_index}",
+            {"preds": none.double(), "target": none.bool(), "indexes": none},
+        )
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments that are not the default."""
         # Not those of its own type, as a class that derives from it may take others.
         *own, _ = inspect.signature(PrecisionRecallCurve).parameters.values()
         return {p.name: value for p in own if (value := getattr(self, p.name)) != p.default}
-
-    @property
-    def identity(self) -> str:
-        """Which pairs a state is of."""
-        return f"max_k={self.max_k}, ignore_index={self.ignore_index}"
-
-    def parts(self) -> dict[str, StateTensor]:
-        """Returns the scores, relevance and users of no pairs."""
-        dtypes = {"preds": torch.float64, "target": torch.bool, "indexes": torch.long}
-        return {
-            name: StateTensor("cat", torch.empty(0, dtype=dtype, device="cpu"))
-            for name, dtype in dtypes.items()
-        }
 
     def update(
         self, preds: TensorLike, target: TensorLike, indexes: TensorLike | None = None
@@ -664,8 +645,7 @@ class PrecisionRecallCurve(StreamingMetric):
             # All others rank below `max_k` whatever comes, and so does what ranks below them.
             is_kept = is_relevant | (ranks_within_rows(query, score).rank <= self.max_k)
             score, is_relevant, query = score[is_kept], is_relevant[is_kept], query[is_kept]
-        for name, value in zip(self._parts, (score.double(), is_relevant, query), strict=True):
-            self.merge(name, value)
+        self.merge(preds=score.double(), target=is_relevant, indexes=query)
 
     def compute(self) -> Any:
         """Returns the curve of all users since the last reset.
@@ -683,11 +663,11 @@ class PrecisionRecallCurve(StreamingMetric):
 
     def curve(self) -> Curve:
         """Returns the curve in double precision."""
-        pairs = self._tensors()
-        if pairs["preds"].numel() == 0:
+        preds, target, indexes = self.state.values()
+        if preds.numel() == 0:
             raise ValueError("'update' needs to be called with pairs before 'compute' (got none)")
         return precision_recall_curve(
-            RankedEdges.from_pairs(*pairs.values()),
+            RankedEdges.from_pairs(preds, target, indexes),
             self.max_k,
             self.adaptive_k,
             empty_target_action=self.empty_target_action,

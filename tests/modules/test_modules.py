@@ -197,8 +197,7 @@ def assert_equal(found, wanted):
 
 
 def assert_same_state(one, other):
-    for part in one.parts():
-        assert_equal(one.get(part), other.get(part))
+    assert_equal(tuple(one.state.values()), tuple(other.state.values()))
 
 
 @pytest.fixture
@@ -302,7 +301,7 @@ def test_processes_and_machines_merge_their_states(use):
         return [tensor, next(states)]
 
     metric = use.after(first, dist_sync_fn=gather, distributed_available_fn=lambda: True)
-    states = iter([other.get(part) for part in other.parts()] * 2)
+    states = iter([*other.state.values()] * 2)
     assert_close(metric.compute(), use.wanted)
     assert_same_state(metric, use.after(first))
     merged = use.after(first)
@@ -319,7 +318,7 @@ def test_on_any_device_also_without_double_precision(device, use, has_double):
         metric = use.new()
         for _ in range(2):
             use.after(*others, metric=use.after(first, metric=metric).to(device))
-            kept = {metric.get(part).device.type for part in metric.parts()}
+            kept = {part.device.type for part in metric.state.values()}
             assert kept == {device.type if has_double else "cpu"}
             assert {part.device.type for part in as_tuple(metric.compute())} == {device.type}
             assert_close(metric.to("cpu").compute(), use.wanted)
@@ -352,7 +351,7 @@ def test_it_takes_the_arguments_of_torchmetrics(name):
     assert all(getattr(metric, argument) is value for argument, value in given.items())
     assert "compute_on_cpu" not in repr(metric)
     metric.to("meta").update(*BATCH[name in CURVES])
-    assert {metric.get(part).device.type for part in metric.parts()} == {"cpu"}
+    assert {part.device.type for part in metric.state.values()} == {"cpu"}
     with pytest.raises(TypeError, match="takes no 'sync_on_step'"):
         make(name, sync_on_step=True)
 
@@ -455,15 +454,15 @@ class TestMemory:
             metric = make(name, k=2)
             for _ in range(3):
                 metric.update(torch.tensor([[38, 3], [7, 38]]), TRUTH[:, :0])
-            assert sum(metric.get(part).numel() for part in metric.parts()) == most
+            assert sum(part.numel() for part in metric.state.values()) == most
 
     def test_pairs_that_cannot_matter_are_not_kept(self):
         metric = modules.PrecisionRecallCurve(max_k=2, adaptive_k=True)
         for user in range(3):
             target, indexes = torch.arange(1000) == 999, torch.full((1000,), user)
             metric.update(torch.arange(1000) / 1000, target.flip(0), indexes)
-        assert metric.get("preds").numel() == 9
-        assert metric.get("target").sum() == 3
+        assert metric.state["preds"].numel() == 9
+        assert metric.state["target"].sum() == 3
 
 
 @pytest.mark.parametrize(
@@ -520,9 +519,9 @@ def test_errors_of_pairs_which_add_nothing():
     for pairs in ((preds, target[1:], indexes), (preds, target, indexes[1:])):
         with pytest.raises(ValueError, match="needs to"):
             metric.update(*pairs)
-        assert metric.get("indexes").numel() == 0
+        assert metric.state["indexes"].numel() == 0
     metric.update(*(part.view(2, 2) for part in PAIRS))  # other shapes are flattened
-    assert metric.get("indexes").numel() == 2
+    assert metric.state["indexes"].numel() == 2
     curve = modules.PrecisionRecallCurve(max_k=2, empty_target_action="error")
     curve.update(torch.full((2,), -torch.inf), target[:2], indexes[:2])
     with pytest.raises(ValueError, match="'preds' needs to hold a finite score for every"):

@@ -83,7 +83,7 @@ def synchronised():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*was called before the ``update``")
         return {
-            "synchronised": (recall.compute(), recall.get("count")),
+            "synchronised": (recall.compute(), recall.state["count"]),
             "synchronised over all": [metric.compute() for metric in of_lists],
             "synchronised curves": [metric.compute() for metric in curves],
         }
