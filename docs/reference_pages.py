@@ -176,7 +176,7 @@ FOR_THE_PACKAGE = {
 #: What a subclass defines for its base class, which calls it.
 HOOKS = (
     *("add", "arguments", "parts"),  # of metric classes
-    *("arrange", "assign", "forward", "order"),  # of transforms
+    *("arrange", "assign", "forward"),  # of transforms
     "table",  # of what prints as one
 )
 
