@@ -181,10 +181,9 @@ def check_directions(edges: UserItemEdges) -> None:
     if bool(is_forward.all()) or not bool(is_forward.any()):
         return
     truth = check_edges(edges.store[f"{_truth_name(edges.store)}_index"], "edge_label_index")
-    is_there, is_mirrored = (
-        contains(coalesce_edges(index, num_nodes), truth, num_nodes)
-        for index in (edges.edge_index, edges.edge_index.flip([0]))
-    )
+    index = coalesce_edges(edges.edge_index, num_nodes)
+    is_there = contains(index, truth, num_nodes)
+    is_mirrored = contains(index, truth.flip([0]), num_nodes)
     num_mirrored = int((is_mirrored & ~is_there).sum())
     if 2 * num_mirrored > edges.truth.size(1):
         raise ValueError(

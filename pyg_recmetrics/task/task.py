@@ -15,6 +15,7 @@ from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
     EdgesLike,
+    Matrix,
     TensorLike,
     as_matrix,
     as_tensor,
@@ -89,13 +90,14 @@ _HOW_TO_GIVE = {
         "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
         "what users have seen: pass --train",
     ),
-    **{
-        f"item_{fact}": (
-            f"the {fact} of every item: pass catalogue=Catalogue(..., item_{fact}=...)",
-            f"the {fact} of every item, for which there is no option",
-        )
-        for fact in ("category", "embedding")
-    },
+    "item_category": (
+        "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
+        "the category of every item, for which there is no option",
+    ),
+    "item_embedding": (
+        "the embedding of every item: pass catalogue=Catalogue(..., item_embedding=...)",
+        "the embedding of every item, for which there is no option",
+    ),
 }
 
 
@@ -145,10 +147,14 @@ class Catalogue(Frozen):
     ) -> None:
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.seen = None if seen is None else _check_seen(seen, num_items)
-        features = _read(item_embedding, "item_embedding", num_items, ", num_features")
-        self.item_embedding = None if features is None else check_scores(features, "item_embedding")
-        category = _read(item_category, "item_category", num_items, "", ", num_categories")
-        self.item_category = None if category is None else _check_category(category)
+        if item_embedding is not None:
+            shapes = {2: f"[num_items={num_items}, num_features]"}
+            features = _read_rows(item_embedding, "item_embedding", num_items, shapes)
+            self.item_embedding = check_scores(features, "item_embedding")
+        if item_category is not None:
+            shapes = {1: f"[num_items={num_items}]", 2: f"[num_items={num_items}, num_categories]"}
+            category = _read_rows(item_category, "item_category", num_items, shapes)
+            self.item_category = _check_category(category)
         self._freeze()
 
     @cached_property
@@ -235,26 +241,27 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
     return edges
 
 
-def _read(value: object, name: str, num_items: int, *columns: str) -> Tensor | None:
-    """Returns finite numbers with a row for every item, and with some columns or others."""
-    if value is None:
-        return None
+def _read_rows(value: object, name: str, num_items: int, shapes: dict[int, str]) -> Tensor:
+    """Returns finite numbers with a row for every item, in one of some numbers of dimensions."""
     check_labels(value, name, None)
     tensor = as_tensor(value, name)
-    if tensor.dim() not in [1 + bool(each) for each in columns] or tensor.size(0) != num_items:
-        shapes = " or ".join(f"[num_items={num_items}{each}]" for each in columns)
-        raise ValueError(f"'{name}' needs to have shape {shapes} (got {list(tensor.shape)})")
+    if tensor.dim() not in shapes or tensor.size(0) != num_items:
+        raise ValueError(
+            f"'{name}' needs to have shape {' or '.join(shapes.values())} "
+            f"(got {list(tensor.shape)})"
+        )
     check_finite(tensor, name)
     return tensor
 
 
 def _check_category(tensor: Tensor) -> Tensor:
-    of_one = tensor.dim() == 1
-    tensor = check_integers(tensor, "item_category") if of_one else tensor
+    is_one_each = tensor.dim() == 1
+    if is_one_each:
+        tensor = check_integers(tensor, "item_category")
     if bool((tensor < 0).any()):
         raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
     # Categories are renumbered from zero on, so that large ids do not take memory.
-    return tensor.unique(return_inverse=True)[1] if of_one else tensor
+    return tensor.unique(return_inverse=True)[1] if is_one_each else tensor
 
 
 T = TypeVar("T")
@@ -305,6 +312,14 @@ class PartOf(NamedTuple):
     digest: str
     number: int = 0
     num_parts: int = 0
+
+
+def read_matrix(value: EdgesLike, name: str, *ids: Sequence[Hashable] | None) -> Matrix:
+    """Returns the entries of a matrix of users and items that are not zero."""
+    check_labels(value, name, *ids)
+    matrix = as_matrix(value, name)
+    check_finite(matrix.value, name)
+    return matrix
 
 
 class RankingTask(Frozen):
@@ -635,18 +650,14 @@ class RankingTask(Frozen):
             >>> task.truth.tolist(), task.weight.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [5.0, 4.0], [[0, 1], [0, 2]])
         """
-        check_labels(test, "test", user_ids, item_ids)
-        check_labels(train, "train", user_ids, item_ids)
-        truth = as_matrix(test, "test")
-        seen = None if train is None else as_matrix(train, "train")
-        for matrix, name in ((truth, "test"), (seen, "train")):
-            if matrix is not None:
-                check_finite(matrix.value, name)
-        if seen is not None and seen.shape != truth.shape:
-            raise ValueError(
-                f"'train' needs to have the shape of 'test', {list(truth.shape)} "
-                f"(got {list(seen.shape)})"
-            )
+        truth, seen = read_matrix(test, "test", user_ids, item_ids), None
+        if train is not None:
+            seen = read_matrix(train, "train", user_ids, item_ids)
+            if seen.shape != truth.shape:
+                raise ValueError(
+                    f"'train' needs to have the shape of 'test', {list(truth.shape)} "
+                    f"(got {list(seen.shape)})"
+                )
         num_users, num_items = truth.shape
         return cls._of_interactions(
             truth=truth.edges,
@@ -740,7 +751,8 @@ class RankingTask(Frozen):
         read = read_frames(
             test,
             train,
-            columns={"user": user, "item": item},
+            user=user,
+            item=item,
             rating=rating,
             users=users,
             items=items,
@@ -1101,7 +1113,8 @@ class RankingTask(Frozen):
             raise ValueError(
                 f"'index' needs to be smaller than 'num_parts', {num_parts} (got {index})"
             )
-        if num_parts > (num_users := self.users.numel()):
+        num_users = self.users.numel()
+        if num_parts > num_users:
             raise ValueError(
                 f"'num_parts' needs to be at most the number of users, {num_users} "
                 f"(got {num_parts})"
@@ -1111,9 +1124,8 @@ class RankingTask(Frozen):
         if whole is None:
             digest = self._once("digest", lambda: digest_of(arguments_of(self)))
             whole = PartOf(0, num_users, self.truth.size(1), digest, index, num_parts)
-        set_attributes(part, max_degree=self.max_degree)
-        set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
-        return part
+        whole = whole._replace(num_own=part.users.numel())
+        return part._with(max_degree=self.max_degree, part_of=whole)
 
     def _of_users(self, users: Tensor) -> RankingTask:
         """Returns the same task for some of its users, who may have no truth."""
@@ -1174,8 +1186,8 @@ class RankingTask(Frozen):
             device(type='cpu')
         """
         task = copy.copy(self)
-        for name, value in [*vars(task).items()]:
-            set_attributes(task, **{name: value.to(device) if hasattr(value, "to") else value})
+        moved = {name: x.to(device) for name, x in vars(task).items() if hasattr(x, "to")}
+        set_attributes(task, **moved)
         return task
 
     def __repr__(self) -> str:
@@ -1185,12 +1197,12 @@ class RankingTask(Frozen):
             "missing": self.candidates is None,
             "users": self.users.numel() == self.num_users,
         }
-        values = {name: getattr(self, name) for name in _SHOWN if not is_left_out.get(name)}
-        shown = [
-            f"{name}={list(value.shape) if isinstance(value, Tensor) else repr(value)}"
-            for name, value in values.items()
-            if value is not None
-        ]
+        shown = []
+        for name in _SHOWN:
+            value = getattr(self, name)
+            if value is not None and not is_left_out.get(name):
+                value = list(value.shape) if isinstance(value, Tensor) else value
+                shown.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _with(self, **changes: Any) -> RankingTask:
