@@ -13,6 +13,7 @@ from torch_geometric.utils import scatter
 
 from pyg_recmetrics.checks import check_device
 from pyg_recmetrics.tables import Table, Tabular
+from pyg_recmetrics.task.edges import coalesce_edges, contains, number_pairs
 from pyg_recmetrics.task.graph import UserItemEdges, read_data
 from pyg_recmetrics.utils import arguments_of
 
@@ -213,42 +214,39 @@ def _count(part: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Series[
     """Counts what is in a part. Training has no earlier parts, and no leaks."""
     num_users, num_items = part.num_users, part.num_items
 
-    def pairs(*edges: Tensor) -> Tensor:
-        """Numbers the pair of a user and an item that each edge connects."""
-        user, item = torch.cat([part.truth[:, :0], *edges], dim=1)
-        return user * num_items + item
+    def joined(*edges: Tensor) -> Tensor:
+        return coalesce_edges(torch.cat([part.truth[:, :0], *edges], dim=1), num_items)
 
-    seen = pairs(part.seen).unique()
-    truth, pair_of_truth = pairs(part.truth).unique(return_inverse=True)
-    degree = torch.bincount(truth // num_items, minlength=num_users)
+    def is_among(edges: Tensor) -> Tensor:
+        return contains(edges, truth, num_items)
+
+    seen, (truth, pair_of_truth) = joined(part.seen), number_pairs(part.truth, num_items)
+    degree = torch.bincount(truth[0], minlength=num_users)
     evaluated = degree if part.users is None else degree[part.users]
     is_counted = {"num_users_without_truth": evaluated == 0}
-    users = seen // num_items, truth // num_items, num_users
-    items = seen % num_items, truth % num_items, num_items
-    for side, (of_seen, of_truth, num_nodes) in {"users": users, "items": items}.items():
-        has_edge = torch.bincount(of_seen, minlength=num_nodes) > 0
-        has_truth = torch.bincount(of_truth, minlength=num_nodes) > 0
+    for row, side, num_nodes in ((0, "users", num_users), (1, "items", num_items)):
+        has_edge = torch.bincount(seen[row], minlength=num_nodes) > 0
+        has_truth = torch.bincount(truth[row], minlength=num_nodes) > 0
         is_counted[f"num_empty_{side}"] = ~has_truth & ~has_edge
         is_counted[f"num_cold_{side}"] = has_truth & ~has_edge
     if earlier:
-        was_truth = pairs(*(other.truth for other in earlier)).unique()
-        was_seen = pairs(*(other.seen for other in earlier))
-        is_known = torch.isin(was_truth, torch.cat([seen, truth]))
-        is_counted["num_leaks"] = torch.isin(truth, seen)
+        was_truth = joined(*(other.truth for other in earlier))
+        is_known = contains(joined(seen, truth), was_truth, num_items)
+        is_counted["num_leaks"] = is_among(seen)
         # In a homogeneous graph, there are no other types: `seen` already has both directions.
-        is_counted["num_reverse_leaks"] = torch.isin(truth, pairs(*part.others.values()))
-        is_counted["num_earlier"] = torch.isin(truth, torch.cat([was_truth, was_seen]))
-        is_counted["num_unmasked"] = ~is_known & (degree[was_truth // num_items] > 0)
+        is_counted["num_reverse_leaks"] = is_among(joined(*part.others.values()))
+        is_counted["num_earlier"] = is_among(joined(was_truth, *(other.seen for other in earlier)))
+        is_counted["num_unmasked"] = ~is_known & (degree[was_truth[0]] > 0)
     numbers = {name: int(mask.sum()) for name, mask in is_counted.items()}
-    numbers |= {"num_edges": seen.numel(), "num_truth": truth.numel()}
+    numbers |= {"num_edges": seen.size(1), "num_truth": truth.size(1)}
     seen_at, truth_at = _times(part, "time", part.seen), _times(part, "edge_label_time", part.truth)
     numbers["num_timed"] = sum(at.numel() for at in (seen_at, truth_at) if at is not None)
     if earlier and seen_at is not None and truth_at is not None:
-        last = scatter(truth_at, pair_of_truth, dim_size=truth.numel(), reduce="max")
-        first = scatter(last, truth // num_items, dim_size=num_users, reduce="min")
+        last = scatter(truth_at, pair_of_truth, dim_size=truth.size(1), reduce="max")
+        first = scatter(last, truth[0], dim_size=num_users, reduce="min")
         user = part.seen[0]
         is_later = (degree[user] > 0) & (seen_at > first[user])
-        numbers["num_later"] = pairs(part.seen[:, is_later]).unique().numel()
+        numbers["num_later"] = joined(part.seen[:, is_later]).size(1)
         latest = seen_at.max() if seen_at.numel() else -torch.inf
         numbers["num_before_others"] = int((last < latest).sum())
     return pd.Series({name: numbers.get(name) for name in _LABELS}, dtype=object)
