@@ -132,20 +132,19 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
 
 def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     """Edges between users and items, in local ids and from users to items."""
-    if not bool((is_between := _are_between(edges, num_users)).all()):
+    is_between = _are_between(edges, num_users)
+    if not bool(is_between.all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
             f"from 'num_users' on (got {int((~is_between).sum())} edges of two users or two items)"
         )
     # Either direction says the same: the user comes first from here on.
-    bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
-    return bipartite
+    return torch.sort(edges, dim=0).values - edges.new_tensor([[0], [num_users]])
 
 
 def _are_between(edges: Tensor, num_users: int) -> Tensor:
     """Which edges connect a user with an item: a mask `[num_edges]`."""
-    is_user = edges < num_users
-    return is_user[0] != is_user[1]
+    return (edges < num_users).sum(dim=0) == 1
 
 
 def coalesce_edges(edges: Tensor, num_items: int) -> Tensor:
@@ -232,21 +231,22 @@ def keep_retrievable(
     in_seen = contains(excluded, truth, num_items)
     if candidates is None and not bool(in_seen.any()):
         return truth, weight
-    remedy = (
-        f"in a test part, truth that a model learns from is a leak; a training part needs "
-        f"'{written_as('exclude_seen=False', '--include-seen')}'"
+    is_kept = _take_out(
+        torch.ones_like(in_seen),
+        in_seen,
+        "are also in 'seen', the 'edge_index' of a graph",
+        "in a test part, truth that a model learns from is a leak; a training part needs "
+        f"'{written_as('exclude_seen=False', '--include-seen')}'",
     )
-    reason = "are also in 'seen', the 'edge_index' of a graph"
-    is_kept = _take_out(torch.ones_like(in_seen), in_seen, reason, remedy)
     if missing == "drop":
-        is_missing = ~are_candidates(truth, candidates, num_items)
-        remedy = "add relevant items to the 'candidates'"
-        note = (
+        is_kept = _take_out(
+            is_kept,
+            ~are_candidates(truth, candidates, num_items),
+            "are not among the 'candidates'",
+            "add relevant items to the 'candidates'",
             ". A recall of 1 then stands for {:.4f} of all truth; if the candidates come from a "
-            "first stage, what it has missed counts with missing='count'"
+            "first stage, what it has missed counts with missing='count'",
         )
-        reason = "are not among the 'candidates'"
-        is_kept = _take_out(is_kept, is_missing, reason, remedy, note)
     return select(truth, weight, is_kept)
 
 
@@ -532,7 +532,9 @@ def check_truth_of(users: Tensor, truth: Tensor) -> None:
 
 def warn_about_low_ratings(rating: Tensor) -> None:
     """Warns of positive ratings that differ, as the lowest is relevant without a threshold."""
-    low, high = (float(bound) for bound in rating.aminmax()) if rating.numel() else (0.0, 0.0)
+    if rating.numel() == 0:
+        return
+    low, high = float(rating.min()), float(rating.max())
     if 0 < low < high:
         warn(
             f"all {rating.numel()} ratings count as relevant, from {low:g} to {high:g}. If low "

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
@@ -1015,8 +1014,7 @@ class RankingTask(Frozen):
     @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-        user = self.truth[0]
-        grouped = TruthByUser(user, index2ptr(user, self.num_users))
+        grouped = TruthByUser.of(self.truth[0], self.num_users)
         grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
         return grouped
 
@@ -1231,9 +1229,23 @@ def as_task(
         ValueError: If there is no task in it, or an option is given that says how to read something
             else.
     """
-    if isinstance(data, RankingTask | Data | HeteroData):
+    if isinstance(data, RankingTask):
         options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
-        return _of_graph_or_task(data, edge_index, options)
+        for name, value in options.items():
+            if value is not None:
+                raise ValueError(
+                    f"'{name}' says how to read a graph or edges, and needs to be None for a task "
+                    f"(got {value!r}); write RankingTask(..., {name}={value!r})"
+                )
+        return _propagate_over(edge_index, data)
+    if isinstance(data, Data | HeteroData):
+        if num_items is not None:
+            raise ValueError(
+                f"'num_items' needs to be None for a graph, which knows its items (got {num_items})"
+            )
+        is_excluded = True if exclude_seen is None else exclude_seen
+        task = RankingTask.from_data(data, num_users=num_users, exclude_seen=is_excluded)
+        return _propagate_over(edge_index, task)
     if not is_edges_like(data):
         raise TypeError(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
@@ -1261,25 +1273,8 @@ def as_task(
     return task
 
 
-def _of_graph_or_task(
-    data: RankingTask | Data | HeteroData, edge_index: EdgesLike | None, options: dict[str, Any]
-) -> RankingTask:
-    """Returns the task of a graph, or a task itself, over other message-passing edges if given."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if isinstance(data, RankingTask):
-        for name, value in given.items():
-            raise ValueError(
-                f"'{name}' says how to read a graph or edges, and needs to be None for a task "
-                f"(got {value!r}); write RankingTask(..., {name}={value!r})"
-            )
-        task = data
-    elif "num_items" in given:
-        raise ValueError(
-            f"'num_items' needs to be None for a graph, which knows its items "
-            f"(got {given['num_items']})"
-        )
-    else:
-        task = RankingTask.from_data(data, **given)
+def _propagate_over(edge_index: EdgesLike | None, task: RankingTask) -> RankingTask:
+    """Returns a task with other message-passing edges, if some are given."""
     if edge_index is None:
         return task
     num_nodes = task.num_users + task.num_items
