@@ -231,22 +231,20 @@ def keep_retrievable(
     in_seen = contains(excluded, truth, num_items)
     if candidates is None and not bool(in_seen.any()):
         return truth, weight
-    is_kept = _take_out(
-        torch.ones_like(in_seen),
-        in_seen,
-        "are also in 'seen', the 'edge_index' of a graph",
-        "in a test part, truth that a model learns from is a leak; a training part needs "
-        f"'{written_as('exclude_seen=False', '--include-seen')}'",
+    remedy = (
+        f"in a test part, truth that a model learns from is a leak; a training part needs "
+        f"'{written_as('exclude_seen=False', '--include-seen')}'"
     )
+    reason = "are also in 'seen', the 'edge_index' of a graph"
+    is_kept = _take_out(torch.ones_like(in_seen), in_seen, reason, remedy)
     if missing == "drop":
-        is_kept = _take_out(
-            is_kept,
-            ~are_candidates(truth, candidates, num_items),
-            "are not among the 'candidates'",
-            "add relevant items to the 'candidates'",
+        is_missing = ~are_candidates(truth, candidates, num_items)
+        remedy = "add relevant items to the 'candidates'"
+        note = (
             ". A recall of 1 then stands for {:.4f} of all truth; if the candidates come from a "
-            "first stage, what it has missed counts with missing='count'",
+            "first stage, what it has missed counts with missing='count'"
         )
+        is_kept = _take_out(is_kept, is_missing, "are not among the 'candidates'", remedy, note)
     return select(truth, weight, is_kept)
 
 

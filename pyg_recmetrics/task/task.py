@@ -14,7 +14,6 @@ from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
     EdgesLike,
-    Matrix,
     TensorLike,
     as_matrix,
     as_tensor,
@@ -82,20 +81,12 @@ from pyg_recmetrics.utils import (
     written_as,
 )
 
-#: For each thing that a metric may need to know, how a program and how the command gives it.
+#: How a program and how the command gives what a metric may need to know, but for facts of items.
 _HOW_TO_GIVE = {
     "num_items": ("the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",) * 2,
     "seen": (
         "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
         "what users have seen: pass --train",
-    ),
-    "item_category": (
-        "the category of every item: pass catalogue=Catalogue(..., item_category=...)",
-        "the category of every item, for which there is no option",
-    ),
-    "item_embedding": (
-        "the embedding of every item: pass catalogue=Catalogue(..., item_embedding=...)",
-        "the embedding of every item, for which there is no option",
     ),
 }
 
@@ -147,11 +138,11 @@ class Catalogue(Frozen):
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.seen = None if seen is None else _check_seen(seen, num_items)
         if item_embedding is not None:
-            shapes = {2: f"[num_items={num_items}, num_features]"}
+            shapes = {2: f"[{num_items=}, num_features]"}
             features = _read_rows(item_embedding, "item_embedding", num_items, shapes)
             self.item_embedding = check_scores(features, "item_embedding")
         if item_category is not None:
-            shapes = {1: f"[num_items={num_items}]", 2: f"[num_items={num_items}, num_categories]"}
+            shapes = {1: f"[{num_items=}]", 2: f"[{num_items=}, num_categories]"}
             category = _read_rows(item_category, "item_category", num_items, shapes)
             self.item_category = _check_category(category)
         self._freeze()
@@ -228,7 +219,13 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if a catalogue lacks what a metric needs, and says how to give it."""
     source = "seen" if name == "popularity" else name
     if getattr(catalogue, source, None) is None:
-        raise ValueError(f"'{metric}' needs {written_as(*_HOW_TO_GIVE[source])} (got none)")
+        fact = f"the {source.removeprefix('item_')} of every item"
+        of_items = (
+            f"{fact}: pass catalogue=Catalogue(..., {source}=...)",
+            f"{fact}, for which there is no option",
+        )
+        how = written_as(*_HOW_TO_GIVE.get(source, of_items))
+        raise ValueError(f"'{metric}' needs {how} (got none)")
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
@@ -245,10 +242,8 @@ def _read_rows(value: object, name: str, num_items: int, shapes: dict[int, str])
     check_labels(value, name, None)
     tensor = as_tensor(value, name)
     if tensor.dim() not in shapes or tensor.size(0) != num_items:
-        raise ValueError(
-            f"'{name}' needs to have shape {' or '.join(shapes.values())} "
-            f"(got {list(tensor.shape)})"
-        )
+        wanted = " or ".join(shapes.values())
+        raise ValueError(f"'{name}' needs to have shape {wanted} (got {list(tensor.shape)})")
     check_finite(tensor, name)
     return tensor
 
@@ -311,14 +306,6 @@ class PartOf(NamedTuple):
     digest: str
     number: int = 0
     num_parts: int = 0
-
-
-def read_matrix(value: EdgesLike, name: str, *ids: Sequence[Hashable] | None) -> Matrix:
-    """Returns the entries of a matrix of users and items that are not zero."""
-    check_labels(value, name, *ids)
-    matrix = as_matrix(value, name)
-    check_finite(matrix.value, name)
-    return matrix
 
 
 class RankingTask(Frozen):
@@ -550,6 +537,10 @@ class RankingTask(Frozen):
             user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
             item_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
 
+        Returns:
+            A task whose seen edges are the message-passing edges. It keeps these and their weights
+            for models that propagate.
+
         Raises:
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
                 boolean.
@@ -636,6 +627,9 @@ class RankingTask(Frozen):
             user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
             item_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
 
+        Returns:
+            A task with a user for every row and an item for every column.
+
         Raises:
             TypeError: If a matrix does not hold numbers.
             ValueError: If `test` or `train` is not a matrix, they differ in shape, entries are not
@@ -649,9 +643,13 @@ class RankingTask(Frozen):
             >>> task.truth.tolist(), task.weight.tolist(), task.seen.tolist()
             ([[0, 1], [2, 0]], [5.0, 4.0], [[0, 1], [0, 2]])
         """
-        truth, seen = read_matrix(test, "test", user_ids, item_ids), None
-        if train is not None:
-            seen = read_matrix(train, "train", user_ids, item_ids)
+        check_labels(test, "test", user_ids, item_ids)
+        check_labels(train, "train", user_ids, item_ids)
+        truth = as_matrix(test, "test")
+        seen = None if train is None else as_matrix(train, "train")
+        check_finite(truth.value, "test")
+        if seen is not None:
+            check_finite(seen.value, "train")
             if seen.shape != truth.shape:
                 raise ValueError(
                     f"'train' needs to have the shape of 'test', {list(truth.shape)} "
@@ -727,6 +725,9 @@ class RankingTask(Frozen):
             threshold (float, optional): The smallest rating that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive ratings are truth, with a
                 warning)
+
+        Returns:
+            A task whose `user_ids` and `item_ids` say what its numbers stand for.
 
         Raises:
             TypeError: If `test` or `train` is not a data frame, or `users` or `items` is one.
@@ -810,6 +811,9 @@ class RankingTask(Frozen):
                 edge of shape `[num_edges]`, which is the same for all edges of a query.
                 (default: `None`, every query is a person)
 
+        Returns:
+            A task with a query in place of each user. Its `query` holds the numbers of each.
+
         Raises:
             TypeError: If an argument does not hold numbers, or `exclude_seen` is not a boolean.
             ValueError: If columns differ in length or number, hold negative numbers or other things
@@ -877,6 +881,9 @@ class RankingTask(Frozen):
             candidates (torch.Tensor, optional): The entities to rank, of shape `[num_candidates]`.
                 (default: `None`, all entities)
 
+        Returns:
+            A task with a query for each distinct :math:`(h, r, ?)` and :math:`(?, r, t)`.
+
         Raises:
             TypeError: If an argument does not hold numbers.
             ValueError: If ids are out of range, or shapes or dtypes do not fit.
@@ -935,6 +942,9 @@ class RankingTask(Frozen):
                 ones beside it, which a warning counts. (default: `True`)
             candidates (torch.Tensor, optional): The destinations to rank, of shape
                 `[num_candidates]`. (default: `None`, all of them)
+
+        Returns:
+            A task with a query for each source and moment that has test events.
 
         Raises:
             TypeError: If an argument does not hold numbers, or `repeats` or `exclude_seen` is not a
