@@ -787,9 +787,10 @@ class TemporalSplit(UserItemSplit):
         pair = interactions.pair
         first = interactions.reduce_by_pair(time, "min")
         cuts = self._find_cuts(first)
-        stage = _stage_at(time, cuts)
+        # The number of cuts before each moment: TRAIN, VAL and TEST are 0, 1 and 2.
+        stage = torch.searchsorted(cuts, time).byte()
         message_passing_from = first_message_passing(stage)
-        is_truth = is_first = stage == _stage_at(first, cuts)[pair]
+        is_truth = is_first = stage == torch.searchsorted(cuts, first).byte()[pair]
         nodes = {"user": interactions.user[pair], "item": interactions.item[pair]}
         for side, node in nodes.items():
             if getattr(self, f"new_{side}s") == "drop":
@@ -802,7 +803,7 @@ class TemporalSplit(UserItemSplit):
         self._warn_of_left_out(interactions, ~is_first & (stage == TEST), what)
         return data, Assignment(message_passing_from, stage.masked_fill(~is_truth, NO_STAGE))
 
-    def _find_cuts(self, first: Tensor) -> tuple[Tensor, Tensor]:
+    def _find_cuts(self, first: Tensor) -> Tensor:
         """Returns the last moment of training and the last moment of validation.
 
         Args:
@@ -819,14 +820,7 @@ class TemporalSplit(UserItemSplit):
                 f"(got {num_pairs} pairs, of which {num_val} validate and {num_test} test)"
             )
         ordered = first.sort().values
-        return ordered[num_train - 1], ordered[num_train + num_val - 1]
-
-
-def _stage_at(time: Tensor, cuts: tuple[Tensor, Tensor]) -> Tensor:
-    """Returns the stage in which each moment lies."""
-    last_of_train, last_of_val = cuts
-    # TRAIN, VAL and TEST are 0, 1 and 2.
-    return (time > last_of_train).byte() + (time > last_of_val).byte()
+        return ordered[[num_train - 1, num_train + num_val - 1]]
 
 
 # What comes before a split and after it: cores, and candidates that are sampled.
