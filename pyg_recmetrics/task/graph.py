@@ -93,6 +93,8 @@ def read_data(
         seen = to_bipartite(seen, "edge_index", num_users)
         if candidates is not None:
             candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
+    check_pairs(truth, "edge_label_index", num_users, num_items)
+    check_pairs(seen, "edge_index", num_users, num_items)
     return UserItemEdges(
         store=store,
         num_users=num_users,

@@ -563,8 +563,6 @@ class RankingTask(Frozen):
                     [1, 2]])
         """
         edges = read_data(data, edge_type, num_users)
-        check_pairs(edges.truth, "edge_label_index", edges.num_users, edges.num_items)
-        check_pairs(edges.seen, "edge_index", edges.num_users, edges.num_items)
         check_ratings(edges)
         if isinstance(data, Data):
             check_directions(edges)
