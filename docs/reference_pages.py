@@ -174,7 +174,7 @@ FOR_THE_PACKAGE = {
 #: What a subclass defines for its base class, which calls it.
 HOOKS = (
     *("add", "arguments", "initial_state"),  # of metric classes
-    *("arrange", "assign", "forward", "order"),  # of transforms
+    *("arrange", "assign", "forward"),  # of transforms
     "table",  # of what prints as one
 )
 

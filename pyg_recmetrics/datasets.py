@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 from torch_geometric.data import HeteroData
+from torch_geometric.utils import coalesce
 
 from pyg_recmetrics.checks import check_finite_number, check_natural_number, check_positive_integer
 
@@ -88,9 +89,8 @@ def synthetic_interactions(
     item_taste = torch.randn(num_items, _NUM_TASTES, generator=generator, device="cpu")
     popularity = _power_law(num_items, _ITEM_EXPONENT, generator)
     degree = _power_law(num_users, _USER_EXPONENT, generator)
-    degree = (
-        (degree * mean_degree / degree.mean()).round().long().clamp(_MIN_DEGREE, num_items // 2)
-    )
+    degree = (degree * mean_degree / degree.mean()).round().long()
+    degree = degree.clamp(_MIN_DEGREE, num_items // 2)
     edges, times = [], []
     for users in torch.arange(num_users, device="cpu").split(_NUM_USERS_AT_ONCE):
         user_taste = torch.randn(users.numel(), _NUM_TASTES, generator=generator, device="cpu")
@@ -102,21 +102,19 @@ def synthetic_interactions(
         wish = affinity + popularity.log() + noise
         picks = wish.topk(int(degree[users].max()), dim=1).indices
         is_picked = torch.arange(picks.size(1), device="cpu") < degree[users].unsqueeze(1)
-        row, column = is_picked.nonzero(as_tuple=True)
-        edges.append(torch.stack([users[row], picks[row, column]]))
+        row, _ = is_picked.nonzero(as_tuple=True)
+        edges.append(torch.stack([users[row], picks[is_picked]]))
         # Sorted per user, with the unused ones last.
         moments = torch.randint(
             _SECONDS_PER_YEAR, tuple(picks.shape), generator=generator, device="cpu"
         )
         moments = moments.masked_fill(~is_picked, _SECONDS_PER_YEAR).sort(dim=1).values
-        times.append(moments[row, column])
-    edge_index, time = torch.cat(edges, dim=1), torch.cat(times)
-    order = (edge_index[0] * num_items + edge_index[1]).argsort()
+        times.append(moments[is_picked])
     data = HeteroData()
     data["user"].num_nodes = num_users
     data["item"].num_nodes = num_items
-    data["user", "rates", "item"].edge_index = edge_index[:, order]
-    data["user", "rates", "item"].time = time[order]
+    store = data["user", "rates", "item"]
+    store.edge_index, store.time = coalesce(torch.cat(edges, dim=1), torch.cat(times))
     return data
 
 
@@ -161,8 +159,8 @@ def read_lightgcn(folder: str | Path) -> HeteroData:
     data = HeteroData()
     data["user"].num_nodes = max(num_train_users, num_test_users)
     data["item"].num_nodes = int(both[1].max()) + 1
-    data["user", "rates", "item"].edge_index = train
-    data["user", "rates", "item"].edge_label_index = test
+    store = data["user", "rates", "item"]
+    store.edge_index, store.edge_label_index = train, test
     data["item", "rated_by", "user"].edge_index = train.flip([0])
     return data
 
@@ -186,7 +184,7 @@ def _read_lists(path: Path) -> tuple[Tensor, int]:
                 )
             if not fields:
                 continue
-            user, *items_of_user = (int(field) for field in fields)
+            user, *items_of_user = map(int, fields)
             num_users = max(num_users, user + 1)
             users += [user] * len(items_of_user)
             items += items_of_user

@@ -75,7 +75,8 @@ def read_frames(
     test: FrameLike,
     train: FrameLike | None,
     *,
-    columns: Mapping[str, str | None],
+    user: str | None,
+    item: str | None,
     rating: str | None,
     users: Any,
     items: Any,
@@ -91,15 +92,13 @@ def read_frames(
     """
     given = {"test": test, "train": train, "candidates": candidates}
     frames = {owner: frame for owner, frame in given.items() if frame is not None}
-    read = {
-        side: {owner: read_column(frame, side, name, owner) for owner, frame in frames.items()}
-        for side, name in columns.items()
-    }
-    user_ids, user, new_users = _number(read["user"], "user", users)
-    item_ids, item, new_items = _number(read["item"], "item", items)
-    if len(read["user"]["test"]) == 0:
+    of_user = {owner: read_column(frame, "user", user, owner) for owner, frame in frames.items()}
+    of_item = {owner: read_column(frame, "item", item, owner) for owner, frame in frames.items()}
+    user_ids, user_numbers, new_users = _number(of_user, "user", users)
+    item_ids, item_numbers, new_items = _number(of_item, "item", items)
+    if len(of_user["test"]) == 0:
         raise ValueError("'test' needs to hold at least one row (got none)")
-    edges = {owner: torch.stack(pair) for owner, *pair in zip(frames, user, item, strict=True)}
+    edges = {owner: torch.stack([user_numbers[owner], item_numbers[owner]]) for owner in frames}
     weight = None
     if rating is not None:
         column = read_column(test, "rating", rating, "test")
@@ -111,12 +110,10 @@ def read_frames(
             f"learned about them"
         )
     if train is None and items is None:
-        name = read["item"]["test"].name
-        all_of_them = written_as(f"items=catalogue[{name!r}]", "--item-ids")
+        all_of_them = written_as(f"items=catalogue[{of_item['test'].name!r}]", "--item-ids")
         warn(
             f"'test' comes alone, so only its {len(item_ids):,} items are candidates, which may "
-            f"inflate metrics. Pass 'train', or the ids of all items, as in "
-            f"{all_of_them}"
+            f"inflate metrics. Pass 'train', or the ids of all items, as in {all_of_them}"
         )
     return {
         "truth": edges["test"],
@@ -204,12 +201,12 @@ def look_up_ids(
 
 def _number(
     columns: "Mapping[str, pd.Series[Any]]", side: str, known: Any
-) -> tuple[tuple[Hashable, ...], list[Tensor], list[Hashable]]:
+) -> tuple[tuple[Hashable, ...], dict[str, Tensor], list[Hashable]]:
     """Numbers the ids of a column of several frames in their order, or in that of all known ids.
 
     Returns:
-        All ids, the number of the id of every row for each frame, and the ids that only the first
-        frame has.
+        All ids, the number of the id of every row for each frame, and the ids that the test has
+        and the training has not.
     """
     read = {owner: _factorize(column, side) for owner, column in columns.items()}
     own = {owner: set(ids) for owner, (_, ids) in read.items()}
@@ -224,13 +221,13 @@ def _number(
             f"test[{name!r}].astype(str)"
         )
     ids = tuple(_in_order(found)) if known is None else check_raw_ids(known, f"{side}s")
-    number = {id_: index for index, id_ in enumerate(ids)}
     if unknown := _in_order(found.difference(ids)):
         raise ValueError(
             f"'{side}s' needs to hold all {side}s of the frames (got none of "
             f"{_in_words(unknown, side)})"
         )
-    numbers = [_numbers_of(own_ids, number)[place] for place, own_ids in read.values()]
+    number = {id_: place for place, id_ in enumerate(ids)}
+    numbers = {owner: _numbers_of(each, number)[place] for owner, (place, each) in read.items()}
     return ids, numbers, _in_order(own["test"] - own.get("train", set()))
 
 

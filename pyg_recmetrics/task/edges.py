@@ -132,20 +132,19 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
 
 def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     """Edges between users and items, in local ids and from users to items."""
-    if not bool((is_between := _are_between(edges, num_users)).all()):
+    is_between = _are_between(edges, num_users)
+    if not bool(is_between.all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
             f"from 'num_users' on (got {int((~is_between).sum())} edges of two users or two items)"
         )
     # Either direction says the same: the user comes first from here on.
-    bipartite: Tensor = edges.sort(dim=0).values - edges.new_tensor([[0], [num_users]])
-    return bipartite
+    return torch.sort(edges, dim=0).values - edges.new_tensor([[0], [num_users]])
 
 
 def _are_between(edges: Tensor, num_users: int) -> Tensor:
     """Which edges connect a user with an item: a mask `[num_edges]`."""
-    is_user = edges < num_users
-    return is_user[0] != is_user[1]
+    return (edges < num_users).sum(dim=0) == 1
 
 
 def coalesce_edges(edges: Tensor, num_items: int) -> Tensor:
@@ -245,8 +244,7 @@ def keep_retrievable(
             ". A recall of 1 then stands for {:.4f} of all truth; if the candidates come from a "
             "first stage, what it has missed counts with missing='count'"
         )
-        reason = "are not among the 'candidates'"
-        is_kept = _take_out(is_kept, is_missing, reason, remedy, note)
+        is_kept = _take_out(is_kept, is_missing, "are not among the 'candidates'", remedy, note)
     return select(truth, weight, is_kept)
 
 
@@ -532,7 +530,9 @@ def check_truth_of(users: Tensor, truth: Tensor) -> None:
 
 def warn_about_low_ratings(rating: Tensor) -> None:
     """Warns of positive ratings that differ, as the lowest is relevant without a threshold."""
-    low, high = (float(bound) for bound in rating.aminmax()) if rating.numel() else (0.0, 0.0)
+    if rating.numel() == 0:
+        return
+    low, high = float(rating.min()), float(rating.max())
     if 0 < low < high:
         warn(
             f"all {rating.numel()} ratings count as relevant, from {low:g} to {high:g}. If low "
@@ -604,20 +604,21 @@ class Queries:
                 f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
                 f"item for each (got {type(part).__name__})"
             )
-        rows = _read_rows(part[0], name)
-        if rows.size(1) != self.rows.size(1):
+        query, item = part
+        rows = _read_rows(query, name)
+        num_columns = self.rows.size(1)
+        if rows.size(1) != num_columns:
             raise ValueError(
-                f"'{name}' needs to hold queries of as many columns as 'query', "
-                f"{self.rows.size(1)} (got {rows.size(1)})"
+                f"'{name}' needs to hold queries of as many columns as 'query', {num_columns} "
+                f"(got {rows.size(1)})"
             )
-        items = _read_items(part[1], name, self.num_items, rows, name)
+        items = _read_items(item, name, self.num_items, rows, name)
         check_device(items, name, self.rows.device, "query")
         number = _number(torch.cat([self.rows, rows]))
-        own, others = number.split([self.rows.size(0), rows.size(0)])
-        asked = own.new_full((max_id(number) + 1,), -1)
-        asked[own] = torch.arange(own.numel(), device=own.device)
-        edges = torch.stack([asked[others], items])
-        return edges[:, edges[0] >= 0]
+        # The queries that are asked are in order, and so are their numbers.
+        asked, given = number.tensor_split([self.rows.size(0)])
+        is_asked = torch.isin(given, asked)
+        return torch.stack([torch.searchsorted(asked, given[is_asked]), items[is_asked]])
 
     def candidates(self, candidates: Any) -> TensorLike | None:
         """Returns the items that all queries share, or the edges to those of each query."""
@@ -640,20 +641,21 @@ class Queries:
         in_double = read_weight(raw, self.truth)
         if threshold is not None:
             threshold = read_threshold(threshold, raw)
-        return coalesce_truth(self.truth, in_double, self.num_items, threshold)[0]
+        truth, _ = coalesce_truth(self.truth, in_double, self.num_items, threshold)
+        return truth
 
     def person(self, person: Any) -> Tensor | None:
         """Returns the person of each query, which is that of all of its edges."""
         if person is None:
             return None
-        label = number_persons(person, "edge", self.truth.size(1))
-        label, query = label.to(self.rows.device), self.truth[0]
+        query = self.truth[0]
+        label = number_persons(person, "edge", query.numel()).to(query.device)
         of_query = label.new_zeros(self.rows.size(0)).scatter_(0, query, label)
-        if len(differing := (label != of_query[query]).nonzero()):
-            named = tuple(self.rows[query[differing[0, 0]]].tolist())
+        differing = query[label != of_query[query]]
+        if differing.numel():
             raise ValueError(
                 f"'person' needs to be the same for all edges of a query (got several for the "
-                f"query {named})"
+                f"query {tuple(self.rows[differing[0]].tolist())})"
             )
         return of_query
 
@@ -669,22 +671,25 @@ def _number(rows: Tensor) -> Tensor:
 
 def _read_rows(value: Any, name: str) -> Tensor:
     """Returns queries of shape `[num_edges, num_columns]`, which may come as their columns."""
-    columns = value if isinstance(value, tuple | list) else [value]
-    parts = [check_integers(column, name) for column in columns]
-    shapes = [list(part.shape) for part in parts]
-    is_matrix = columns is not value and parts[0].dim() == 2 and parts[0].size(1) > 0
-    are_columns = len(set(map(tuple, shapes))) == 1 and len(shapes[0]) == 1
-    if not (is_matrix or are_columns) or any(
-        isinstance(column, list | tuple) for column in columns
-    ):
+    if isinstance(value, tuple | list):
+        given = [check_integers(column, name) for column in value]
+        columns = given
+        # A list of lists may be rows as well as columns.
+        is_plain = not any(isinstance(column, tuple | list) for column in value)
+    else:
+        given = [check_integers(value, name)]
+        columns = list(given[0].unbind(1)) if given[0].dim() == 2 else given
+        is_plain = len(columns) > 0
+    shape = (columns[0].numel(),) if columns else ()
+    if not is_plain or any(column.shape != shape for column in columns):
         raise ValueError(
             f"'{name}' needs to be a tuple of columns, tensors of shape [num_edges], or a tensor "
-            f"of shape [num_edges, num_columns] (got {shapes})"
+            f"of shape [num_edges, num_columns] (got {[list(part.shape) for part in given]})"
         )
-    for part in parts:
-        check_device(part, name, parts[0].device, f"{name}[0]")
-        _check_not_negative(part, name)
-    return parts[0] if is_matrix else torch.stack(parts, dim=1)
+    for column in columns:
+        check_device(column, name, columns[0].device, f"{name}[0]")
+        _check_not_negative(column, name)
+    return torch.stack(columns, dim=1)
 
 
 def _check_not_negative(column: Tensor, name: str) -> None:
@@ -723,7 +728,13 @@ def read_events(
             event to rank.
     """
     num_items = check_positive_integer(num_items, "num_items")
-    source, item, time = _read_events(src, dst, t, num_items)
+    source, item = check_integers(src, "src"), check_integers(dst, "dst")
+    time = check_integers(t, "t")
+    for column, name in ((source, "src"), (item, "dst"), (time, "t")):
+        check_shape(column, name, (source.numel(),), "a number for every event of 'src'")
+        check_device(column, name, source.device, "src")
+    _check_not_negative(source, "src")
+    check_ids(item, "dst", "item", num_items)
     is_asked = check_mask(is_test, "is_test", source.shape)
     check_device(is_asked, "is_test", source.device, "src")
     sources, source = source.unique(return_inverse=True)
@@ -738,30 +749,22 @@ def read_events(
         which = "" if repeats else " that is the first of its source and destination"
         raise ValueError(f"'is_test' needs to be true for an event{which} (got none)")
     met, order = (source_of_pair * moments.numel() + first).sort()
-    asked = torch.stack([source[is_asked], moment[is_asked]])
-    asked_source, asked_moment = asked.unique(dim=1)
-    start_of_source = asked_source * moments.numel()
-    start = torch.searchsorted(met, start_of_source)
-    end = torch.searchsorted(met, start_of_source + asked_moment)
+    asked = (source * moments.numel() + moment)[is_asked].unique()
+    asked_source, asked_moment = asked // moments.numel(), asked % moments.numel()
+    start = torch.searchsorted(met, asked - asked_moment)
+    end = torch.searchsorted(met, asked)
     query, place = spread(start, end - start)
     seen = (sources[asked_source[query]], asked_moment[query]), item_of_pair[order[place]]
-    num_repeated = int((first[pair] < moment)[is_asked].sum())
-    person = sources[asked[0]]
-    read: dict[str, Any] = {"query": (person, asked[1]), "item": item[is_asked], "seen": seen}
-    return moments, num_repeated, read | {"num_items": num_items, "person": person}
-
-
-def _read_events(
-    src: TensorLike, dst: TensorLike, t: TensorLike, num_items: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    named = (("src", src), ("dst", dst), ("t", t))
-    source, item, time = columns = [check_integers(value, name) for name, value in named]
-    for (name, _), column in zip(named, columns, strict=True):
-        check_shape(column, name, (source.numel(),), "a number for every event of 'src'")
-        check_device(column, name, source.device, "src")
-    _check_not_negative(source, "src")
-    check_ids(item, "dst", "item", num_items)
-    return source, item, time
+    num_repeated = int((is_asked & (first[pair] < moment)).sum())
+    person = sources[source[is_asked]]
+    read = {
+        "query": (person, moment[is_asked]),
+        "item": item[is_asked],
+        "num_items": num_items,
+        "seen": seen,
+        "person": person,
+    }
+    return moments, num_repeated, read
 
 
 #: Triples `(head, relation, tail)`, of shape `[3, num_triples]`.

@@ -5,7 +5,6 @@ split yet has pairs of users and items, see :func:`read_interactions`.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeAlias
 
 import torch
@@ -83,13 +82,8 @@ def read_data(
     if isinstance(data, HeteroData):
         source, _, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
-        users, opposite = _read_users(data[source], num_users), opposite_edges(data, store._key)
-        others = opposite | {
-            key: read_edge_index(data[key])
-            for key in data.edge_types
-            if key != store._key and (key[0], key[2]) == (source, destination)
-            if key not in opposite and "edge_index" in data[key]
-        }
+        users = _read_users(data[source], num_users)
+        others = other_edges(data, store._key)
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
@@ -99,6 +93,8 @@ def read_data(
         seen = to_bipartite(seen, "edge_index", num_users)
         if candidates is not None:
             candidates = to_bipartite(candidates, "candidate_edge_index", num_users)
+    check_pairs(truth, "edge_label_index", num_users, num_items)
+    check_pairs(seen, "edge_index", num_users, num_items)
     return UserItemEdges(
         store=store,
         num_users=num_users,
@@ -187,10 +183,9 @@ def check_directions(edges: UserItemEdges) -> None:
     if bool(is_forward.all()) or not bool(is_forward.any()):
         return
     truth = check_edges(edges.store[f"{_truth_name(edges.store)}_index"], "edge_label_index")
-    is_there, is_mirrored = (
-        contains(coalesce_edges(index, num_nodes), truth, num_nodes)
-        for index in (edges.edge_index, edges.edge_index.flip([0]))
-    )
+    index = coalesce_edges(edges.edge_index, num_nodes)
+    is_there = contains(index, truth, num_nodes)
+    is_mirrored = contains(index, truth.flip([0]), num_nodes)
     num_mirrored = int((is_mirrored & ~is_there).sum())
     if 2 * num_mirrored > edges.truth.size(1):
         raise ValueError(
@@ -312,14 +307,18 @@ def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:
     return check_mask(mask, "eval_mask", (num_nodes,)).nonzero().flatten()
 
 
-def opposite_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]:
-    """The edges of all types that run from items to users, flipped to run from users to items."""
-    return {
-        key: read_edge_index(data[key]).flip([0])
-        for key in data.edge_types
-        if key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
-        if "edge_index" in data[key]
-    }
+def other_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]:
+    """The edges of all other types between users and items, flipped to run from users to items."""
+    source, _, destination = edge_type
+    others = {}
+    for key in data.edge_types:
+        if key == edge_type or "edge_index" not in data[key]:
+            continue
+        if (key[2], key[0]) == (source, destination):
+            others[key] = read_edge_index(data[key]).flip([0])
+        elif (key[0], key[2]) == (source, destination):
+            others[key] = read_edge_index(data[key])
+    return others
 
 
 def to_homogeneous(edges: Tensor, num_users: int) -> Tensor:
@@ -345,85 +344,50 @@ Graph: TypeAlias = Data | HeteroData
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Distinct (user, item) pairs, sorted, and the pair of every edge.
-
-    Attributes:
-        user: Users of shape `[num_pairs]`.
-        item: Items of shape `[num_pairs]`.
-        of_edge: The pair of every edge, of shape `[num_edges]`.
-    """
-
-    user: Tensor
-    item: Tensor
-    of_edge: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeGroup:
-    """The user-item edges of one edge store: one type of a `HeteroData`, or all of a `Data`.
-
-    Attributes:
-        edge_type: The type of the edges, `None` in a homogeneous graph.
-        edges: Users over items in local ids, of shape `[2, num_edges]`.
-        is_forward: Which edges run from users to items, of shape `[num_edges]`.
-    """
-
-    edge_type: EdgeType | None
-    edges: Tensor
-    is_forward: Tensor
-
-    def store(self, data: Graph) -> EdgeStorage:
-        """Returns the edge store of this group in `data`, with the edges in the same order."""
-        return data.edge_stores[0] if self.edge_type is None else data[self.edge_type]
-
-
-@dataclass(frozen=True, eq=False)
 class Interactions:
-    """All user-item edges of a graph, in both directions, one group after the other.
+    """All user-item edges of a graph, in both directions, those of one type after the other.
 
     Attributes:
         num_users: The number of users.
         num_items: The number of items.
-        user_type: The node type of users, `None` in a homogeneous graph.
-        groups: The edges of each store. The first group holds the edges from users to items; in a
-            `HeteroData`, the others hold reverse edges of the same pairs.
+        edge_types: The types of the edges, `None` in a homogeneous graph. The first runs from users
+            to items; in a `HeteroData`, the others hold reverse edges of the same pairs.
+        num_edges: The number of edges of each type.
+        user: The users of the distinct pairs that edges connect, of shape `[num_pairs]`. Pairs are
+            sorted.
+        item: Their items, of shape `[num_pairs]`.
+        pair: The pair of every edge, of shape `[num_edges]`.
+        can_be_truth: The edges to learn from and to test with, a mask of shape `[num_edges]`. These
+            run from users to items. A pair without such an edge has its reverse edge instead.
     """
 
     num_users: int
     num_items: int
-    user_type: str | None
-    groups: list[EdgeGroup]
+    edge_types: list[EdgeType | None]
+    num_edges: list[int]
+    user: Tensor
+    item: Tensor
+    pair: Tensor
+    can_be_truth: Tensor
 
-    @cached_property
-    def pairs(self) -> Pairs:
-        """The distinct pairs that the edges connect."""
-        edges = torch.cat([group.edges for group in self.groups], dim=1)
-        (user, item), of_edge = number_pairs(edges, self.num_items)
-        return Pairs(user, item, of_edge)
+    @property
+    def user_type(self) -> str | None:
+        """The node type of users, `None` in a homogeneous graph."""
+        edge_type = self.edge_types[0]
+        return None if edge_type is None else edge_type[0]
 
     @property
     def degree(self) -> Tensor:
         """The number of items of every user, of shape `[num_users]`."""
-        return torch.bincount(self.pairs.user, minlength=self.num_users)
+        return torch.bincount(self.user, minlength=self.num_users)
 
-    @property
-    def can_be_truth(self) -> Tensor:
-        """The edges to learn from and to test with, a mask of shape `[num_edges]`.
+    def stores(self, data: Graph) -> list[EdgeStorage]:
+        """Returns the edge stores of `data`, one for each type, with the edges in this order."""
+        return [data.edge_stores[0] if key is None else data[key] for key in self.edge_types]
 
-        These run from users to items. A pair without such an edge has its reverse edge instead.
-        """
-        is_forward = torch.cat([group.is_forward for group in self.groups])
-        if bool(is_forward.all()):
-            return is_forward
-        pairs = self.pairs.of_edge[is_forward]
-        has_forward: Tensor = index_to_mask(pairs, self.pairs.user.size(0))
-        return is_forward | ~has_forward[self.pairs.of_edge]
-
-    def split_by_group(self, value: Tensor) -> tuple[Tensor, ...]:
-        """Divides a value for every edge into the values of each group."""
-        sizes = [group.edges.size(1) for group in self.groups]
-        values: tuple[Tensor, ...] = value.split(sizes)
+    def split_by_type(self, value: Tensor) -> tuple[Tensor, ...]:
+        """Divides a value for every edge into the values of each type."""
+        values: tuple[Tensor, ...] = value.split(self.num_edges)
         return values
 
     def time(self, data: Graph, name: str) -> Tensor | None:
@@ -431,22 +395,21 @@ class Interactions:
 
         Reverse edges without a time have the time of their pair, the latest of a repeated pair.
         """
-        stores = [group.store(data) for group in self.groups]
+        stores, pairs = self.stores(data), self.split_by_type(self.pair)
         if name not in stores[0]:
             return None
-        pairs = self.split_by_group(self.pairs.of_edge)
-        times = [
-            _check_time(store[name], name, pair) if name in store else None
-            for store, pair in zip(stores, pairs, strict=True)
-        ]
-        latest = scatter(times[0], pairs[0], dim_size=self.pairs.user.size(0), reduce="max")
-        of_groups = zip(times, pairs, strict=True)
-        return torch.cat([latest[pair] if time is None else time for time, pair in of_groups])
+        times: list[Tensor] = []
+        for store, pair in zip(stores, pairs, strict=True):
+            if name in store:
+                times.append(_check_time(store[name], name, pair))
+            else:
+                latest = scatter(times[0], pairs[0], dim_size=self.user.numel(), reduce="max")
+                times.append(latest[pair])
+        return torch.cat(times)
 
     def reduce_by_pair(self, value: Tensor, reduce: str) -> Tensor:
         """Reduces a value for every edge to the `"min"` or `"max"` of every pair."""
-        size = self.pairs.user.size(0)
-        reduced: Tensor = scatter(value, self.pairs.of_edge, dim_size=size, reduce=reduce)
+        reduced: Tensor = scatter(value, self.pair, dim_size=self.user.numel(), reduce=reduce)
         return reduced
 
 
@@ -455,34 +418,61 @@ def read_interactions(
 ) -> Interactions:
     """Finds the user-item edges of a graph that is not split yet."""
     check_graph(data, num_users=num_users, edge_type=edge_type)
+    edges: dict[EdgeType | None, Tensor]
     if isinstance(data, HeteroData):
-        return _read_hetero(data, edge_type)
-    num_users, num_items = count_users(data, num_users)
-    edge_index = read_edge_index(data)
-    edges = to_bipartite(edge_index, "edge_index", num_users)
-    check_pairs(edges, "edge_index", num_users, num_items)
-    groups = [EdgeGroup(None, edges, is_forward=edge_index[0] < num_users)]
-    return Interactions(num_users, num_items, None, groups)
+        edge_type = _choose_interactions(data, edge_type)
+        num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
+        forward = read_edge_index(data[edge_type])
+        check_pairs(forward, "edge_index", num_users, num_items)
+        edges = {edge_type: forward, **_reverse_edges(data, edge_type, forward, num_items)}
+        num_edges = sum(each.size(1) for each in edges.values())
+        is_forward = torch.arange(num_edges, device=forward.device) < forward.size(1)
+    else:
+        num_users, num_items = count_users(data, num_users)
+        edge_index = read_edge_index(data)
+        edges = {None: to_bipartite(edge_index, "edge_index", num_users)}
+        check_pairs(edges[None], "edge_index", num_users, num_items)
+        is_forward = edge_index[0] < num_users
+    (user, item), pair = number_pairs(torch.cat([*edges.values()], dim=1), num_items)
+    has_forward = index_to_mask(pair[is_forward], user.numel())
+    return Interactions(
+        num_users=num_users,
+        num_items=num_items,
+        edge_types=[*edges],
+        num_edges=[each.size(1) for each in edges.values()],
+        user=user,
+        item=item,
+        pair=pair,
+        can_be_truth=is_forward | ~has_forward[pair],
+    )
 
 
-def _read_hetero(data: HeteroData, edge_type: EdgeType | None) -> Interactions:
+def _choose_interactions(data: HeteroData, edge_type: EdgeType | None) -> EdgeType:
+    """Returns the type of the edges from users to items."""
     found = [
         key
         for key in data.edge_types
         if "edge_index" in data[key] and key[0] != key[2] and not is_named_reverse(key)
     ]
-    edge_type = choose_edge_type(data, edge_type, found, "connects two types of nodes")
-    num_users, num_items = count_nodes(data, edge_type[0]), count_nodes(data, edge_type[2])
-    edges = read_edge_index(data[edge_type])
-    check_pairs(edges, "edge_index", num_users, num_items)
-    groups = [EdgeGroup(edge_type, edges, torch.ones_like(edges[0], dtype=torch.bool))]
-    pairs = coalesce_edges(edges, num_items)
-    for key, reverse in opposite_edges(data, edge_type).items():
-        check_device(reverse, f"data{list(key)}", edges.device, "edge_type")
-        check_pairs(reverse, "edge_index", num_users, num_items)
-        if torch.equal(coalesce_edges(reverse, num_items), pairs):
-            groups.append(EdgeGroup(key, reverse, torch.zeros_like(reverse[0], dtype=torch.bool)))
-    return Interactions(num_users, num_items, edge_type[0], groups)
+    return choose_edge_type(data, edge_type, found, "connects two types of nodes")
+
+
+def _reverse_edges(
+    data: HeteroData, edge_type: EdgeType, forward: Tensor, num_items: int
+) -> dict[EdgeType, Tensor]:
+    """The edges of each type that holds the same pairs as the forward edges, from items to users.
+
+    They are flipped to run from users to items.
+    """
+    pairs = coalesce_edges(forward, num_items)
+    reverse = {}
+    for key, edges in other_edges(data, edge_type).items():
+        if key[2] == edge_type[0]:
+            check_device(edges, f"data{list(key)}", forward.device, "edge_type")
+            check_pairs(edges, "edge_index", count_nodes(data, key[2]), num_items)
+            if torch.equal(coalesce_edges(edges, num_items), pairs):
+                reverse[key] = edges
+    return reverse
 
 
 def _check_time(value: object, name: str, edge: Tensor) -> Tensor:

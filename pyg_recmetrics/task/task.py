@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 import torch
 from torch import Tensor
 from torch_geometric.data import Data, HeteroData
-from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj, EdgeType
 
 from pyg_recmetrics.checks import (
@@ -82,20 +81,13 @@ from pyg_recmetrics.utils import (
     written_as,
 )
 
-#: For each thing that a metric may need to know, how a program and how the command gives it.
+#: How a program and how the command gives what a metric may need to know, but for facts of items.
 _HOW_TO_GIVE = {
     "num_items": ("the number of items: attach a 'Catalogue' by 'ranked.with_catalogue'",) * 2,
     "seen": (
         "what users have seen: give 'seen' edges to the 'RankingTask' (or to the 'Catalogue')",
         "what users have seen: pass --train",
     ),
-    **{
-        f"item_{fact}": (
-            f"the {fact} of every item: pass catalogue=Catalogue(..., item_{fact}=...)",
-            f"the {fact} of every item, for which there is no option",
-        )
-        for fact in ("category", "embedding")
-    },
 }
 
 
@@ -145,10 +137,14 @@ class Catalogue(Frozen):
     ) -> None:
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.seen = None if seen is None else _check_seen(seen, num_items)
-        features = _read(item_embedding, "item_embedding", num_items, ", num_features")
-        self.item_embedding = None if features is None else check_scores(features, "item_embedding")
-        category = _read(item_category, "item_category", num_items, "", ", num_categories")
-        self.item_category = None if category is None else _check_category(category)
+        if item_embedding is not None:
+            shapes = {2: f"[{num_items=}, num_features]"}
+            features = _read_rows(item_embedding, "item_embedding", num_items, shapes)
+            self.item_embedding = check_scores(features, "item_embedding")
+        if item_category is not None:
+            shapes = {1: f"[{num_items=}]", 2: f"[{num_items=}, num_categories]"}
+            category = _read_rows(item_category, "item_category", num_items, shapes)
+            self.item_category = _check_category(category)
         self._freeze()
 
     @cached_property
@@ -223,7 +219,13 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
     """Raises if a catalogue lacks what a metric needs, and says how to give it."""
     source = "seen" if name == "popularity" else name
     if getattr(catalogue, source, None) is None:
-        raise ValueError(f"'{metric}' needs {written_as(*_HOW_TO_GIVE[source])} (got none)")
+        fact = f"the {source.removeprefix('item_')} of every item"
+        of_items = (
+            f"{fact}: pass catalogue=Catalogue(..., {source}=...)",
+            f"{fact}, for which there is no option",
+        )
+        how = written_as(*_HOW_TO_GIVE.get(source, of_items))
+        raise ValueError(f"'{metric}' needs {how} (got none)")
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
@@ -235,26 +237,25 @@ def _check_seen(seen: object, num_items: int) -> Tensor | None:
     return edges
 
 
-def _read(value: object, name: str, num_items: int, *columns: str) -> Tensor | None:
-    """Returns finite numbers with a row for every item, and with some columns or others."""
-    if value is None:
-        return None
+def _read_rows(value: object, name: str, num_items: int, shapes: dict[int, str]) -> Tensor:
+    """Returns finite numbers with a row for every item, in one of some numbers of dimensions."""
     check_labels(value, name, None)
     tensor = as_tensor(value, name)
-    if tensor.dim() not in [1 + bool(each) for each in columns] or tensor.size(0) != num_items:
-        shapes = " or ".join(f"[num_items={num_items}{each}]" for each in columns)
-        raise ValueError(f"'{name}' needs to have shape {shapes} (got {list(tensor.shape)})")
+    if tensor.dim() not in shapes or tensor.size(0) != num_items:
+        wanted = " or ".join(shapes.values())
+        raise ValueError(f"'{name}' needs to have shape {wanted} (got {list(tensor.shape)})")
     check_finite(tensor, name)
     return tensor
 
 
 def _check_category(tensor: Tensor) -> Tensor:
-    of_one = tensor.dim() == 1
-    tensor = check_integers(tensor, "item_category") if of_one else tensor
+    is_one_each = tensor.dim() == 1
+    if is_one_each:
+        tensor = check_integers(tensor, "item_category")
     if bool((tensor < 0).any()):
         raise ValueError(f"'item_category' needs to be zero or more (got {tensor.min()})")
     # Categories are renumbered from zero on, so that large ids do not take memory.
-    return tensor.unique(return_inverse=True)[1] if of_one else tensor
+    return tensor.unique(return_inverse=True)[1] if is_one_each else tensor
 
 
 T = TypeVar("T")
@@ -536,6 +537,10 @@ class RankingTask(Frozen):
             user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
             item_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
 
+        Returns:
+            A task whose seen edges are the message-passing edges. It keeps these and their weights
+            for models that propagate.
+
         Raises:
             TypeError: If `data` is neither `Data` nor `HeteroData`, or `exclude_seen` is not a
                 boolean.
@@ -558,8 +563,6 @@ class RankingTask(Frozen):
                     [1, 2]])
         """
         edges = read_data(data, edge_type, num_users)
-        check_pairs(edges.truth, "edge_label_index", edges.num_users, edges.num_items)
-        check_pairs(edges.seen, "edge_index", edges.num_users, edges.num_items)
         check_ratings(edges)
         if isinstance(data, Data):
             check_directions(edges)
@@ -622,6 +625,9 @@ class RankingTask(Frozen):
             user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
             item_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
 
+        Returns:
+            A task with a user for every row and an item for every column.
+
         Raises:
             TypeError: If a matrix does not hold numbers.
             ValueError: If `test` or `train` is not a matrix, they differ in shape, entries are not
@@ -639,14 +645,14 @@ class RankingTask(Frozen):
         check_labels(train, "train", user_ids, item_ids)
         truth = as_matrix(test, "test")
         seen = None if train is None else as_matrix(train, "train")
-        for matrix, name in ((truth, "test"), (seen, "train")):
-            if matrix is not None:
-                check_finite(matrix.value, name)
-        if seen is not None and seen.shape != truth.shape:
-            raise ValueError(
-                f"'train' needs to have the shape of 'test', {list(truth.shape)} "
-                f"(got {list(seen.shape)})"
-            )
+        check_finite(truth.value, "test")
+        if seen is not None:
+            check_finite(seen.value, "train")
+            if seen.shape != truth.shape:
+                raise ValueError(
+                    f"'train' needs to have the shape of 'test', {list(truth.shape)} "
+                    f"(got {list(seen.shape)})"
+                )
         num_users, num_items = truth.shape
         return cls._of_interactions(
             truth=truth.edges,
@@ -718,6 +724,9 @@ class RankingTask(Frozen):
                 :class:`RankingTask`. (default: `None`, all positive ratings are truth, with a
                 warning)
 
+        Returns:
+            A task whose `user_ids` and `item_ids` say what its numbers stand for.
+
         Raises:
             TypeError: If `test` or `train` is not a data frame, or `users` or `items` is one.
             ValueError: If there is no such column, ids or ratings are missing, ids of both frames
@@ -740,7 +749,8 @@ class RankingTask(Frozen):
         read = read_frames(
             test,
             train,
-            columns={"user": user, "item": item},
+            user=user,
+            item=item,
             rating=rating,
             users=users,
             items=items,
@@ -798,6 +808,9 @@ class RankingTask(Frozen):
             person (torch.Tensor, optional): The person that each query belongs to: a label for each
                 edge of shape `[num_edges]`, which is the same for all edges of a query.
                 (default: `None`, every query is a person)
+
+        Returns:
+            A task with a query in place of each user. Its `query` holds the numbers of each.
 
         Raises:
             TypeError: If an argument does not hold numbers, or `exclude_seen` is not a boolean.
@@ -866,6 +879,9 @@ class RankingTask(Frozen):
             candidates (torch.Tensor, optional): The entities to rank, of shape `[num_candidates]`.
                 (default: `None`, all entities)
 
+        Returns:
+            A task with a query for each distinct :math:`(h, r, ?)` and :math:`(?, r, t)`.
+
         Raises:
             TypeError: If an argument does not hold numbers.
             ValueError: If ids are out of range, or shapes or dtypes do not fit.
@@ -924,6 +940,9 @@ class RankingTask(Frozen):
                 ones beside it, which a warning counts. (default: `True`)
             candidates (torch.Tensor, optional): The destinations to rank, of shape
                 `[num_candidates]`. (default: `None`, all of them)
+
+        Returns:
+            A task with a query for each source and moment that has test events.
 
         Raises:
             TypeError: If an argument does not hold numbers, or `repeats` or `exclude_seen` is not a
@@ -1003,8 +1022,7 @@ class RankingTask(Frozen):
     @cached_property
     def _by_user(self) -> TruthByUser:
         """Its truth, grouped by user."""
-        user = self.truth[0]
-        grouped = TruthByUser(user, index2ptr(user, self.num_users))
+        grouped = TruthByUser.of(self.truth[0], self.num_users)
         grouped.degree, grouped.num_with_truth = self.degree, self._extremes.num_with_truth
         return grouped
 
@@ -1101,7 +1119,8 @@ class RankingTask(Frozen):
             raise ValueError(
                 f"'index' needs to be smaller than 'num_parts', {num_parts} (got {index})"
             )
-        if num_parts > (num_users := self.users.numel()):
+        num_users = self.users.numel()
+        if num_parts > num_users:
             raise ValueError(
                 f"'num_parts' needs to be at most the number of users, {num_users} "
                 f"(got {num_parts})"
@@ -1111,9 +1130,8 @@ class RankingTask(Frozen):
         if whole is None:
             digest = self._once("digest", lambda: digest_of(arguments_of(self)))
             whole = PartOf(0, num_users, self.truth.size(1), digest, index, num_parts)
-        set_attributes(part, max_degree=self.max_degree)
-        set_attributes(part, part_of=whole._replace(num_own=part.users.numel()))
-        return part
+        whole = whole._replace(num_own=part.users.numel())
+        return part._with(max_degree=self.max_degree, part_of=whole)
 
     def _of_users(self, users: Tensor) -> RankingTask:
         """Returns the same task for some of its users, who may have no truth."""
@@ -1174,8 +1192,8 @@ class RankingTask(Frozen):
             device(type='cpu')
         """
         task = copy.copy(self)
-        for name, value in [*vars(task).items()]:
-            set_attributes(task, **{name: value.to(device) if hasattr(value, "to") else value})
+        moved = {name: x.to(device) for name, x in vars(task).items() if hasattr(x, "to")}
+        set_attributes(task, **moved)
         return task
 
     def __repr__(self) -> str:
@@ -1185,12 +1203,12 @@ class RankingTask(Frozen):
             "missing": self.candidates is None,
             "users": self.users.numel() == self.num_users,
         }
-        values = {name: getattr(self, name) for name in _SHOWN if not is_left_out.get(name)}
-        shown = [
-            f"{name}={list(value.shape) if isinstance(value, Tensor) else repr(value)}"
-            for name, value in values.items()
-            if value is not None
-        ]
+        shown = []
+        for name in _SHOWN:
+            value = getattr(self, name)
+            if value is not None and not is_left_out.get(name):
+                value = list(value.shape) if isinstance(value, Tensor) else value
+                shown.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _with(self, **changes: Any) -> RankingTask:
@@ -1219,9 +1237,23 @@ def as_task(
         ValueError: If there is no task in it, or an option is given that says how to read something
             else.
     """
-    if isinstance(data, RankingTask | Data | HeteroData):
+    if isinstance(data, RankingTask):
         options = {"num_users": num_users, "num_items": num_items, "exclude_seen": exclude_seen}
-        return _of_graph_or_task(data, edge_index, options)
+        for name, value in options.items():
+            if value is not None:
+                raise ValueError(
+                    f"'{name}' says how to read a graph or edges, and needs to be None for a task "
+                    f"(got {value!r}); write RankingTask(..., {name}={value!r})"
+                )
+        return _propagate_over(edge_index, data)
+    if isinstance(data, Data | HeteroData):
+        if num_items is not None:
+            raise ValueError(
+                f"'num_items' needs to be None for a graph, which knows its items (got {num_items})"
+            )
+        is_excluded = True if exclude_seen is None else exclude_seen
+        task = RankingTask.from_data(data, num_users=num_users, exclude_seen=is_excluded)
+        return _propagate_over(edge_index, task)
     if not is_edges_like(data):
         raise TypeError(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
@@ -1249,25 +1281,8 @@ def as_task(
     return task
 
 
-def _of_graph_or_task(
-    data: RankingTask | Data | HeteroData, edge_index: EdgesLike | None, options: dict[str, Any]
-) -> RankingTask:
-    """Returns the task of a graph, or a task itself, over other message-passing edges if given."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if isinstance(data, RankingTask):
-        for name, value in given.items():
-            raise ValueError(
-                f"'{name}' says how to read a graph or edges, and needs to be None for a task "
-                f"(got {value!r}); write RankingTask(..., {name}={value!r})"
-            )
-        task = data
-    elif "num_items" in given:
-        raise ValueError(
-            f"'num_items' needs to be None for a graph, which knows its items "
-            f"(got {given['num_items']})"
-        )
-    else:
-        task = RankingTask.from_data(data, **given)
+def _propagate_over(edge_index: EdgesLike | None, task: RankingTask) -> RankingTask:
+    """Returns a task with other message-passing edges, if some are given."""
     if edge_index is None:
         return task
     num_nodes = task.num_users + task.num_items

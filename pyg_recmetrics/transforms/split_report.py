@@ -197,77 +197,62 @@ def check_split(
         cold items                                 0    1     0
         none of the leaks that were looked for
     """
-    parts = {"train": train, "val": val, "test": test}
-    stages = [read_data(part, edge_type, num_users, name) for name, part in parts.items()]
-    for name, edges in zip(parts, stages, strict=True):
-        check_device(edges.truth, name, stages[0].truth.device, "train")
-    sizes = [(edges.num_users, edges.num_items) for edges in stages]
+    parts = []
+    for name, data in (("train", train), ("val", val), ("test", test)):
+        parts.append(read_data(data, edge_type, num_users, name))
+        check_device(parts[-1].truth, name, parts[0].truth.device, "train")
+    sizes = [(part.num_users, part.num_items) for part in parts]
     if len(set(sizes)) > 1:
         raise ValueError(
             f"'train', 'val' and 'test' need to have the same users and items (got {sizes} of them)"
         )
-    return SplitReport(*(_report(edges, stages[:n]) for n, edges in enumerate(stages)))
+    counts = [_count(part, parts[:place]) for place, part in enumerate(parts)]
+    return SplitReport(*counts)
 
 
-def _report(edges: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Series[Any]":
-    """Reports on the edges of a stage.
+def _count(part: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Series[Any]":
+    """Counts what is in a part. Training has no earlier parts, and no leaks."""
+    num_users, num_items = part.num_users, part.num_items
 
-    Training has no earlier stages, and no leaks.
-    """
+    def joined(*edges: Tensor) -> Tensor:
+        return coalesce_edges(torch.cat([part.truth[:, :0], *edges], dim=1), num_items)
 
-    def joined(*parts: Tensor) -> Tensor:
-        return coalesce_edges(torch.cat([edges.truth[:, :0], *parts], dim=1), edges.num_items)
+    def is_among(edges: Tensor) -> Tensor:
+        return contains(edges, truth, num_items)
 
-    def num_among(*parts: Tensor) -> int:
-        return _num_true(contains(joined(*parts), truth, edges.num_items))
-
-    seen, truth = joined(edges.seen), joined(edges.truth)
-    of_users = torch.bincount(truth[0], minlength=edges.num_users)
-    evaluated = of_users if edges.users is None else of_users[edges.users]
-    numbers: dict[str, int | None] = dict.fromkeys(_LABELS)
-    numbers["num_edges"], numbers["num_truth"] = seen.size(1), truth.size(1)
+    seen, (truth, pair_of_truth) = joined(part.seen), number_pairs(part.truth, num_items)
+    degree = torch.bincount(truth[0], minlength=num_users)
+    evaluated = degree if part.users is None else degree[part.users]
+    is_counted = {"num_users_without_truth": evaluated == 0}
+    for row, side, num_nodes in ((0, "users", num_users), (1, "items", num_items)):
+        has_edge = torch.bincount(seen[row], minlength=num_nodes) > 0
+        has_truth = torch.bincount(truth[row], minlength=num_nodes) > 0
+        is_counted[f"num_empty_{side}"] = ~has_truth & ~has_edge
+        is_counted[f"num_cold_{side}"] = has_truth & ~has_edge
     if earlier:
-        numbers["num_leaks"] = num_among(seen)
+        was_truth = joined(*(other.truth for other in earlier))
+        is_known = contains(joined(seen, truth), was_truth, num_items)
+        is_counted["num_leaks"] = is_among(seen)
         # In a homogeneous graph, there are no other types: `seen` already has both directions.
-        numbers["num_reverse_leaks"] = num_among(*edges.others.values())
-        was_truth = joined(*(part.truth for part in earlier))
-        numbers["num_earlier"] = num_among(was_truth, *(part.seen for part in earlier))
-        is_asked = of_users[was_truth[0]] > 0
-        is_known = contains(joined(seen, truth), was_truth, edges.num_items)
-        numbers["num_unmasked"] = _num_true(is_asked & ~is_known)
-        numbers |= _count_later(edges, of_users > 0)
-    times = _times(edges)
-    numbers["num_timed"] = sum(rows.size(1) for time, rows in times if time is not None)
-    numbers["num_users_without_truth"] = _num_true(evaluated == 0)
-    for row, (side, size) in enumerate((("user", edges.num_users), ("item", edges.num_items))):
-        has_edge = torch.bincount(seen[row], minlength=size) > 0
-        has_truth = torch.bincount(truth[row], minlength=size) > 0
-        numbers[f"num_empty_{side}s"] = _num_true(~has_truth & ~has_edge)
-        numbers[f"num_cold_{side}s"] = _num_true(has_truth & ~has_edge)
-    return pd.Series(numbers, dtype=object)
+        is_counted["num_reverse_leaks"] = is_among(joined(*part.others.values()))
+        is_counted["num_earlier"] = is_among(joined(was_truth, *(other.seen for other in earlier)))
+        is_counted["num_unmasked"] = ~is_known & (degree[was_truth[0]] > 0)
+    numbers = {name: int(mask.sum()) for name, mask in is_counted.items()}
+    numbers |= {"num_edges": seen.size(1), "num_truth": truth.size(1)}
+    seen_at, truth_at = _times(part, "time", part.seen), _times(part, "edge_label_time", part.truth)
+    numbers["num_timed"] = sum(at.numel() for at in (seen_at, truth_at) if at is not None)
+    if earlier and seen_at is not None and truth_at is not None:
+        last = scatter(truth_at, pair_of_truth, dim_size=truth.size(1), reduce="max")
+        first = scatter(last, truth[0], dim_size=num_users, reduce="min")
+        user = part.seen[0]
+        is_later = (degree[user] > 0) & (seen_at > first[user])
+        numbers["num_later"] = joined(part.seen[:, is_later]).size(1)
+        latest = seen_at.max() if seen_at.numel() else -torch.inf
+        numbers["num_before_others"] = int((last < latest).sum())
+    return pd.Series({name: numbers.get(name) for name in _LABELS}, dtype=object)
 
 
-def _times(edges: UserItemEdges) -> list[tuple[Tensor | None, Tensor]]:
-    """Returns the times of message-passing edges and of the truth, with the edges."""
-    get = edges.store.get
-    both = ((get("time"), edges.seen), (get("edge_label_time"), edges.truth))
-    # In a homogeneous graph, `time` may be that of nodes.
-    return [(x if x is not None and x.shape == rows[0].shape else None, rows) for x, rows in both]
-
-
-def _count_later(edges: UserItemEdges, has_truth: Tensor) -> dict[str, int | None]:
-    """Counts message passing later than truth of its user, and truth before any message passing."""
-    (of_seen, seen), (of_truth, truth) = _times(edges)
-    if of_seen is None or of_truth is None:
-        return {}
-    (truth_user, _), pair = number_pairs(truth, edges.num_items)
-    last = scatter(of_truth, pair, dim_size=truth_user.numel(), reduce="max")
-    first = scatter(last, truth_user, dim_size=edges.num_users, reduce="min")
-    is_before = last < of_seen.max() if of_seen.numel() else torch.zeros_like(last) > 0
-    later = seen[:, has_truth[seen[0]] & (of_seen > first[seen[0]])]
-    num_later = coalesce_edges(later, edges.num_items).size(1)
-    return {"num_later": num_later, "num_before_others": _num_true(is_before)}
-
-
-def _num_true(mask: Tensor) -> int:
-    return int(mask.sum())
+def _times(part: UserItemEdges, name: str, edges: Tensor) -> Tensor | None:
+    """Returns the times of edges. In a homogeneous graph, `time` may be that of nodes."""
+    times: Tensor | None = part.store.get(name)
+    return None if times is None or times.shape != edges[0].shape else times

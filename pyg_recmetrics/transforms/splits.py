@@ -6,8 +6,8 @@ users are evaluated, or a sample of them, which is separated from training or jo
 
 import copy
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -30,9 +30,9 @@ from pyg_recmetrics.checks import (
     check_positive_integer,
     written,
 )
+from pyg_recmetrics.kernels.entries import Entries
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import (
-    EdgeGroup,
     Graph,
     Interactions,
     UserItemEdges,
@@ -49,10 +49,9 @@ Amount: TypeAlias = int | float
 def _check_amount(value: object, name: str, *, or_zero: bool = False) -> Amount:
     number = as_integer(value)
     amount = as_number(value) if number is None else number
-    if amount is not None:
-        is_positive = amount > 0 or (or_zero and amount == 0)
-        if is_positive and (isinstance(amount, int) or amount < 1):
-            return amount
+    is_zero = or_zero and amount == 0
+    if amount is not None and (is_zero or amount > 0) and (isinstance(amount, int) or amount < 1):
+        return amount
     integer, interval = ("non-negative", "[0, 1)") if or_zero else ("positive", "(0, 1)")
     raise ValueError(
         f"'{name}' needs to be a {integer} integer or a fraction in {interval} (got {value!r})"
@@ -94,8 +93,7 @@ SplitData: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Assignment:
+class Assignment(NamedTuple):
     """The stages that each edge belongs to.
 
     Attributes:
@@ -142,7 +140,7 @@ class UserItemSplit(BaseTransform):
         """Returns training, validation and test data."""
         interactions = read_interactions(data, self.edge_type, self.num_users)
         # A single part that is held out may validate what a published test evaluates.
-        if self.num_val and "edge_label_index" in interactions.groups[0].store(data):
+        if self.num_val and "edge_label_index" in interactions.stores(data)[0]:
             self._warn_of_lost_truth(data, interactions)
         data, assignment = self.assign(data, interactions)
         return cut(data, interactions, assignment, self.time_attr)
@@ -150,7 +148,7 @@ class UserItemSplit(BaseTransform):
     def _warn_of_lost_truth(self, data: Graph, interactions: Interactions) -> None:
         """Warns of truth of the data that is not among the edges, which alone are split."""
         truth = read_data(data, self.edge_type, self.num_users).truth
-        pairs = torch.stack([interactions.pairs.user, interactions.pairs.item])
+        pairs = torch.stack([interactions.user, interactions.item])
         if num_lost := int((~contains(pairs, truth, interactions.num_items)).sum()):
             warn(
                 f"{self} splits the edges of the data, and leaves out {num_lost:,} ground-truth "
@@ -183,23 +181,23 @@ def cut(
     items.
     """
     whole = _without_truth(data, interactions)
-    can_be_truth = interactions.can_be_truth
-    all_data, filtered, mask = [], whole, torch.ones_like(can_be_truth)
+    parts = []
+    filtered, is_kept = whole, torch.ones_like(interactions.can_be_truth)
     for stage in (TRAIN, VAL, TEST):
-        previous_mask, mask = mask, assignment.message_passing_from <= stage
+        is_in_stage = assignment.message_passing_from <= stage
         # Validation mostly has the message-passing edges of training, and then shares them.
-        if not torch.equal(mask, previous_mask):
-            filtered = _keep_edges(whole, interactions, mask, time_attr)
-        stage_data = copy.copy(filtered)
-        # All truth is in the first group. The others hold reverse edges of the same pairs.
-        truth = interactions.split_by_group((assignment.truth_of == stage) & can_be_truth)[0]
-        _label(interactions.groups[0], whole, stage_data, truth, time_attr)
+        if not torch.equal(is_in_stage, is_kept):
+            filtered = _keep_edges(whole, interactions, is_in_stage, time_attr)
+            is_kept = is_in_stage
+        part = copy.copy(filtered)
+        is_truth = interactions.can_be_truth & (assignment.truth_of == stage)
+        _label(interactions, whole, part, is_truth, time_attr)
         if assignment.users is not None and stage != TRAIN:
             # PyG marks the nodes of its node splits alike.
-            store = nodes_of(stage_data, interactions.user_type)
+            store = nodes_of(part, interactions.user_type)
             store["eval_mask"] = index_to_mask(assignment.users, store.num_nodes)
-        all_data.append(stage_data)
-    train, val, test = all_data
+        parts.append(part)
+    train, val, test = parts
     return train, val, test
 
 
@@ -231,26 +229,25 @@ def users_first(data: Graph, interactions: Interactions, users: Tensor) -> Graph
     new_id = torch.empty_like(order)
     new_id[order] = torch.arange(order.numel(), device=order.device)
     for edges in data.edge_stores:
-        ends = (None, None) if node_type is None else (edges._key[0], edges._key[2])
+        source, _, target = edges._key or (None, None, None)
         for key, value in list(edges.items()):
             # `edge_index`, `edge_label_index`, and whatever else holds pairs of nodes.
-            if key.endswith("edge_index") or key.endswith("edge_label_index"):
-                rows = zip(value, ends, strict=True)
-                renumbered = [new_id[row] if end == node_type else row for row, end in rows]
-                edges[key] = torch.stack(renumbered)
+            if key.endswith(("edge_index", "edge_label_index")):
+                first, second = value
+                first = new_id[first] if source == node_type else first
+                second = new_id[second] if target == node_type else second
+                edges[key] = torch.stack([first, second])
     return data
 
 
 def _without_truth(data: Graph, interactions: Interactions) -> Graph:
     """Removes the labels of an earlier split, and stores the number of nodes."""
     data = copy.copy(data)
-    for group in interactions.groups:
-        store = group.store(data)
-        for prefix in ("", "pos_", "neg_"):
-            if f"{prefix}edge_label_index" in store:
-                # Without `edge_label_index`, `edge_label` is an attribute of the edges.
-                del store[f"{prefix}edge_label_index"]
-                store.pop(f"{prefix}edge_label", None)
+    for store in interactions.stores(data):
+        for label in ("edge_label", "pos_edge_label", "neg_edge_label"):
+            # Without `edge_label_index`, `edge_label` is an attribute of the edges.
+            if store.pop(f"{label}_index", None) is not None:
+                store.pop(label, None)
         for key in ("candidate_edge_index", "edge_label_time"):
             store.pop(key, None)
     nodes_of(data, interactions.user_type).pop("eval_mask", None)
@@ -265,10 +262,10 @@ def _keep_edges(
     whole: Graph, interactions: Interactions, mask: Tensor, time_attr: str | None
 ) -> Graph:
     filtered = copy.copy(whole)
-    masks = interactions.split_by_group(mask)
-    for group, group_mask in zip(interactions.groups, masks, strict=True):
-        source, target = group.store(whole), group.store(filtered)
-        index = group_mask.nonzero().flatten()
+    sources, targets = interactions.stores(whole), interactions.stores(filtered)
+    masks = interactions.split_by_type(mask)
+    for source, target, mask_of_type in zip(sources, targets, masks, strict=True):
+        index = mask_of_type.nonzero().flatten()
         # PyG tells attributes of edges from attributes of nodes by their size. It takes times for
         # those of nodes if there are as many nodes as edges, so times are named explicitly.
         for key in {*source.edge_attrs(), time_attr}.intersection(source.keys()):
@@ -277,13 +274,14 @@ def _keep_edges(
 
 
 def _label(
-    group: EdgeGroup, whole: Graph, stage_data: Graph, mask: Tensor, time_attr: str | None
+    interactions: Interactions, whole: Graph, part: Graph, mask: Tensor, time_attr: str | None
 ) -> None:
     """Adds the truth to the data of a stage, with its labels and times."""
-    source, target = group.store(whole), group.store(stage_data)
-    index = mask.nonzero().flatten()
+    # All truth is of the first type. The others hold reverse edges of the same pairs.
+    index = interactions.split_by_type(mask)[0].nonzero().flatten()
+    source, target = interactions.stores(whole)[0], interactions.stores(part)[0]
     truth = source["edge_index"][:, index]
-    if group.edge_type is None:
+    if interactions.user_type is None:
         # Users have the lower ids where users and items are numbered together.
         truth = truth.sort(dim=0).values
     target["edge_label_index"] = truth
@@ -425,7 +423,7 @@ class SeparatedUsers(EvaluationUsers):
     ) -> tuple[Graph, Assignment]:
         """Moves what training has of the drawn users to the message passing of validation."""
         is_drawn = index_to_mask(users, interactions.num_users)
-        of_drawn = is_drawn[interactions.pairs.user][interactions.pairs.of_edge]
+        of_drawn = is_drawn[interactions.user][interactions.pair]
         is_context = of_drawn & (assignment.truth_of == TRAIN)
         return data, Assignment(
             message_passing_from=assignment.message_passing_from.masked_fill(is_context, VAL),
@@ -474,17 +472,29 @@ class JoinedUsers(EvaluationUsers):
         data = users_first(data, interactions, users)
         first = torch.arange(users.numel(), device=users.device)
         # Renumbering keeps the order of the edges, so their stages stay the same.
-        return data, replace(assignment, users=first)
+        return data, assignment._replace(users=first)
 
 
-def shuffle_within_users(interactions: Interactions, generator: torch.Generator) -> Tensor:
-    """Orders all pairs by user, and at random within users: `[num_pairs]`."""
-    user = interactions.pairs.user
+def order_within_users(
+    interactions: Interactions, last: Tensor | None, generator: torch.Generator
+) -> Tensor:
+    """Orders all pairs by user, and those of a user by time or, of one moment, at random.
+
+    Args:
+        interactions (Interactions): The user-item edges.
+        last (torch.Tensor, optional): The time of each pair, of shape `[num_pairs]`. With `None`,
+            all are at random.
+        generator (torch.Generator): Draws the random order.
+
+    Returns:
+        The order, of shape `[num_pairs]`.
+    """
+    user = interactions.user
     # The pairs are sorted, so what is drawn for a pair does not depend on the order of the edges.
     # As one number, user and draw are faster to sort than one after the other.
     draw = torch.randint(2**31, user.shape, generator=generator, device="cpu").to(user.device)
     order: Tensor = ((user << 31) | draw).sort(stable=True).indices
-    return order
+    return order if last is None else order[lexsort([last[order], user[order]])]
 
 
 def hold_out_last(
@@ -498,14 +508,14 @@ def hold_out_last(
         num_val (torch.Tensor): How many pairs of each user validate, of shape `[num_users]`.
         num_test (torch.Tensor): How many pairs of each user test, of shape `[num_users]`.
     """
-    user = interactions.pairs.user
+    user = interactions.user
     end = interactions.degree.cumsum(0)[user]
     from_end = end - torch.arange(user.numel(), device=user.device)  # 1 for the last one
     stage = torch.empty(user.shape, dtype=torch.uint8, device=user.device)
     is_test = from_end <= num_test[user]
     is_held_out = from_end <= (num_val + num_test)[user]
     stage[order] = is_test.byte() + is_held_out.byte()  # TRAIN, VAL and TEST are 0, 1 and 2
-    of_edge = stage[interactions.pairs.of_edge]
+    of_edge = stage[interactions.pair]
     return Assignment(message_passing_from=first_message_passing(of_edge), truth_of=of_edge)
 
 
@@ -594,47 +604,56 @@ class PerUserSplit(UserItemSplit):
         graph["user"].num_nodes, graph["item"].num_nodes = entries.shape
         graph["user", "to", "item"].edge_index = entries.edges
         interactions = read_interactions(graph, self.edge_type, self.num_users)
-        stage_of = self.assign(graph, interactions)[1].truth_of
-        # What is seen of users who are not in training is the truth of no stage.
-        seen = (NO_STAGE,) if isinstance(self.users, SeparatedUsers) else ()
-        whole = matrix.tocoo()
-        return tuple(
-            type(whole)(
-                (entries.value[is_in].numpy(), tuple(entries.edges[:, is_in].numpy())),
-                shape=whole.shape,
-                dtype=whole.dtype,
-            ).asformat(matrix.format)
-            for is_in in (stage_of == stage for stage in (TRAIN, *seen, VAL, TEST))
-        )
+        _, assignment = self.assign(graph, interactions)
+        stages = [TRAIN, VAL, TEST]
+        if isinstance(self.users, SeparatedUsers):
+            # What is seen of users who are not in training is the truth of no stage.
+            stages.insert(1, NO_STAGE)
+        whole, parts = matrix.tocoo(), []
+        for stage in stages:
+            is_in = assignment.truth_of == stage
+            value, (row, column) = entries.value[is_in].numpy(), entries.edges[:, is_in].numpy()
+            part = type(whole)((value, (row, column)), shape=whole.shape, dtype=whole.dtype)
+            parts.append(part.asformat(matrix.format))
+        return tuple(parts)
 
     def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
         """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
         generator = torch.Generator().manual_seed(self.seed)
         num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
         if self.users is None:
-            order = self.order(data, interactions, generator)
-            return data, hold_out_last(interactions, order, num_val, num_test)
+            return data, self._divide(data, interactions, num_val, num_test, generator)
         users = self.users.draw(interactions, num_val, num_test, generator)
         is_drawn = index_to_mask(users, interactions.num_users)
-        order = self.order(data, interactions, generator)
-        assignment = hold_out_last(interactions, order, num_val * is_drawn, num_test * is_drawn)
+        num_val, num_test = num_val * is_drawn, num_test * is_drawn
+        assignment = self._divide(data, interactions, num_val, num_test, generator)
         return self.users.arrange(data, interactions, assignment, users)
 
-    def order(self, data: Graph, interactions: Interactions, generator: torch.Generator) -> Tensor:
-        """Orders all pairs by user, and those of a user by time or, of one moment, at random."""
-        order = shuffle_within_users(interactions, generator)
-        if self.time_attr is None:
-            return order
-        time = interactions.time(data, self.time_attr)
+    def _divide(
+        self,
+        data: Graph,
+        interactions: Interactions,
+        num_val: Tensor,
+        num_test: Tensor,
+        generator: torch.Generator,
+    ) -> Assignment:
+        """Holds out so many items of each user, and counts earlier visits that are held out."""
+        time = None if self.time_attr is None else interactions.time(data, self.time_attr)
         if time is None:
-            warn(
-                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
-                f"'time_attr=None' if this is what you want."
-            )
-            return order
+            if self.time_attr is not None:
+                warn(
+                    f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
+                    f"'time_attr=None' if this is what you want."
+                )
+            order = order_within_users(interactions, None, generator)
+            return hold_out_last(interactions, order, num_val, num_test)
         last = interactions.reduce_by_pair(time, "max")
-        by_time: Tensor = order[lexsort([last[order], interactions.pairs.user[order]])]
-        return by_time
+        order = order_within_users(interactions, last, generator)
+        assignment = hold_out_last(interactions, order, num_val, num_test)
+        is_earlier = (assignment.truth_of != TRAIN) & (time < last[interactions.pair])
+        what = "earlier visits of held-out items out of training: all visits of an item are one"
+        self._warn_of_left_out(interactions, is_earlier, what)
+        return assignment
 
 
 @dataclass(eq=False, kw_only=True)
@@ -690,18 +709,6 @@ class LeaveLastOut(PerUserSplit):
     num_val: Amount = 1
     num_test: Amount = 1
     time_attr: str | None = "time"
-
-    def assign(self, data: Graph, interactions: Interactions) -> tuple[Graph, Assignment]:
-        """Holds out the last items, and counts the earlier visits that are held out with them."""
-        cut_data, assignment = super().assign(data, interactions)
-        time = None if self.time_attr is None else interactions.time(data, self.time_attr)
-        if time is not None:
-            last = interactions.reduce_by_pair(time, "max")[interactions.pairs.of_edge]
-            is_held_out = (assignment.truth_of == VAL) | (assignment.truth_of == TEST)
-            is_earlier = is_held_out & (time < last)
-            what = "earlier visits of held-out items out of training: all visits of an item are one"
-            self._warn_of_left_out(interactions, is_earlier, what)
-        return cut_data, assignment
 
 
 NewNodes: TypeAlias = Literal["keep", "drop"]
@@ -777,21 +784,18 @@ class TemporalSplit(UserItemSplit):
         time = interactions.time(data, str(self.time_attr))
         if time is None:
             raise ValueError(f"'data' needs to hold the times of edges as {self.time_attr!r}")
-        pair = interactions.pairs.of_edge
+        pair = interactions.pair
         first = interactions.reduce_by_pair(time, "min")
         cuts = self._find_cuts(first)
-        stage = _stage_at(time, cuts)
+        # The number of cuts before each moment: TRAIN, VAL and TEST are 0, 1 and 2.
+        stage = torch.searchsorted(cuts, time).byte()
         message_passing_from = first_message_passing(stage)
-        is_truth = is_first = stage == _stage_at(first, cuts)[pair]
-        for action, node, num_nodes in (
-            (self.new_users, interactions.pairs.user[pair], interactions.num_users),
-            (self.new_items, interactions.pairs.item[pair], interactions.num_items),
-        ):
-            if action == "drop":
+        is_truth = is_first = stage == torch.searchsorted(cuts, first).byte()[pair]
+        nodes = {"user": interactions.user[pair], "item": interactions.item[pair]}
+        for side, node in nodes.items():
+            if getattr(self, f"new_{side}s") == "drop":
                 # A node is known from the stage on that first passes messages over its edges.
-                known_from = scatter(
-                    message_passing_from.long(), node, dim_size=num_nodes, reduce="min"
-                )
+                known_from = scatter(message_passing_from.long(), node, reduce="min")
                 is_truth = is_truth & (known_from[node] <= stage)
         what = "edges of new users or items out of the truth"
         self._warn_of_left_out(interactions, is_first & ~is_truth, what)
@@ -799,7 +803,7 @@ class TemporalSplit(UserItemSplit):
         self._warn_of_left_out(interactions, ~is_first & (stage == TEST), what)
         return data, Assignment(message_passing_from, stage.masked_fill(~is_truth, NO_STAGE))
 
-    def _find_cuts(self, first: Tensor) -> tuple[Tensor, Tensor]:
+    def _find_cuts(self, first: Tensor) -> Tensor:
         """Returns the last moment of training and the last moment of validation.
 
         Args:
@@ -816,14 +820,7 @@ class TemporalSplit(UserItemSplit):
                 f"(got {num_pairs} pairs, of which {num_val} validate and {num_test} test)"
             )
         ordered = first.sort().values
-        return ordered[num_train - 1], ordered[num_train + num_val - 1]
-
-
-def _stage_at(time: Tensor, cuts: tuple[Tensor, Tensor]) -> Tensor:
-    """Returns the stage in which each moment lies."""
-    last_of_train, last_of_val = cuts
-    # TRAIN, VAL and TEST are 0, 1 and 2.
-    return (time > last_of_train).byte() + (time > last_of_val).byte()
+        return ordered[[num_train - 1, num_train + num_val - 1]]
 
 
 # What comes before a split and after it: cores, and candidates that are sampled.
@@ -880,16 +877,21 @@ class KCore(BaseTransform):
     def forward(self, data: Data | HeteroData) -> Data | HeteroData:
         """Returns the graph that is left."""
         interactions = read_interactions(data, self.edge_type, self.num_users)
-        for group in interactions.groups:
-            if label := next((key for key in group.store(data) if "label_index" in key), None):
-                raise ValueError(f"'data' needs to be filtered before it is split (got {label!r})")
+        for store in interactions.stores(data):
+            if labels := [key for key in store if "label_index" in key]:
+                raise ValueError(
+                    f"'data' needs to be filtered before it is split (got {labels[0]!r})"
+                )
         has_user, has_item = self._core(interactions)
         if not bool(has_user.any()):
             raise ValueError(f"'k' needs to leave a user and an item (got {self.k})")
-        lost = [f"{int((~has).sum())} of {has.numel()}" for has in (has_user, has_item)]
-        if not bool(has_user.all() and has_item.all()):
-            warn(f"{self} leaves out {lost[0]} users and {lost[1]} items")
-        edge_type = interactions.groups[0].edge_type
+        lost_users, lost_items = int((~has_user).sum()), int((~has_item).sum())
+        if lost_users or lost_items:
+            warn(
+                f"{self} leaves out {lost_users} of {has_user.numel()} users and {lost_items} of "
+                f"{has_item.numel()} items"
+            )
+        edge_type = interactions.edge_types[0]
         if edge_type is None:
             remember_ids(data, None)
             core = data.subgraph(torch.cat([has_user, has_item]))
@@ -900,12 +902,12 @@ class KCore(BaseTransform):
             remember_ids(data, node_type)
         for other in {key[end] for key in data.edge_types for end in (0, 2)} - set(kept):
             # Without a mask, PyG would keep all nodes, too, but it would number them on the CPU.
-            kept[other] = torch.ones_like(has_user[:1]).expand(data[other].num_nodes)
+            kept[other] = has_user.new_ones(data[other].num_nodes)
         return data.subgraph(kept)
 
     def _core(self, interactions: Interactions) -> tuple[Tensor, Tensor]:
         """Returns the users and the items that are left, as masks."""
-        user, item = interactions.pairs.user, interactions.pairs.item
+        user, item = interactions.user, interactions.item
         while True:
             num_items = torch.bincount(user, minlength=interactions.num_users)
             num_users = torch.bincount(item, minlength=interactions.num_items)
@@ -983,11 +985,11 @@ class SampledCandidates(BaseTransform):
         edges = read_data(data, self.edge_type, self.num_users)
         sampled = self._sample(edges)
         num_sampled = torch.bincount(sampled[0], minlength=edges.num_users)
-        is_short = num_sampled[edges.truth[0].unique().cpu()] < self.num_negatives
-        if bool(is_short.any()):
+        users = edges.truth[0].unique().cpu()
+        if num_short := int((num_sampled[users] < self.num_negatives).sum()):
             warn(
-                f"{self} finds fewer items than it is to sample for {int(is_short.sum())} of "
-                f"{is_short.numel()} users"
+                f"{self} finds fewer items than it is to sample for {num_short} of "
+                f"{users.numel()} users"
             )
         candidates = torch.cat([edges.truth.cpu(), sampled], dim=1)
         if isinstance(data, Data):
@@ -1000,31 +1002,28 @@ class SampledCandidates(BaseTransform):
         # All on the CPU: random numbers, and the order of equal ones, differ by device.
         truth, seen = edges.truth.cpu(), edges.seen.cpu()
         num_items = edges.num_items
-        weight = self._weight(coalesce_edges(seen, num_items)[1], num_items)
         users = truth[0].unique()
-        excluded = coalesce_edges(torch.cat([truth, seen], dim=1), num_items)
-        excluded = excluded[:, torch.isin(excluded[0], users)]
-        excluded[0] = torch.searchsorted(users, excluded[0])  # the row of each user in `users`
+        known = coalesce_edges(torch.cat([truth, seen], dim=1), num_items)
+        known = known[:, torch.isin(known[0], users)]
+        excluded = Entries(torch.searchsorted(users, known[0]), known[1], users.numel())
+        rate = self._rate(coalesce_edges(seen, num_items)[1], num_items)
         generator = torch.Generator().manual_seed(self.seed)
         num_rows = max(1, _MAX_DRAWS // num_items)
-        sampled = []
+        sampled = [truth[:, :0]]
         for start in range(0, users.numel(), num_rows):
             chunk = users[start : start + num_rows]
-            bounds = torch.tensor([start, start + chunk.numel()], device="cpu")
-            first, end = torch.searchsorted(excluded[0].contiguous(), bounds)
             # The earliest of exponential arrivals with these rates are a sample without
             # replacement (Efraimidis and Spirakis, "Weighted random sampling with a reservoir").
             uniform = torch.rand(chunk.numel(), num_items, generator=generator, device="cpu")
-            arrival = uniform.log_().neg_().div_(weight)
-            arrival[excluded[0, first:end] - start, excluded[1, first:end]] = torch.inf
+            arrival = uniform.log_().neg_().div_(rate)
+            excluded.fill_(arrival, slice(start, start + chunk.numel()), 0, torch.inf)
             num_sampled = min(self.num_negatives, num_items)
             earliest = arrival.topk(num_sampled, dim=1, largest=False)
-            is_sampled = earliest.values.isfinite()
-            user = chunk[:, None].expand_as(is_sampled)[is_sampled]
-            sampled.append(torch.stack([user, earliest.indices[is_sampled]]))
-        return torch.cat([truth[:, :0], *sampled], dim=1)
+            row, column = earliest.values.isfinite().nonzero(as_tuple=True)
+            sampled.append(torch.stack([chunk[row], earliest.indices[row, column]]))
+        return torch.cat(sampled, dim=1)
 
-    def _weight(self, item: Tensor, num_items: int) -> Tensor:
+    def _rate(self, item: Tensor, num_items: int) -> Tensor:
         """Returns how likely each item is relative to others, of shape `[num_items]`."""
         degree = torch.bincount(item, minlength=num_items).float()
         if self.popularity == 0:

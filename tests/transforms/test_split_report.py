@@ -94,6 +94,12 @@ class TestCheckSplit:
         with pytest.raises(ValueError, match="the same users and items"):
             check_split(train, val, LeaveLastOut()(KCore(5)(interactions()))[2])
 
+    def test_ids_that_no_node_has_are_refused(self):
+        train, val, test = LeaveLastOut()(interactions())
+        test["item"].num_nodes = 5
+        with pytest.raises(ValueError, match=r"'edge_label_index' .* item ids in \[0, 5\)"):
+            check_split(train, val, test)
+
     @pytest.mark.parametrize("name", ["train", "val", "test"])
     def test_what_is_no_graph_is_refused(self, name):
         parts = dict(zip(("train", "val", "test"), LeaveLastOut()(interactions()), strict=True))
