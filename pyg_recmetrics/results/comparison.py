@@ -134,8 +134,7 @@ class RecommenderPair:
     def _tail(self, sign: int, share: float, amount: float) -> float:
         """Returns the p-value of `a` not being above (`1`) or below (`-1`) a share of `b`."""
         difference = self.difference if share == 1 else self._scaled(1.0, share)
-        center = difference.value if share == 1 else difference.mean.value
-        room = sign * (center - amount)
+        room = sign * (difference.value - amount)
         tail = difference.uncertainty.p_value(room) / 2
         return tail if room > 0 else 1 - tail
 
@@ -459,13 +458,14 @@ class Comparison(Rows[PairedDifference]):
 
         Also whether some recommender has others, too.
         """
-        names = dict.fromkeys(name for row in rows for name in (row.b, row.a))
+        names = list(dict.fromkeys(name for row in rows for name in (row.b, row.a)))
         values = [self._recommenders[name].array_of(rows[0].metric) for name in names]
-        is_left_out = np.isnan(np.concatenate(values, axis=1)).any(axis=1, keepdims=True)
-        is_left_out &= not is_left_out.all()  # or else there is no user to take the means over
-        common = [mean_of_users(np.where(is_left_out, np.nan, x), None) for x in values]
-        has_others = any(not np.isnan(x[is_left_out[:, 0]]).any(axis=1).all() for x in values)
-        return {name: mean.value for name, mean in zip(names, common, strict=True)}, has_others
+        is_common = ~np.isnan(np.concatenate(values, axis=1)).any(axis=1)
+        if not is_common.any():  # there is no user to take the means over
+            is_common[:] = True
+        means = [mean_of_users(x[is_common], None).value for x in values]
+        others = np.concatenate([x[~is_common].mean(axis=1) for x in values])
+        return dict(zip(names, means, strict=True)), not np.isnan(others).all()
 
     def _lines(self, rows: Sequence[PairedDifference]) -> Iterator[tuple[str, str, Sequence[str]]]:
         """Yields recommenders, their labels and cells: `b` of all and each `a`, or each `a`."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from itertools import chain, combinations, pairwise
 from typing import Any, TypeAlias
 
@@ -56,44 +55,35 @@ def how_measured(result: EvaluationResult) -> dict[str, object]:
     }
 
 
-def _details(result: EvaluationResult) -> dict[str, object]:
-    """Returns what two results must have in common if both have it.
+def _facts(result: EvaluationResult) -> dict[str, object]:
+    """Returns what two results must have in common, if both have it, for their users to be pairs.
 
-    Lists know no ties, and facts about items count if a metric looks at them.
-    """
-    ranked = result.ranked
-    catalogue = result.ranked.catalogue
-    needed = {need for metric in result.definitions.values() for need in metric.needs}
-    facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
-    details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in facts}
-    if ranked.num_tied is not None:
-        details |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
-    return details
-
-
-def _identity(result: EvaluationResult) -> dict[str, object]:
-    """Returns what two results must have in common for their users to be pairs.
-
-    The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.
+    The edges and ids of a task are sorted and unique, so equal tasks have equal tensors. Lists know
+    no ties, and facts about items count if a metric looks at them.
     """
     ranked = result.ranked
     task = result.task
-    how = how_measured(result) | {"num_users": ranked.num_users, "task": task is None}
+    facts = how_measured(result) | {"num_users": ranked.num_users, "task": task is None}
     if task is not None:
-        fields = task.to_dict()
+        facts |= task.to_dict()
         # Tasks have the same pairs if they have the same truth, whatever it was selected from.
         for name in ("threshold", "part_of", "knows_seen"):
-            del fields[name]
-        return how | fields | {"person": ranked.origin.person}
-    edges = ranked.edge_label_index
-    num_items = int(edges[1].max()) + 1 if edges.numel() else 1
-    truth, weight = coalesce_truth(edges, ranked.weight, num_items)
-    ids = {
-        "user_ids": ranked.user_ids,
-        "person": ranked.origin.person,
-        "rows": ranked.origin.user_of_row,
-    }
-    return how | {"truth": truth, "weight": weight, **ids}
+            del facts[name]
+    else:
+        edges = ranked.edge_label_index
+        num_items = int(edges[1].max()) + 1 if edges.numel() else 1
+        facts["truth"], facts["weight"] = coalesce_truth(edges, ranked.weight, num_items)
+        facts["user_ids"] = ranked.user_ids
+        facts["rows"] = ranked.origin.user_of_row
+    facts["person"] = ranked.origin.person
+    for metric in result.definitions.values():
+        for need in metric.needs:
+            if need != "items":
+                name = "seen" if need == "popularity" else need
+                facts[need] = getattr(ranked.catalogue, name)
+    if ranked.num_tied is not None:
+        facts |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
+    return facts
 
 
 def is_same(first: object, second: object) -> bool:
@@ -112,12 +102,10 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
 
     Also if there is no user that all have ranked.
     """
-    for facts_of in (_identity, _details):
-        facts = {name: facts_of(result) for name, result in results.items()}
-        check_alike(facts, "be of the same task")
-    ranked = [result.ranked.users for result in results.values()]
-    some = [users.cpu() for users in ranked if users is not None]
-    if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
+    facts = {name: _facts(result) for name, result in results.items()}
+    check_alike(facts, "be of the same task")
+    masks = [evaluated_mask(result.ranked).cpu() for result in results.values()]
+    if not bool(torch.stack(masks).all(dim=0).any()):
         raise ValueError(
             f"'results' needs to have users that all have ranked (got none for "
             f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
@@ -264,7 +252,6 @@ class Runs(Measured, Rows[EvaluationResult]):
             self,
             num_runs=len(self.runs),
             caution=caution,
-            calls=[*dict.fromkeys(notes.line("calls", run) for run in self.runs)],
             is_zero=not all(mean.run_error for mean in means.values()),
             of_all=[name for name, each in estimates.items() if not each.num_drawn],
         )
@@ -305,14 +292,10 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
 
 def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
     """Returns whether runs are of one task, and rank alike one by one."""
-    if len(runs) != len(others):
-        return False
-    for one, other in zip(runs, others, strict=True):
-        of_task = differing_keys(_identity(one), _identity(other))
-        details = differing_keys(_details(one), _details(other))
-        if of_task or details or not _is_copy(one, other):
-            return False
-    return True
+    return len(runs) == len(others) and all(
+        not differing_keys(_facts(one), _facts(other)) and _is_copy(one, other)
+        for one, other in zip(runs, others, strict=True)
+    )
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.
@@ -378,7 +361,7 @@ def budgets_of(recommenders: Mapping[str, Measured]) -> dict[str, dict[str, str]
 
 
 def notes_on_budgets(recommenders: Mapping[str, Measured]) -> list[str]:
-    """Says which recommenders unequal budgets of tuning favour, and which have no known budget.
+    """Returns which recommenders unequal budgets of tuning favour, and which have no known budget.
 
     A recommender without anything to tune, such as one score per item, has zero trials. All
     others are trainable.
