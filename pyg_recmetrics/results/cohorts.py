@@ -67,9 +67,8 @@ class SameDegree:
         self.sizes = self.counts.sum(axis=0)
         of_degrees = self.counts.sum(axis=1)[:, None]
         self.shares = self.counts / of_degrees
-        self.rest = (
-            self.values - (sums_by(self.of_degree, self.values) / of_degrees)[self.of_degree]
-        )
+        means = sums_by(self.of_degree, self.values, num_degrees) / of_degrees
+        self.rest = self.values - means[self.of_degree]
         # The normal equations of the effects, whose rank is one less than there are groups.
         products = np.diag(self.sizes) - self.counts.T @ self.shares
         self.inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
@@ -289,7 +288,7 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
 def note_on_degrees(
     group: Array, degree: Array, metrics: Iterable[Metric], nouns: RowNouns
 ) -> list[str]:
-    """Says how many relevant items users of each group have, if groups differ in it."""
+    """Returns how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)
     depend = any(x.needs_truth and not x.definition.needs_all_ranks for x in metrics)
     means = pd.Series(degree[is_in]).groupby(group[is_in]).mean()

@@ -91,8 +91,8 @@ class RecommenderPair:
         widest = highest - lowest
         if widest == math.inf:
             widest = float(np.abs(values).max())
-        unseen = 3 * widest / max(1, self.difference.mean.num_drawn)
-        is_one_sided = 0 < abs(self.difference.value) < unseen
+        unseen = 3 * widest / self.difference.mean.num_drawn
+        is_one_sided = abs(self.difference.value) < unseen
         return replace(self.difference.mean, is_one_sided=is_one_sided)
 
     def p_of_equivalence(self, equivalence: Equivalence | None) -> float:
@@ -171,8 +171,9 @@ class RecommenderPair:
     @property
     def has_lift(self) -> bool:
         """Whether ratios of means say something: zero is the least there is, and not one of `b`."""
-        least = min(float(values.min(initial=0)) for values in self.both)
-        return min(least, self.metric.definition.range[0]) >= 0 and self.both[1].mean() != 0
+        a, b = self.both
+        least = min(self.metric.definition.range[0], a.min(initial=0), b.min(initial=0))
+        return bool(least >= 0 and b.mean() != 0)
 
 
 def _counts(metric: Metric, a: Array, b: Array) -> tuple[float, float]:
@@ -241,9 +242,17 @@ def rounded(mean: float) -> float:
     return float(f"{mean:.12g}")
 
 
-def _has_one_b(rows: Sequence[PairedDifference]) -> bool:
-    """Whether, in each metric, one recommender is what all others are compared with."""
-    return len({(row.metric, row.b) for row in rows}) == len({row.metric for row in rows})
+def _lines(
+    rows: Iterable[PairedDifference], has_one_b: bool
+) -> Iterator[tuple[str, str, PairedDifference | None]]:
+    """Yields recommenders, their labels and differences from the reference, which has none.
+
+    The reference is `b` of all, or each `a`, below which stand those that it is compared with.
+    """
+    for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
+        yield reference, reference, None
+        for row in differences:
+            yield (row.a, row.a, row) if has_one_b else (row.b, f"- {row.b}", row)
 
 
 class Comparison(Rows[PairedDifference]):
@@ -429,18 +438,19 @@ class Comparison(Rows[PairedDifference]):
                 and, below it, `- b`. (default: `False`)
         """
         shown = self._rows if all_pairs else self._from_reference()
+        has_one_b = len({(row.metric, row.b) for row in shown}) == len({x.metric for x in shown})
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []
         of_others = False
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
-            compared = [*of_metric]
-            means, is_part = self._means(compared)
-            of_others |= is_part
-            for name, label, cells in self._lines(compared):
+            compared = list(of_metric)
+            means, has_others = self._means(compared)
+            of_others |= has_others
+            for name, label, row in _lines(compared, has_one_b):
                 of_tuning = [known[name] for known in budgets.values()]
-                rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
+                rows.append([label, f"{means[name]:.4f}", *self._cells(row), *of_tuning])
         said = notes.lines(
             "below_comparison",
             self.protocol,
@@ -448,7 +458,7 @@ class Comparison(Rows[PairedDifference]):
             has_intervals=not all(math.isnan(row.low) for row in shown),
             has_tests=not all(math.isnan(row.p_value) for row in shown),
             are_from_best=len(self) > len(shown),
-            has_one_b=_has_one_b(shown),
+            has_one_b=has_one_b,
             of_others=of_others,
         )
         return Table([*head, *budgets], rows, tuple(said))
@@ -467,17 +477,6 @@ class Comparison(Rows[PairedDifference]):
         others = np.concatenate([x[~is_common].mean(axis=1) for x in values])
         return dict(zip(names, means, strict=True)), not np.isnan(others).all()
 
-    def _lines(self, rows: Sequence[PairedDifference]) -> Iterator[tuple[str, str, Sequence[str]]]:
-        """Yields recommenders, their labels and cells: `b` of all and each `a`, or each `a`."""
-        has_one_b = _has_one_b(rows)
-        for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
-            yield reference, reference, ["", "", "", "", "reference", ""]
-            for row in differences:
-                if has_one_b:
-                    yield row.a, row.a, self._cells(row)
-                else:
-                    yield row.b, f"- {row.b}", self._cells(row)
-
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
         if not self.is_significant(difference):
@@ -487,8 +486,8 @@ class Comparison(Rows[PairedDifference]):
     def _from_reference(self) -> list[PairedDifference]:
         """Returns a difference for each recommender and metric, from the best if all are there."""
         found = []
-        for metric in dict.fromkeys(row.metric for row in self):
-            rows = [row for row in self if row.metric == metric]
+        for metric, of_metric in groupby(self, attrgetter("metric")):
+            rows = list(of_metric)
             names = dict.fromkeys(name for row in rows for name in (row.a, row.b))
             if len(rows) >= len(names):
                 among = {name: self._recommenders[name] for name in names}
@@ -505,7 +504,9 @@ class Comparison(Rows[PairedDifference]):
         rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
         return [row if getattr(row, side) == name else row._turned() for row in rows]
 
-    def _cells(self, row: PairedDifference) -> list[str]:
+    def _cells(self, row: PairedDifference | None) -> list[str]:
+        if row is None:
+            return ["", "", "", "", "reference", ""]
         counts = [row.wins, row.ties, row.losses] if row.wins is not None else []
         return [
             format_interval(row.difference, row.low, row.high, "+"),

@@ -91,7 +91,7 @@ def is_same(first: object, second: object) -> bool:
     if first is second:
         return True
     if isinstance(first, Tensor) and isinstance(second, Tensor):
-        return first.shape == second.shape and torch.equal(first, second.to(first.device))
+        return torch.equal(first, second.to(first.device))
     if isinstance(first, Tensor) or isinstance(second, Tensor):
         return False
     return first == second
