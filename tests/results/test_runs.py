@@ -97,7 +97,6 @@ class TestRuns:
         with pytest.raises(ValueError, match="metrics in common"):
             Runs([results[0], without])
 
-
     def test_the_number_of_calls_is_said_once(self, results):
         best = [result._with(num_calls=4) for result in results[:2]]
         said = "the best of 4 calls on these users"
