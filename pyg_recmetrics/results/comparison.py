@@ -337,9 +337,9 @@ class Comparison(Rows[PairedDifference]):
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
         judged = [row for row in self if row.verdict is not None]
-        first = [each.runs[0] for each in self._recommenders.values()]
-        are_sampled = any(result._has_own_candidates for result in first)
-        chooser = self.protocol.nouns.user if are_sampled else None
+        # All are of one task.
+        first = next(iter(self._recommenders.values())).runs[0]
+        chooser = self.protocol.nouns.user if first._has_own_candidates else None
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
@@ -350,13 +350,13 @@ class Comparison(Rows[PairedDifference]):
 
     def _on_ties(self, rows: Iterable[PairedDifference]) -> list[str]:
         """Returns which means behind differences the order of equal scores moves, and how far."""
-        found: dict[str, None] = {}
+        found = []
         for row in rows:
             for name in (row.a, row.b):
                 recommender = self._recommenders[name]
                 if any(row.metric in run._moved_by_ties for run in recommender.runs):
-                    found[f"{row.metric} of {name} is {recommender.tie_range(row.metric)}"] = None
-        return [*found]
+                    found.append(f"{row.metric} of {name} is {recommender.tie_range(row.metric)}")
+        return found
 
     def select(
         self,

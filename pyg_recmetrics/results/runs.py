@@ -260,7 +260,7 @@ class Runs(Measured, Rows[EvaluationResult]):
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
     """Returns the results of a recommender, which may be a single one."""
-    is_one = isinstance(results, str | Mapping) or not isinstance(results, Iterable)
+    is_one = isinstance(results, Mapping) or not isinstance(results, Iterable)
     found: tuple[EvaluationResult, ...] = (results,) if is_one else tuple(results)
     for result in found:
         if not isinstance(result, EvaluationResult):
