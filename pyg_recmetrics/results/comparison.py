@@ -19,10 +19,10 @@ from pyg_recmetrics.results.runs import (
     LEAST_DIFFERING,
     Name,
     Runnable,
-    are_same_runs,
     budgets_of,
     common_metrics,
     every_run,
+    have_same_values,
     metrics_in_common,
     read_name,
     recommenders_by_name,
@@ -290,11 +290,12 @@ class Comparison(Rows[PairedDifference]):
         """Raises if the differences are not those of some recommenders.
 
         Raises:
-            ValueError: If they have other names, or other runs than those that were compared.
+            ValueError: If they have other names, or other values than those that were compared.
         """
         own = self._recommenders
+        metrics = {row.metric for row in self}
         differing = sorted(own.keys() ^ recommenders.keys()) or [
-            name for name in own if not are_same_runs(own[name].runs, recommenders[name].runs)
+            name for name in own if not have_same_values(own[name], recommenders[name], metrics)
         ]
         if differing:
             raise ValueError(

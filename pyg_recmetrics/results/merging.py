@@ -188,7 +188,7 @@ def _join(tasks: Sequence[RankingTask], partial: bool) -> tuple[RankingTask, Ten
     truth = _shifted([task.truth for task in tasks], offsets)
     edge = truth[0].argsort(stable=True)  # those of each user are sorted by item
     users = [task.users + offset for task, offset in zip(tasks, offsets, strict=True)]
-    changes = {
+    changes: dict[str, Any] = {
         "truth": truth[:, edge],
         "weight": _together(fields, "weight", edge),
         "users": torch.cat(users).sort().values,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -290,11 +291,11 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     return is_same(places, torch.stack(another.lists.places(width, users)))
 
 
-def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
-    """Returns whether runs are of one task, and rank alike one by one."""
-    return len(runs) == len(others) and all(
-        not differing_keys(_facts(one), _facts(other)) and _is_copy(one, other)
-        for one, other in zip(runs, others, strict=True)
+def have_same_values(one: Measured, other: Measured, metrics: Iterable[str]) -> bool:
+    """Returns whether all users have the same values of some metrics in the runs of both."""
+    return all(
+        np.array_equal(one.array_of(metric), other.array_of(metric), equal_nan=True)
+        for metric in metrics
     )
 
 
@@ -312,9 +313,8 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
     for one, other in pairwise(runs):
         ranks = _ranks_of_both(one, other, one.max_k)
         hits = ranks[ranks[["a", "b"]].min(axis=1) < NOT_RETRIEVED]
-        num_users = hits.user.nunique()
-        num_differing = hits.user[hits.a != hits.b].nunique()
-        shares.append(num_differing / num_users if num_users else 1.0)
+        is_differing = (hits.a != hits.b).groupby(hits.user).any()
+        shares.append(float(is_differing.mean()) if len(is_differing) else 1.0)
     return min(shares)
 
 
@@ -377,7 +377,7 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
     runs = every_run(recommenders)
     copies = []
     for (a, first), (b, second) in combinations(recommenders.items(), 2):
-        if first.runs[0]._has_means_of(second.runs[0]) and are_same_runs(first.runs, second.runs):
+        if have_same_values(first, second, metrics):
             copies += notes.lines("same", a, b)
     of_each = {}
     for name, each in recommenders.items():

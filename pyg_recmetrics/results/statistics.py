@@ -341,7 +341,7 @@ def mean_of_users(values: Array, person: Array | None) -> Mean:
         person (np.ndarray or None): The number of the person that each row belongs to, of shape
             `[num_users]`.
     """
-    is_counted = ~np.isnan(values).any(axis=1)
+    is_counted = np.logical_not(np.isnan(values).any(axis=1))
     counted = values[is_counted]
     means = np.array([exact_mean(column) for column in counted.T])
     deviations = np.where(is_counted[:, None], values - means, 0.0) / max(1, len(counted))
