@@ -232,9 +232,9 @@ def is_higher_better(metric: str | Metric) -> bool:
 
 def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
     """Returns the names of recommenders, best first, without those that have no mean."""
-    means = {name: result.estimate_of(metric).value for name, result in results.items()}
-    known = {name: rounded(mean) for name, mean in means.items() if not math.isnan(mean)}
-    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(metric))
+    means = {name: rounded(each.estimate_of(metric).value) for name, each in results.items()}
+    known = [name for name in means if not math.isnan(means[name])]
+    return sorted(known, key=means.__getitem__, reverse=is_higher_better(metric))
 
 
 def rounded(mean: float) -> float:
@@ -702,7 +702,7 @@ def _protocol(
     }
     near_copies = {name: share for name, share in shares.items() if share < LEAST_DIFFERING}
     nouns = next(iter(recommenders.values())).runs[0].nouns
-    metrics = [str(pair.metric) for pair in pairs]
+    metrics = list(dict.fromkeys(str(pair.metric) for pair in pairs))
     means = [(str(pair.metric), pair.mean) for pair in pairs if pair.difference.mean.has_interval]
     if means and means[0][1].has_few_persons:
         few = notes.line("few_persons", means[0][1], nouns.drawn)

@@ -276,8 +276,6 @@ def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
 
 def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     """Returns whether two results of one task rank every edge alike, and hold the same lists."""
-    if result is other:
-        return True
     ranks = _ranks_of_both(result, other)
     if not ranks.a.equals(ranks.b):
         return False

@@ -362,6 +362,13 @@ def test_claims_and_tables_say_what_was_chosen_and_what_was_sampled(task):
         assert is_said == [of_task is sampled] * 3
 
 
+def test_a_remark_names_a_metric_once_whatever_the_number_of_pairs(task):
+    name = "recall(average=micro)@3"
+    found = {x: evaluate(scores_of(task, 0.1 * x, x), task, name) for x in range(3)}
+    (note,) = {x for x in compare(found).table().notes if "denominator" in x}
+    assert note.count(name) == 1
+
+
 METRIC = "ndcg@3"
 
 
