@@ -41,7 +41,7 @@ from pyg_recmetrics.results.statistics import (
     paired_difference,
     run_variances,
 )
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 from pyg_recmetrics.utils import FrozenDict, warn
 
@@ -640,14 +640,9 @@ def compare_on_each(
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    alpha = alpha_of(level)
     pairs = {x: list(_pairs(questions, results[x])) for x, questions in asked.items()}
-    every = [*chain.from_iterable(pairs.values())]
-    rows = [pair.row(alpha) for pair in every]
-    p_values = holm([row.p_value for row in rows])
-    p_of_equivalence = holm([pair.p_of_equivalence(equivalence) for pair in every])
-    tests = zip(rows, p_values, p_of_equivalence, strict=True)
-    judged = [_with_verdict(row, p, p_equivalent, alpha) for row, p, p_equivalent in tests]
+    every = list(chain.from_iterable(pairs.values()))
+    judged = _judged(every, equivalence, alpha_of(level))
     tested = [row for row in judged if row.verdict is not None]
     metrics = {row.metric for row in tested}
     runs = [run for of_one in results.values() for run in every_run(of_one).values()]
@@ -718,16 +713,22 @@ def _protocol(
     )
 
 
-def _with_verdict(
-    row: PairedDifference, p: float, p_equivalent: float, alpha: float
-) -> PairedDifference:
-    """Returns a difference with what the tests say of `a`. What is too small is not better."""
-    row = row._replace(p_adjusted=p)
-    if math.isnan(p):
-        return row
-    if p_equivalent <= alpha:
-        return row._replace(verdict="equivalent")
-    if p > alpha:
-        return row._replace(verdict="inconclusive")
-    is_better = (row.difference > 0) == is_higher_better(row.metric)
-    return row._replace(verdict="better" if is_better else "worse")
+def _judged(
+    pairs: Sequence[RecommenderPair], equivalence: Equivalence | None, alpha: float
+) -> list[PairedDifference]:
+    """Returns the differences with p-values that are corrected for all tests, and verdicts."""
+    rows = [pair.row(alpha) for pair in pairs]
+    p_values = holm([row.p_value for row in rows])
+    p_of_equivalence = holm([pair.p_of_equivalence(equivalence) for pair in pairs])
+    judged = []
+    for row, p, p_equivalent in zip(rows, p_values, p_of_equivalence, strict=True):
+        verdict: Verdict | None = None  # as without a test, whose p-value is `NaN`
+        if p_equivalent <= alpha:  # what is too small is not better
+            verdict = "equivalent"
+        elif p > alpha:
+            verdict = "inconclusive"
+        elif p <= alpha:
+            is_better = (row.difference > 0) == is_higher_better(row.metric)
+            verdict = "better" if is_better else "worse"
+        judged.append(row._replace(p_adjusted=p, verdict=verdict))
+    return judged
