@@ -198,8 +198,12 @@ def _pairs(
     first = next(iter(recommenders.values()))
     for metric, of_metric in groupby(questions, key=itemgetter(0)):
         values = {name: each.array_of(metric) for name, each in recommenders.items()}
-        counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
-        runs = run_variances({name: x.mean(axis=0) for name, x in counted.items() if len(x)})
+        means = {}
+        for name, of_one in values.items():
+            counted = of_one[~np.isnan(of_one).any(axis=1)]
+            if len(counted):
+                means[name] = counted.mean(axis=0)
+        runs = run_variances(means)
         of_rows = has_rows(first, metric)
         person = first.person if of_rows else None
         for _, names in of_metric:
@@ -439,7 +443,8 @@ class Comparison(Rows[PairedDifference]):
                 and, below it, `- b`. (default: `False`)
         """
         shown = self._rows if all_pairs else self._from_reference()
-        has_one_b = len({(row.metric, row.b) for row in shown}) == len({x.metric for x in shown})
+        num_metrics = len({row.metric for row in shown})
+        has_one_b = len({(row.metric, row.b) for row in shown}) == num_metrics
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []

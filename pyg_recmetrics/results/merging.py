@@ -305,8 +305,10 @@ def _side_by_side(
 
 def _shifted(edges: Iterable[Tensor], offsets: Iterable[int]) -> Tensor:
     """Returns the edges of all parts, whose users have the numbers from an offset on."""
-    pairs = zip(edges, offsets, strict=True)
-    return torch.cat([torch.stack([user + offset, item]) for (user, item), offset in pairs], dim=1)
+    shifted = []
+    for (user, item), offset in zip(edges, offsets, strict=True):
+        shifted.append(torch.stack([user + offset, item]))
+    return torch.cat(shifted, dim=1)
 
 
 def _together(

@@ -44,7 +44,8 @@ def check_alike(facts: Mapping[str, Mapping[str, object]], need: str) -> None:
 
 def differing_keys(first: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
     """Returns the keys that both have, and whose values differ."""
-    return sorted(key for key in first.keys() & other.keys() if not is_same(first[key], other[key]))
+    both = first.keys() & other.keys()
+    return sorted(key for key in both if not is_same(first[key], other[key]))
 
 
 def how_measured(result: EvaluationResult) -> dict[str, object]:
