@@ -119,24 +119,23 @@ class RecommenderPair:
         (2012).
         """
         not_below, not_above = self._tails(margin)
+        value, uncertainty = self.difference.value, self.difference.uncertainty
         if self.metric.definition.higher_is_better:
-            return not_below, self._tail(-1, 1, 0.0)
-        return not_above, self._tail(1, 1, 0.0)
+            return not_below, uncertainty.p_above(-value)
+        return not_above, uncertainty.p_above(value)
 
     def _tails(self, size: Equivalence) -> tuple[float, float]:
         """Returns the p-values of `a` not being below, and not being above `b` by some size."""
-        if self.difference.value == 0 and self.difference.uncertainty.variance == 0:
+        value, uncertainty = self.difference.value, self.difference.uncertainty
+        if value == 0 and uncertainty.variance == 0:
             return 0.0, 0.0
-        amount = 0.0 if size.is_share else size.size
+        if not size.is_share:
+            return uncertainty.p_above(value + size.size), uncertainty.p_above(size.size - value)
         low, high = size.shares(negative=float(self.both[1].mean()) < 0)
-        return self._tail(1, low, -amount), self._tail(-1, high, amount)
-
-    def _tail(self, sign: int, share: float, amount: float) -> float:
-        """Returns the p-value of `a` not being above (`1`) or below (`-1`) a share of `b`."""
-        difference = self.difference if share == 1 else self._scaled(1.0, share)
-        room = sign * (difference.value - amount)
-        tail = difference.uncertainty.p_value(room) / 2
-        return tail if room > 0 else 1 - tail
+        from_low = self._scaled(1.0, low)
+        from_high = self._scaled(1.0, high)
+        not_below = from_low.uncertainty.p_above(from_low.value)
+        return not_below, from_high.uncertainty.p_above(-from_high.value)
 
     def row(self, alpha: float) -> PairedDifference:
         """Returns the difference without corrections, with intervals of level `1 - alpha`."""
@@ -244,6 +243,17 @@ def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
 def rounded(mean: float) -> float:
     """Returns a mean so that those of equal numbers, added up in another order, are equal."""
     return float(f"{mean:.12g}")
+
+
+def _beside(
+    rows: Iterable[PairedDifference], name: str, side: Literal["a", "b"]
+) -> list[PairedDifference]:
+    """Returns the differences of a recommender, of which it is one side of each.
+
+    Where it is the other side, they are turned around. They keep the corrections.
+    """
+    own = [row for row in rows if name in (row.a, row.b)]
+    return [row if getattr(row, side) == name else row._turned() for row in own]
 
 
 def _lines(
@@ -399,7 +409,7 @@ class Comparison(Rows[PairedDifference]):
             name = read_name(name, "name", list(self.protocol.num_runs))
             rows = []
             for metric in asked:
-                found = self._beside(name, metric, "a")
+                found = _beside([row for row in self if row.metric == metric], name, "a")
                 found.sort(key=lambda row: row.mean_b, reverse=is_higher_better(metric))
                 rows += found
         if not rows:
@@ -498,17 +508,9 @@ class Comparison(Rows[PairedDifference]):
             if len(rows) >= len(names):
                 among = {name: self._recommenders[name] for name in names}
                 best = [*best_first(among, parse(metric)), *names][0]
-                rows = self._beside(best, metric, "b")
+                rows = _beside(rows, best, "b")
             found += rows
         return found
-
-    def _beside(self, name: str, metric: str, side: Literal["a", "b"]) -> list[PairedDifference]:
-        """Returns the differences of a recommender in a metric, of which it is one side of each.
-
-        Where it is the other side, they are turned around. They keep the corrections.
-        """
-        rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
-        return [row if getattr(row, side) == name else row._turned() for row in rows]
 
     def _cells(self, row: PairedDifference | None) -> list[str]:
         if row is None:
