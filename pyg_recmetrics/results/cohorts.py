@@ -1,9 +1,8 @@
 """Cohorts: metrics measured for groups of users, or of items, and how far groups are apart."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -26,9 +25,6 @@ from pyg_recmetrics.results.statistics import (
 from pyg_recmetrics.tables import Table, Tabular, format_interval
 from pyg_recmetrics.utils import FrozenDict
 
-#: How many estimates of groups are held at once, of which each takes 8 bytes for every user.
-_NUM_ESTIMATES = 128
-
 #: A singular value that is smaller than this share of the largest is zero, but for rounding.
 _NEARLY_ZERO = 1e-10
 
@@ -36,8 +32,10 @@ _NEARLY_ZERO = 1e-10
 _ALIKE = 0.1
 
 
-class SameDegree:
-    r"""Means of groups, whose differences are those of users with as many relevant items.
+def means_of_same_degree(
+    values: Array, group: Array, degree: Array, person: Array | None
+) -> Iterator[Mean]:
+    r"""Yields the means of groups that differ as users with as many relevant items do.
 
     A value is the sum of a number for each number of relevant items, an effect of the group, and a
     rest. Effects are those of least squares: of two groups, their difference is the mean of the
@@ -53,68 +51,65 @@ class SameDegree:
 
     Source: Searle, "Linear models", 7.1 (1971).
     """
+    is_counted = ~np.isnan(values).any(axis=1) & (group >= 0)
+    num_groups = int(group.max(initial=-1)) + 1
+    values, group = values[is_counted], group[is_counted]
+    of_degree = np.unique(degree[is_counted], return_inverse=True)[1]
+    num_degrees = int(of_degree.max(initial=-1)) + 1
+    counts = np.zeros((num_degrees, num_groups))
+    np.add.at(counts, (of_degree, group), 1)
+    sizes = counts.sum(axis=0)
+    of_degrees = counts.sum(axis=1)[:, None]
+    shares = counts / of_degrees
 
-    def __init__(self, values: Array, group: Array, degree: Array, person: Array | None) -> None:
-        self.is_counted = ~np.isnan(values).any(axis=1) & (group >= 0)
-        self.person = person
-        self.values = values[self.is_counted]
-        self.group = group[self.is_counted]
-        self.of_degree = np.unique(degree[self.is_counted], return_inverse=True)[1]
-        num_groups = int(group.max(initial=-1)) + 1
-        num_degrees = int(self.of_degree.max(initial=-1)) + 1
-        self.counts = np.zeros((num_degrees, num_groups))
-        np.add.at(self.counts, (self.of_degree, self.group), 1)
-        self.sizes = self.counts.sum(axis=0)
-        of_degrees = self.counts.sum(axis=1)[:, None]
-        self.shares = self.counts / of_degrees
-        self.rest = (
-            self.values - (sums_by(self.of_degree, self.values) / of_degrees)[self.of_degree]
-        )
-        # The normal equations of the effects, whose rank is one less than there are groups.
-        products = np.diag(self.sizes) - self.counts.T @ self.shares
-        self.inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
-        self.effects = self.inverse @ sums_by(self.group, self.rest, num_groups)
-        self.rest -= self._of_users(self.effects)
-
-    def _of_users(self, effects: Array) -> Array:
+    def beside_others(effects: Array) -> Array:
         """Returns the effect of the group of each user, less that of all with as many items."""
-        own: Array = effects[self.group] - (self.shares @ effects)[self.of_degree]
+        own: Array = effects[group] - (shares @ effects)[of_degree]
         return own
 
-    def mean(self, number: int) -> Mean:
-        """Returns the mean of a group."""
-        num_users = max(1, len(self.values))
-        is_own = self.group == number
+    rest = values - (sums_by(of_degree, values, num_degrees) / of_degrees)[of_degree]
+    # The normal equations of the effects, whose rank is one less than there are groups.
+    products = np.diag(sizes) - counts.T @ shares
+    inverse = np.linalg.pinv(products, rcond=_NEARLY_ZERO, hermitian=True)
+    effects = inverse @ sums_by(group, rest, num_groups)
+    rest -= beside_others(effects)
+    # Users without any of another group beside them tell nothing.
+    tells = (counts > 0).sum(axis=1) > 1
+    num_telling = counts[tells].sum()
+    left = num_telling - tells.sum() - (sizes > 0).sum() + 1
+    factor = math.sqrt(num_telling / left) if left > 0 else math.nan
+    for number in range(num_groups):
+        is_own = group == number
         num_own = int(is_own.sum())
-        deviations = np.zeros((len(self.is_counted), self.values.shape[1]))
-        if not self._is_connected(number):
-            unknown = np.full(self.values.shape[1], math.nan)
-            return Mean(unknown, deviations, 0, num_own)
-        of_all = self.values.mean(axis=0)
-        contrast = (np.arange(len(self.sizes)) == number) - self.sizes / num_users
-        lever = self._of_users(self.inverse @ contrast)
-        # Users without any of another group beside them tell nothing.
-        tells = (self.counts > 0).sum(axis=1) > 1
-        num_telling = self.counts[tells].sum()
-        left = num_telling - tells.sum() - (self.sizes > 0).sum() + 1
-        factor = math.sqrt(num_telling / left) if left > 0 else math.nan
-        of_effect = factor * lever[:, None] * self.rest
-        deviations[self.is_counted] = (self.values - of_all) / num_users + of_effect
-        means = of_all + contrast @ self.effects
-        mean = mean_with(means, deviations, self.is_counted, self.person)
+        deviations = np.zeros((len(is_counted), values.shape[1]))
+        if not _is_connected(counts, number):
+            yield Mean(np.full(values.shape[1], math.nan), deviations, 0, num_own)
+            continue
+        of_all = values.mean(axis=0)
+        contrast = (np.arange(num_groups) == number) - sizes / len(values)
+        of_effect = factor * beside_others(inverse @ contrast)[:, None] * rest
+        deviations[is_counted] = (values - of_all) / len(values) + of_effect
+        mean = mean_with(of_all + contrast @ effects, deviations, is_counted, person)
         mean = replace(mean, num_drawn=num_own, num_rows=num_own)
-        if self.person is None:
-            return mean
-        sizes = np.bincount(self.person[self.is_counted][is_own])
-        num_drawn = int((sizes > 0).sum())
-        return replace(mean, num_drawn=num_drawn, num_persons=worth_of(sizes))
+        if person is not None:
+            own_rows = np.bincount(person[is_counted][is_own])
+            num_drawn = int((own_rows > 0).sum())
+            mean = replace(mean, num_drawn=num_drawn, num_persons=worth_of(own_rows))
+        yield mean
 
-    def _is_connected(self, number: int) -> bool:
-        """Returns whether users of a group can be compared with most of the others."""
-        has = (self.counts > 0).astype(int)
-        _, component = connected_components(has.T @ has)
-        largest = np.bincount(component, self.sizes).argmax()
-        return bool(self.sizes[number] > 0 and component[number] == largest)
+
+def _is_connected(counts: Array, number: int) -> bool:
+    """Returns whether users of a group can be compared with most of the others.
+
+    Args:
+        counts (np.ndarray): How many users have each number of relevant items, by group.
+        number (int): The number of the group.
+    """
+    has = (counts > 0).astype(int)
+    sizes = counts.sum(axis=0)
+    _, component = connected_components(has.T @ has)
+    largest = np.bincount(component, sizes).argmax()
+    return bool(sizes[number] > 0 and component[number] == largest)
 
 
 class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
@@ -170,22 +165,22 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         self._degree = degree
         self._nouns = nouns
         found: dict[Hashable, dict[str, MetricMean]] = {label: {} for label in labels}
-        for name_of, of_users in values.items():
-            mean_of = self._means(of_users)
-            for number, label in enumerate(labels):
-                found[label][name_of] = mean_of(number).of_metric(metrics[name_of], level)
+        for metric, of_users in values.items():
+            for label, mean in zip(labels, self._means(of_users), strict=True):
+                found[label][metric] = mean.of_metric(metrics[metric], level)
         super().__init__({label: FrozenDict(means) for label, means in found.items()})
 
-    def _means(self, values: Array) -> Callable[[int], Mean]:
-        """Returns the mean over each group by number, given values `[num_users, num_runs]`."""
-        if self._degree is not None:
-            return SameDegree(values, self._group, self._degree, self._person).mean
-        return partial(self._plain_mean, values)
+    def _means(self, values: Array) -> Iterator[Mean]:
+        """Yields the mean over each group, given values `[num_users, num_runs]`."""
+        if self._degree is None:
+            return self._plain_means(values)
+        return means_of_same_degree(values, self._group, self._degree, self._person)
 
-    def _plain_mean(self, values: Array, number: int) -> Mean:
-        """Returns the mean over a group, whatever its numbers of relevant items are."""
-        is_in = (self._group == number)[:, None]
-        return mean_of_users(np.where(is_in, values, math.nan), self._person)
+    def _plain_means(self, values: Array) -> Iterator[Mean]:
+        """Yields the mean over each group, whatever its numbers of relevant items are."""
+        for number in range(int(self._group.max(initial=-1)) + 1):
+            is_in = (self._group == number)[:, None]
+            yield mean_of_users(np.where(is_in, values, math.nan), self._person)
 
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
@@ -210,9 +205,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         """
         rows = []
         for metric, values in self._values.items():
-            mean_of = lru_cache(maxsize=_NUM_ESTIMATES)(self._means(values))
-            for (first, a), (second, b) in combinations(enumerate(self), 2):
-                difference = mean_of(first).minus(mean_of(second))
+            means = zip(self, self._means(values), strict=True)
+            for (a, first), (b, second) in combinations(means, 2):
+                difference = first.minus(second)
                 rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
         return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high"])
 
@@ -251,9 +246,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
         ]
         num_runs = max((values.shape[1] for values in self._values.values()), default=1)
         means = [
-            (metric, self._plain_mean(values, number))
+            (metric, mean)
             for metric, values in self._values.items()
-            for number in range(len(self))
+            for mean in self._plain_means(values)
         ]
         nouns = self._nouns
         notes = [
@@ -289,7 +284,7 @@ def group_by_degree(degree: Array, is_counted: Array, bins: int) -> tuple[Array,
 def note_on_degrees(
     group: Array, degree: Array, metrics: Iterable[Metric], nouns: RowNouns
 ) -> list[str]:
-    """Says how many relevant items users of each group have, if groups differ in it."""
+    """Returns how many relevant items users of each group have, if groups differ in it."""
     is_in = (group >= 0) & (degree > 0)
     depend = any(x.needs_truth and not x.definition.needs_all_ranks for x in metrics)
     means = pd.Series(degree[is_in]).groupby(group[is_in]).mean()

@@ -19,10 +19,10 @@ from pyg_recmetrics.results.runs import (
     LEAST_DIFFERING,
     Name,
     Runnable,
-    are_same_runs,
     budgets_of,
     common_metrics,
     every_run,
+    have_same_values,
     metrics_in_common,
     read_name,
     recommenders_by_name,
@@ -41,7 +41,7 @@ from pyg_recmetrics.results.statistics import (
     paired_difference,
     run_variances,
 )
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
 from pyg_recmetrics.utils import FrozenDict, warn
 
@@ -91,8 +91,8 @@ class RecommenderPair:
         widest = highest - lowest
         if widest == math.inf:
             widest = float(np.abs(values).max())
-        unseen = 3 * widest / max(1, self.difference.mean.num_drawn)
-        is_one_sided = 0 < abs(self.difference.value) < unseen
+        unseen = 3 * widest / self.difference.mean.num_drawn
+        is_one_sided = abs(self.difference.value) < unseen
         return replace(self.difference.mean, is_one_sided=is_one_sided)
 
     def p_of_equivalence(self, equivalence: Equivalence | None) -> float:
@@ -119,25 +119,23 @@ class RecommenderPair:
         (2012).
         """
         not_below, not_above = self._tails(margin)
+        value, uncertainty = self.difference.value, self.difference.uncertainty
         if self.metric.definition.higher_is_better:
-            return not_below, self._tail(-1, 1, 0.0)
-        return not_above, self._tail(1, 1, 0.0)
+            return not_below, uncertainty.p_above(-value)
+        return not_above, uncertainty.p_above(value)
 
     def _tails(self, size: Equivalence) -> tuple[float, float]:
         """Returns the p-values of `a` not being below, and not being above `b` by some size."""
-        if self.difference.value == 0 and self.difference.uncertainty.variance == 0:
+        value, uncertainty = self.difference.value, self.difference.uncertainty
+        if value == 0 and uncertainty.variance == 0:
             return 0.0, 0.0
-        amount = 0.0 if size.is_share else size.size
+        if not size.is_share:
+            return uncertainty.p_above(value + size.size), uncertainty.p_above(size.size - value)
         low, high = size.shares(negative=float(self.both[1].mean()) < 0)
-        return self._tail(1, low, -amount), self._tail(-1, high, amount)
-
-    def _tail(self, sign: int, share: float, amount: float) -> float:
-        """Returns the p-value of `a` not being above (`1`) or below (`-1`) a share of `b`."""
-        difference = self.difference if share == 1 else self._scaled(1.0, share)
-        center = difference.value if share == 1 else difference.mean.value
-        room = sign * (center - amount)
-        tail = difference.uncertainty.p_value(room) / 2
-        return tail if room > 0 else 1 - tail
+        from_low = self._scaled(1.0, low)
+        from_high = self._scaled(1.0, high)
+        not_below = from_low.uncertainty.p_above(from_low.value)
+        return not_below, from_high.uncertainty.p_above(-from_high.value)
 
     def row(self, alpha: float) -> PairedDifference:
         """Returns the difference without corrections, with intervals of level `1 - alpha`."""
@@ -172,8 +170,9 @@ class RecommenderPair:
     @property
     def has_lift(self) -> bool:
         """Whether ratios of means say something: zero is the least there is, and not one of `b`."""
-        least = min(float(values.min(initial=0)) for values in self.both)
-        return min(least, self.metric.definition.range[0]) >= 0 and self.both[1].mean() != 0
+        a, b = self.both
+        least = min(self.metric.definition.range[0], a.min(initial=0), b.min(initial=0))
+        return bool(least >= 0 and b.mean() != 0)
 
 
 def _counts(metric: Metric, a: Array, b: Array) -> tuple[float, float]:
@@ -198,8 +197,12 @@ def _pairs(
     first = next(iter(recommenders.values()))
     for metric, of_metric in groupby(questions, key=itemgetter(0)):
         values = {name: each.array_of(metric) for name, each in recommenders.items()}
-        counted = {name: x[~np.isnan(x).any(axis=1)] for name, x in values.items()}
-        runs = run_variances({name: x.mean(axis=0) for name, x in counted.items() if len(x)})
+        means = {}
+        for name, of_one in values.items():
+            counted = of_one[~np.isnan(of_one).any(axis=1)]
+            if len(counted):
+                means[name] = counted.mean(axis=0)
+        runs = run_variances(means)
         of_rows = has_rows(first, metric)
         person = first.person if of_rows else None
         for _, names in of_metric:
@@ -232,9 +235,9 @@ def is_higher_better(metric: str | Metric) -> bool:
 
 def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
     """Returns the names of recommenders, best first, without those that have no mean."""
-    means = {name: result.estimate_of(metric).value for name, result in results.items()}
-    known = {name: rounded(mean) for name, mean in means.items() if not math.isnan(mean)}
-    return sorted(known, key=lambda name: known[name], reverse=is_higher_better(metric))
+    means = {name: rounded(each.estimate_of(metric).value) for name, each in results.items()}
+    known = [name for name in means if not math.isnan(means[name])]
+    return sorted(known, key=means.__getitem__, reverse=is_higher_better(metric))
 
 
 def rounded(mean: float) -> float:
@@ -242,9 +245,28 @@ def rounded(mean: float) -> float:
     return float(f"{mean:.12g}")
 
 
-def _has_one_b(rows: Sequence[PairedDifference]) -> bool:
-    """Whether, in each metric, one recommender is what all others are compared with."""
-    return len({(row.metric, row.b) for row in rows}) == len({row.metric for row in rows})
+def _beside(
+    rows: Iterable[PairedDifference], name: str, side: Literal["a", "b"]
+) -> list[PairedDifference]:
+    """Returns the differences of a recommender, of which it is one side of each.
+
+    Where it is the other side, they are turned around. They keep the corrections.
+    """
+    own = [row for row in rows if name in (row.a, row.b)]
+    return [row if getattr(row, side) == name else row._turned() for row in own]
+
+
+def _lines(
+    rows: Iterable[PairedDifference], has_one_b: bool
+) -> Iterator[tuple[str, str, PairedDifference | None]]:
+    """Yields recommenders, their labels and differences from the reference, which has none.
+
+    The reference is `b` of all, or each `a`, below which stand those that it is compared with.
+    """
+    for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
+        yield reference, reference, None
+        for row in differences:
+            yield (row.a, row.a, row) if has_one_b else (row.b, f"- {row.b}", row)
 
 
 class Comparison(Rows[PairedDifference]):
@@ -282,11 +304,12 @@ class Comparison(Rows[PairedDifference]):
         """Raises if the differences are not those of some recommenders.
 
         Raises:
-            ValueError: If they have other names, or other runs than those that were compared.
+            ValueError: If they have other names, or other values than those that were compared.
         """
         own = self._recommenders
+        metrics = {row.metric for row in self}
         differing = sorted(own.keys() ^ recommenders.keys()) or [
-            name for name in own if not are_same_runs(own[name].runs, recommenders[name].runs)
+            name for name in own if not have_same_values(own[name], recommenders[name], metrics)
         ]
         if differing:
             raise ValueError(
@@ -329,9 +352,9 @@ class Comparison(Rows[PairedDifference]):
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
         judged = [row for row in self if row.verdict is not None]
-        first = [each.runs[0] for each in self._recommenders.values()]
-        are_sampled = any(result._has_own_candidates for result in first)
-        chooser = self.protocol.nouns.user if are_sampled else None
+        # All are of one task.
+        first = next(iter(self._recommenders.values())).runs[0]
+        chooser = self.protocol.nouns.user if first._has_own_candidates else None
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
@@ -342,13 +365,13 @@ class Comparison(Rows[PairedDifference]):
 
     def _on_ties(self, rows: Iterable[PairedDifference]) -> list[str]:
         """Returns which means behind differences the order of equal scores moves, and how far."""
-        found: dict[str, None] = {}
+        found = []
         for row in rows:
             for name in (row.a, row.b):
                 recommender = self._recommenders[name]
                 if any(row.metric in run._moved_by_ties for run in recommender.runs):
-                    found[f"{row.metric} of {name} is {recommender.tie_range(row.metric)}"] = None
-        return [*found]
+                    found.append(f"{row.metric} of {name} is {recommender.tie_range(row.metric)}")
+        return found
 
     def select(
         self,
@@ -386,7 +409,7 @@ class Comparison(Rows[PairedDifference]):
             name = read_name(name, "name", list(self.protocol.num_runs))
             rows = []
             for metric in asked:
-                found = self._beside(name, metric, "a")
+                found = _beside([row for row in self if row.metric == metric], name, "a")
                 found.sort(key=lambda row: row.mean_b, reverse=is_higher_better(metric))
                 rows += found
         if not rows:
@@ -430,18 +453,20 @@ class Comparison(Rows[PairedDifference]):
                 and, below it, `- b`. (default: `False`)
         """
         shown = self._rows if all_pairs else self._from_reference()
+        num_metrics = len({row.metric for row in shown})
+        has_one_b = len({(row.metric, row.b) for row in shown}) == num_metrics
         budgets = budgets_of(self._recommenders)
         head = ["recommender", "mean", "difference", "lift", "p", "", "verdict", "wins/ties/losses"]
         rows: list[list[str]] = []
         of_others = False
         for metric, of_metric in groupby(shown, attrgetter("metric")):
             rows.append([metric])
-            compared = [*of_metric]
-            means, is_part = self._means(compared)
-            of_others |= is_part
-            for name, label, cells in self._lines(compared):
+            compared = list(of_metric)
+            means, has_others = self._means(compared)
+            of_others |= has_others
+            for name, label, row in _lines(compared, has_one_b):
                 of_tuning = [known[name] for known in budgets.values()]
-                rows.append([label, f"{means[name]:.4f}", *cells, *of_tuning])
+                rows.append([label, f"{means[name]:.4f}", *self._cells(row), *of_tuning])
         said = notes.lines(
             "below_comparison",
             self.protocol,
@@ -449,7 +474,7 @@ class Comparison(Rows[PairedDifference]):
             has_intervals=not all(math.isnan(row.low) for row in shown),
             has_tests=not all(math.isnan(row.p_value) for row in shown),
             are_from_best=len(self) > len(shown),
-            has_one_b=_has_one_b(shown),
+            has_one_b=has_one_b,
             of_others=of_others,
         )
         return Table([*head, *budgets], rows, tuple(said))
@@ -459,24 +484,14 @@ class Comparison(Rows[PairedDifference]):
 
         Also whether some recommender has others, too.
         """
-        names = dict.fromkeys(name for row in rows for name in (row.b, row.a))
+        names = list(dict.fromkeys(name for row in rows for name in (row.b, row.a)))
         values = [self._recommenders[name].array_of(rows[0].metric) for name in names]
-        is_left_out = np.isnan(np.concatenate(values, axis=1)).any(axis=1, keepdims=True)
-        is_left_out &= not is_left_out.all()  # or else there is no user to take the means over
-        common = [mean_of_users(np.where(is_left_out, np.nan, x), None) for x in values]
-        has_others = any(not np.isnan(x[is_left_out[:, 0]]).any(axis=1).all() for x in values)
-        return {name: mean.value for name, mean in zip(names, common, strict=True)}, has_others
-
-    def _lines(self, rows: Sequence[PairedDifference]) -> Iterator[tuple[str, str, Sequence[str]]]:
-        """Yields recommenders, their labels and cells: `b` of all and each `a`, or each `a`."""
-        has_one_b = _has_one_b(rows)
-        for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
-            yield reference, reference, ["", "", "", "", "reference", ""]
-            for row in differences:
-                if has_one_b:
-                    yield row.a, row.a, self._cells(row)
-                else:
-                    yield row.b, f"- {row.b}", self._cells(row)
+        is_common = ~np.isnan(np.concatenate(values, axis=1)).any(axis=1)
+        if not is_common.any():  # there is no user to take the means over
+            is_common[:] = True
+        means = [mean_of_users(x[is_common], None).value for x in values]
+        others = np.concatenate([x[~is_common].mean(axis=1) for x in values])
+        return dict(zip(names, means, strict=True)), not np.isnan(others).all()
 
     def star(self, difference: PairedDifference) -> str:
         """Returns `*` for a significant difference, `(*)` if it is one of trained models alone."""
@@ -487,25 +502,19 @@ class Comparison(Rows[PairedDifference]):
     def _from_reference(self) -> list[PairedDifference]:
         """Returns a difference for each recommender and metric, from the best if all are there."""
         found = []
-        for metric in dict.fromkeys(row.metric for row in self):
-            rows = [row for row in self if row.metric == metric]
+        for metric, of_metric in groupby(self, attrgetter("metric")):
+            rows = list(of_metric)
             names = dict.fromkeys(name for row in rows for name in (row.a, row.b))
             if len(rows) >= len(names):
                 among = {name: self._recommenders[name] for name in names}
                 best = [*best_first(among, parse(metric)), *names][0]
-                rows = self._beside(best, metric, "b")
+                rows = _beside(rows, best, "b")
             found += rows
         return found
 
-    def _beside(self, name: str, metric: str, side: Literal["a", "b"]) -> list[PairedDifference]:
-        """Returns the differences of a recommender in a metric, of which it is one side of each.
-
-        Where it is the other side, they are turned around. They keep the corrections.
-        """
-        rows = [row for row in self if row.metric == metric and name in (row.a, row.b)]
-        return [row if getattr(row, side) == name else row._turned() for row in rows]
-
-    def _cells(self, row: PairedDifference) -> list[str]:
+    def _cells(self, row: PairedDifference | None) -> list[str]:
+        if row is None:
+            return ["", "", "", "", "reference", ""]
         counts = [row.wins, row.ties, row.losses] if row.wins is not None else []
         return [
             format_interval(row.difference, row.low, row.high, "+"),
@@ -638,14 +647,9 @@ def compare_on_each(
         level (float, optional): The level of confidence of all of them together.
             (default: `0.95`)
     """
-    alpha = alpha_of(level)
     pairs = {x: list(_pairs(questions, results[x])) for x, questions in asked.items()}
-    every = [*chain.from_iterable(pairs.values())]
-    rows = [pair.row(alpha) for pair in every]
-    p_values = holm([row.p_value for row in rows])
-    p_of_equivalence = holm([pair.p_of_equivalence(equivalence) for pair in every])
-    tests = zip(rows, p_values, p_of_equivalence, strict=True)
-    judged = [_with_verdict(row, p, p_equivalent, alpha) for row, p, p_equivalent in tests]
+    every = list(chain.from_iterable(pairs.values()))
+    judged = _judged(every, equivalence, alpha_of(level))
     tested = [row for row in judged if row.verdict is not None]
     metrics = {row.metric for row in tested}
     runs = [run for of_one in results.values() for run in every_run(of_one).values()]
@@ -700,7 +704,7 @@ def _protocol(
     }
     near_copies = {name: share for name, share in shares.items() if share < LEAST_DIFFERING}
     nouns = next(iter(recommenders.values())).runs[0].nouns
-    metrics = [str(pair.metric) for pair in pairs]
+    metrics = list(dict.fromkeys(str(pair.metric) for pair in pairs))
     means = [(str(pair.metric), pair.mean) for pair in pairs if pair.difference.mean.has_interval]
     if means and means[0][1].has_few_persons:
         few = notes.line("few_persons", means[0][1], nouns.drawn)
@@ -716,16 +720,22 @@ def _protocol(
     )
 
 
-def _with_verdict(
-    row: PairedDifference, p: float, p_equivalent: float, alpha: float
-) -> PairedDifference:
-    """Returns a difference with what the tests say of `a`. What is too small is not better."""
-    row = row._replace(p_adjusted=p)
-    if math.isnan(p):
-        return row
-    if p_equivalent <= alpha:
-        return row._replace(verdict="equivalent")
-    if p > alpha:
-        return row._replace(verdict="inconclusive")
-    is_better = (row.difference > 0) == is_higher_better(row.metric)
-    return row._replace(verdict="better" if is_better else "worse")
+def _judged(
+    pairs: Sequence[RecommenderPair], equivalence: Equivalence | None, alpha: float
+) -> list[PairedDifference]:
+    """Returns the differences with p-values that are corrected for all tests, and verdicts."""
+    rows = [pair.row(alpha) for pair in pairs]
+    p_values = holm([row.p_value for row in rows])
+    p_of_equivalence = holm([pair.p_of_equivalence(equivalence) for pair in pairs])
+    judged = []
+    for row, p, p_equivalent in zip(rows, p_values, p_of_equivalence, strict=True):
+        verdict: Verdict | None = None  # as without a test, whose p-value is `NaN`
+        if p_equivalent <= alpha:  # what is too small is not better
+            verdict = "equivalent"
+        elif p > alpha:
+            verdict = "inconclusive"
+        elif p <= alpha:
+            is_better = (row.difference > 0) == is_higher_better(row.metric)
+            verdict = "better" if is_better else "worse"
+        judged.append(row._replace(p_adjusted=p, verdict=verdict))
+    return judged

@@ -17,22 +17,23 @@ from torch_geometric.index import index2ptr
 from torch_geometric.utils import cumsum
 
 from pyg_recmetrics.checks import check_boolean
+from pyg_recmetrics.kernels.entries import spread
 from pyg_recmetrics.ranked_edges import (
     PER_EDGE,
-    Lists,
-    Provenance,
     RankedEdges,
     catalogue_of,
     evaluated_mask,
+    fields_of,
+    from_fields,
 )
 from pyg_recmetrics.results.result import EvaluationResult, largest
 from pyg_recmetrics.results.runs import check_alike, differing_keys, how_measured, is_same
-from pyg_recmetrics.task import Catalogue, RankingTask
+from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.task import PartOf
-from pyg_recmetrics.utils import arguments_of, list_some, made_of, warn
+from pyg_recmetrics.utils import list_some, warn
 
 #: What parts of one task have in common, and tasks of other users need not have.
-_OF_USERS = ("num_users", "user_ids", "seen", "candidates", "person", "query")
+_OF_USERS = {"num_users", "user_ids", "seen", "candidates", "person", "query"}
 
 #: What all tasks have in common whose results can be merged.
 _OF_ITEMS = ("num_items", "item_ids", "exclude_seen", "threshold", "missing", "num_relations")
@@ -46,8 +47,8 @@ _IF_MISSING: dict[str, Callable[[Mapping[str, Tensor]], Tensor]] = {
     "is_candidate": lambda ranked: torch.ones_like(ranked["rank"], dtype=torch.bool),
 }
 
-#: What is known about items, besides who has seen them.
-_FACTS = ("item_embedding", "item_category")
+#: What results that are merged need to be.
+_NEED = "hold results that differ in their users alone"
 
 
 def merge(
@@ -96,24 +97,21 @@ def merge(
             f"'results' needs to be an iterable of results or of their files (got "
             f"{type(results).__name__})"
         )
+    is_partial = check_boolean(partial, "partial")
     parts = [_read(result) for result in results]
     if not parts:
         raise ValueError("'results' needs to hold at least one result (got none)")
     first = parts[0]
-    device = parts[0].ranked.rank.device
+    device = first.ranked.rank.device
     tasks = [_task_of(part).to(device) for part in parts]
-    _check_alike(parts, tasks)
-    is_partial = check_boolean(partial, "partial")
-    per_edge = first.ranked.origin.user_of_row is not None
-    of_users = [{name: getattr(task, name) for name in _OF_USERS} for task in tasks]
-    differing = sorted({key for x in of_users for key in differing_keys(of_users[0], x)})
-    if differing:
-        task, source = _append(tasks, per_edge, differing)
-    else:
-        task, source = _join(tasks, per_edge, is_partial)
     rankings = [part.ranked.to(device) for part in parts]
+    _check_alike(parts, tasks)
+    task, edge, row = _join(tasks, is_partial)
+    is_per_edge = first.ranked.origin.user_of_row is not None
+    fields = _side_by_side(rankings, edge if is_per_edge else row, task)
+    fields["catalogue"] |= {"seen": _seen(rankings, tasks, task)}
     merged = EvaluationResult(
-        _side_by_side(rankings, source, task, _catalogue(rankings, tasks, task)),
+        from_fields(fields),
         first.metrics,
         task=task,
         empty_target_action=first.empty_target_action,
@@ -149,38 +147,73 @@ def _task_of(result: EvaluationResult) -> RankingTask:
 
 def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]) -> None:
     """Raises if results differ in anything that is not about their users."""
-    pairs = zip(parts, tasks, strict=True)
-    facts = {f"result {number}": _in_common(*pair) for number, pair in enumerate(pairs)}
-    check_alike(facts, "hold results that differ in their users alone")
-    depths = {x for part in parts if (x := part.ranked.depth) is not None}
-    # Where no user is evaluated, lists are empty.
-    widths = {of.width for part in parts if (of := part.ranked.lists) is not None} - {0}
-    for what, found in (("lists of one length", widths), ("rankings of one depth", depths)):
-        if len(found) > 1:
-            raise ValueError(
-                f"'results' needs to hold {what} (got {sorted(found)}); give the same metrics and "
-                f"'keep_items' to each part"
-            )
+    # Where there are few candidates, all ranks are known, and without users, lists are empty.
+    depth = largest(part.ranked.depth for part in parts)
+    width = largest(part.ranked.lists.width for part in parts if part.ranked.lists is not None)
+    facts: dict[str, dict[str, object]] = {}
+    for number, (part, task) in enumerate(zip(parts, tasks, strict=True)):
+        ranked = part.ranked
+        catalogue = catalogue_of(ranked)
+        candidates = task.candidates
+        has_own_candidates = candidates is not None and candidates.dim() > 1
+        facts[f"result {number}"] = {
+            **how_measured(part),
+            "metrics": part.metrics,
+            "ties": (ranked.ties, ranked.num_tied is None),
+            "seed": ranked.origin.seed,
+            "recommender": ranked.origin.ranked_by,
+            "depth": ranked.depth or depth,
+            "keep_items": ranked.lists and (ranked.lists.width or width),
+            "weight": task.weight is None,
+            "candidates": "of each user" if has_own_candidates else candidates,
+            "query": None if task.query is None else task.query.size(1),
+            "item_embedding": catalogue.item_embedding,
+            "item_category": catalogue.item_category,
+            **{name: getattr(task, name) for name in _OF_ITEMS},
+        }
+    check_alike(facts, _NEED)
 
 
-def _in_common(result: EvaluationResult, task: RankingTask) -> dict[str, object]:
-    ranked = result.ranked
-    catalogue = catalogue_of(result.ranked)
-    candidates = task.candidates
-    query = task.query
-    return {
-        **how_measured(result),
-        "metrics": result.metrics,
-        "ties": (ranked.ties, ranked.num_tied is None),
-        "seed": ranked.origin.seed,
-        "recommender": ranked.origin.ranked_by,
-        "keep_items": ranked.lists is None,
-        "weight": task.weight is None,
-        "candidates": candidates if candidates is None or candidates.dim() == 1 else "of each user",
-        "query": None if query is None else query.size(1),
-        **{name: getattr(task, name) for name in _OF_ITEMS},
-        **{name: getattr(catalogue, name) for name in _FACTS},
+def _join(tasks: Sequence[RankingTask], partial: bool) -> tuple[RankingTask, Tensor, Tensor]:
+    """Returns the task of all users, and where each of its edges and of its users comes from.
+
+    That is a place among the edges and the users of all tasks, which follow one another.
+    """
+    first = tasks[0]
+    fields = [task.to_dict() for task in tasks]
+    differing = {key for other in fields for key in differing_keys(fields[0], other)} & _OF_USERS
+    *starts, num_users = accumulate((task.num_users for task in tasks), initial=0)
+    # Parts of one task number its users alike, and other tasks have users of their own.
+    offsets = starts if differing else [0] * len(tasks)
+    truth = _shifted([task.truth for task in tasks], offsets)
+    edge = truth[0].argsort(stable=True)  # those of each user are sorted by item
+    users = [task.users + offset for task, offset in zip(tasks, offsets, strict=True)]
+    changes: dict[str, Any] = {
+        "truth": truth[:, edge],
+        "weight": _together(fields, "weight", edge),
+        "users": torch.cat(users).sort().values,
     }
+    if differing:
+        user_ids = _ids_of_all(tasks, differing)
+        candidates = first.candidates
+        if candidates is not None and candidates.dim() > 1:
+            candidates = _shifted([of_task["candidates"] for of_task in fields], offsets)
+        changes |= {
+            "num_users": num_users,
+            "user_ids": user_ids,
+            "seen": _shifted([task.seen for task in tasks], offsets),
+            "candidates": candidates,
+            "query": _together(fields, "query"),
+        }
+        whole = RankingTask.from_dict(fields[0] | changes)
+    else:
+        numbers = changes["users"].tolist()
+        _check_once(numbers if first.user_ids is None else [first.user_ids[x] for x in numbers])
+        whole = first._with(**changes, part_of=_part_of(tasks, partial))
+    row = torch.arange(whole.num_users, device=first.device)
+    for task, of_task, start in zip(tasks, users, starts, strict=True):
+        row[of_task] = task.users + start
+    return whole, edge, row
 
 
 def _check_once(users: Iterable[Hashable]) -> None:
@@ -192,39 +225,24 @@ def _check_once(users: Iterable[Hashable]) -> None:
         )
 
 
-def _join(
-    tasks: Sequence[RankingTask], per_edge: bool, partial: bool
-) -> tuple[RankingTask, Tensor]:
-    """Returns the task of all users of its parts, and where each of its rows comes from.
-
-    That is its place if the rows of all rankings follow one another.
-    """
-    first = tasks[0]
-    users = torch.cat([task.users for task in tasks])
-    numbers: list[int] = users.tolist()
-    _check_once(numbers if first.user_ids is None else [first.user_ids[user] for user in numbers])
-    truth = torch.cat([task.truth for task in tasks], dim=1)
-    weight = _together([task.to_dict() for task in tasks], "weight")
-    order = truth[0].argsort(stable=True)  # those of each user are sorted by item
-    whole = first._with(
-        users=users.sort().values,
-        truth=truth[:, order],
-        weight=None if weight is None else weight[order],
-        part_of=_part_of(tasks, partial),
-    )
-    if per_edge:
-        return whole, order
-    # Each ranking has a row for every user, and says something of its own.
-    row = torch.arange(first.num_users, device=first.device)
-    for number, task in enumerate(tasks):
-        row[task.users] += number * first.num_users
-    return whole, row
+def _ids_of_all(tasks: Sequence[RankingTask], differing: Iterable[str]) -> tuple[Hashable, ...]:
+    """Returns the ids of the users of tasks that have users of their own."""
+    if any(task.user_ids is None or task.person is not None for task in tasks):
+        raise ValueError(
+            f"'results' needs to hold parts of one task, or of tasks without persons whose "
+            f"'user_ids' name their users (got tasks that differ in {', '.join(sorted(differing))})"
+        )
+    if any(task.part_of for task in tasks):
+        raise ValueError("'results' needs to hold all parts of a task as one result (got parts)")
+    user_ids = tuple(id_ for task in tasks for id_ in task.user_ids or ())
+    _check_once(user_ids)
+    return user_ids
 
 
 def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
     """Returns what the users of some parts are a part of; `None` if they are a whole task."""
     parts = [task.part_of for task in tasks]
-    if len({part and (part.num_users, part.num_edges, part.digest) for part in parts}) > 1:
+    if len({part and part.digest for part in parts}) > 1:
         raise ValueError(
             "'results' needs to hold parts of one task (got parts of several, whose truth, "
             "weights or users differ)"
@@ -248,56 +266,20 @@ def _part_of(tasks: Sequence[RankingTask], partial: bool) -> PartOf | None:
     return whole._replace(num_own=number, num_parts=0)
 
 
-def _append(
-    tasks: Sequence[RankingTask], per_edge: bool, differing: Sequence[str]
-) -> tuple[RankingTask, Tensor]:
-    """Returns the same of tasks of their own users, who stand one after the other."""
-    first = tasks[0]
-    fields = [task.to_dict() for task in tasks]
-    if any(task.user_ids is None or task.person is not None for task in tasks):
-        raise ValueError(
-            f"'results' needs to hold parts of one task, or of tasks without persons whose "
-            f"'user_ids' name their users (got tasks that differ in {', '.join(differing)})"
-        )
-    if any(task.part_of for task in tasks):
-        raise ValueError("'results' needs to hold all parts of a task as one result (got parts)")
-    user_ids = [id_ for task in tasks for id_ in task.user_ids or ()]
-    _check_once(user_ids)
-    *offsets, num_users = accumulate((task.num_users for task in tasks), initial=0)
-    candidates = first.candidates
-    if candidates is not None and candidates.dim() > 1:
-        candidates = _shifted([of["candidates"] for of in fields], offsets)
-    whole = RankingTask(
-        _shifted([task.truth for task in tasks], offsets),
-        weight=_together(fields, "weight"),
-        num_users=num_users,
-        seen=_shifted([task.seen for task in tasks], offsets),
-        candidates=candidates,
-        users=torch.cat([x.users + offset for x, offset in zip(tasks, offsets, strict=True)]),
-        user_ids=user_ids,
-        query=_together(fields, "query"),
-        **{name: getattr(first, name) for name in _OF_ITEMS},
-    )
-    num_rows = whole.truth.size(1) if per_edge else num_users
-    return whole, torch.arange(num_rows, device=first.device)
-
-
 def _side_by_side(
-    rankings: Sequence[RankedEdges], source: Tensor, task: RankingTask, catalogue: Catalogue
-) -> RankedEdges:
-    """Returns the ranking of all users, from those of some users each.
+    rankings: Sequence[RankedEdges], source: Tensor, task: RankingTask
+) -> dict[str, Any]:
+    """Returns the fields of the ranking of all users, from those of some users each.
 
     Args:
         rankings (sequence of RankedEdges): The rankings.
         source (torch.Tensor): Which row of all rankings becomes each row, of shape `[num_rows]`.
         task (RankingTask): The task of all users.
-        catalogue (Catalogue): What is known about the items.
     """
-    parts = [arguments_of(ranked) | arguments_of(ranked.origin) for ranked in rankings]
-    num_rows = len(source)
-    starts = [0, *accumulate(ranked.num_users for ranked in rankings)]
-    place = source.new_full((starts[-1],), -1)
-    place[source] = torch.arange(num_rows, device=source.device)
+    parts = [fields_of(ranked) for ranked in rankings]
+    *starts, num_sources = accumulate((ranked.num_users for ranked in rankings), initial=0)
+    place = source.new_zeros(num_sources)
+    place[source] = torch.arange(len(source), device=source.device)
     user, item = _shifted([ranked.edge_label_index for ranked in rankings], starts)
     row, order = place[user].sort(stable=True)
     is_evaluated = torch.cat([evaluated_mask(ranked) for ranked in rankings])[source]
@@ -307,22 +289,26 @@ def _side_by_side(
         # A user is a person with all of its edges, unless persons are known.
         person = task.truth[0] if task.person is None else fields["person"]
         fields |= {"person": person, "user_of_row": task.truth[0]}
-    fields |= {
+    depth = largest(ranked.depth for ranked in rankings)
+    if depth is not None and fields["listed"] is None and fields["num_candidates"] is not None:
+        # All ranks are known if no user has more candidates.
+        depth = depth if bool((fields["num_candidates"] > depth).any()) else None
+    return fields | {
         "edge_label_index": torch.stack([row, item[order]]),
-        "ptr": index2ptr(row, num_rows),
+        "ptr": index2ptr(row, len(source)),
         "users": None if bool(is_evaluated.all()) else is_evaluated.nonzero().squeeze(1),
-        "lists": _lists(rankings, source),
-        "depth": _depth(rankings, fields["num_candidates"]),
-        "catalogue": catalogue,
+        "lists": _lists([part["lists"] for part in parts], source),
+        "depth": depth,
         "user_ids": task.user_ids,
     }
-    return made_of(RankedEdges, fields | {"origin": made_of(Provenance, fields)})
 
 
 def _shifted(edges: Iterable[Tensor], offsets: Iterable[int]) -> Tensor:
     """Returns the edges of all parts, whose users have the numbers from an offset on."""
-    pairs = zip(edges, offsets, strict=False)
-    return torch.cat([torch.stack([user + offset, item]) for (user, item), offset in pairs], dim=1)
+    shifted = []
+    for (user, item), offset in zip(edges, offsets, strict=True):
+        shifted.append(torch.stack([user + offset, item]))
+    return torch.cat(shifted, dim=1)
 
 
 def _together(
@@ -336,39 +322,25 @@ def _together(
     return together if index is None else together[index]
 
 
-def _lists(rankings: Sequence[RankedEdges], source: Tensor) -> Lists | None:
+def _lists(lists: Sequence[Mapping[str, Tensor]], source: Tensor) -> dict[str, Tensor] | None:
     """Returns the lists of all rows, from those of each ranking; `None` if there are none."""
-    lists = [ranked.lists for ranked in rankings if ranked.lists is not None]
-    if not lists:
+    if not lists[0]:
         return None
-    lengths = torch.cat([each.ptr.diff() for each in lists])
+    lengths = torch.cat([each["ptr"].diff() for each in lists])
     starts = lengths.cumsum(0) - lengths
-    ptr = cumsum(lengths[source])
-    # Each list is moved as a whole.
-    place = torch.arange(int(ptr[-1]), device=ptr.device)
-    place += (starts[source] - ptr[:-1]).repeat_interleave(ptr.diff())
-    return Lists(torch.cat([each.item for each in lists])[place], ptr)
+    _, place = spread(starts[source], lengths[source])
+    return {
+        "item": torch.cat([each["item"] for each in lists])[place],
+        "ptr": cumsum(lengths[source]),
+    }
 
 
-def _depth(rankings: Sequence[RankedEdges], num_candidates: Tensor | None) -> int | None:
-    """Returns how deep all ranks are known; `None` if all of them are."""
-    depth = largest(ranked.depth for ranked in rankings)
-    is_of_lists = rankings[0].origin.listed is not None  # which may be longer
-    if is_of_lists or num_candidates is None or depth is None:
-        return depth
-    return depth if bool((num_candidates > depth).any()) else None
-
-
-def _catalogue(
+def _seen(
     rankings: Sequence[RankedEdges], tasks: Sequence[RankingTask], task: RankingTask
-) -> Catalogue:
-    """Returns what is known about the items, with what all users have seen."""
-    first, *others = catalogues = [catalogue_of(ranked) for ranked in rankings]
-    if all(is_same(x.seen, of.catalogue.seen) for x, of in zip(catalogues, tasks, strict=True)):
-        return Catalogue(**first.to_dict() | {"seen": task.catalogue.seen})
-    if all(is_same(each.seen, first.seen) for each in others):
-        return first
-    raise ValueError(
-        "'results' needs to hold results that differ in their users alone (got two that differ "
-        "in the seen edges of the catalogue)"
-    )
+) -> Tensor | None:
+    """Returns the seen edges of the catalogue: those of all tasks, or others that all have."""
+    seen = [catalogue_of(ranked).seen for ranked in rankings]
+    if all(is_same(x, of.catalogue.seen) for x, of in zip(seen, tasks, strict=True)):
+        return task.catalogue.seen
+    check_alike({f"result {number}": {"catalogue": x} for number, x in enumerate(seen)}, _NEED)
+    return seen[0]

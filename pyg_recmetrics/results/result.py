@@ -714,10 +714,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
                     found[name] = f"{name} is {span}"
         return found
 
-    def _has_means_of(self, other: "EvaluationResult") -> bool:
-        """Returns whether two results have the same means, as those of one ranking do."""
-        return all(self[name] == other[name] for name in self.keys() & other.keys())
-
     def _note_on_ties(self, names: Iterable[str]) -> str | None:
         """Returns what the order of ties does to some metrics; `None` if it does not matter."""
         if not self._moved_by_ties:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from itertools import chain, combinations, pairwise
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -44,7 +44,8 @@ def check_alike(facts: Mapping[str, Mapping[str, object]], need: str) -> None:
 
 def differing_keys(first: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
     """Returns the keys that both have, and whose values differ."""
-    return sorted(key for key in first.keys() & other.keys() if not is_same(first[key], other[key]))
+    both = first.keys() & other.keys()
+    return sorted(key for key in both if not is_same(first[key], other[key]))
 
 
 def how_measured(result: EvaluationResult) -> dict[str, object]:
@@ -56,44 +57,35 @@ def how_measured(result: EvaluationResult) -> dict[str, object]:
     }
 
 
-def _details(result: EvaluationResult) -> dict[str, object]:
-    """Returns what two results must have in common if both have it.
+def _facts(result: EvaluationResult) -> dict[str, object]:
+    """Returns what two results must have in common, if both have it, for their users to be pairs.
 
-    Lists know no ties, and facts about items count if a metric looks at them.
-    """
-    ranked = result.ranked
-    catalogue = result.ranked.catalogue
-    needed = {need for metric in result.definitions.values() for need in metric.needs}
-    facts = {"seen" if need == "popularity" else need for need in needed - {"items"}}
-    details: dict[str, object] = {fact: getattr(catalogue, fact) for fact in facts}
-    if ranked.num_tied is not None:
-        details |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
-    return details
-
-
-def _identity(result: EvaluationResult) -> dict[str, object]:
-    """Returns what two results must have in common for their users to be pairs.
-
-    The edges and ids of a task are sorted and unique, so equal tasks have equal tensors.
+    The edges and ids of a task are sorted and unique, so equal tasks have equal tensors. Lists know
+    no ties, and facts about items count if a metric looks at them.
     """
     ranked = result.ranked
     task = result.task
-    how = how_measured(result) | {"num_users": ranked.num_users, "task": task is None}
+    facts = how_measured(result) | {"num_users": ranked.num_users, "task": task is None}
     if task is not None:
-        fields = task.to_dict()
+        facts |= task.to_dict()
         # Tasks have the same pairs if they have the same truth, whatever it was selected from.
         for name in ("threshold", "part_of", "knows_seen"):
-            del fields[name]
-        return how | fields | {"person": ranked.origin.person}
-    edges = ranked.edge_label_index
-    num_items = int(edges[1].max()) + 1 if edges.numel() else 1
-    truth, weight = coalesce_truth(edges, ranked.weight, num_items)
-    ids = {
-        "user_ids": ranked.user_ids,
-        "person": ranked.origin.person,
-        "rows": ranked.origin.user_of_row,
-    }
-    return how | {"truth": truth, "weight": weight, **ids}
+            del facts[name]
+    else:
+        edges = ranked.edge_label_index
+        num_items = int(edges[1].max()) + 1 if edges.numel() else 1
+        facts["truth"], facts["weight"] = coalesce_truth(edges, ranked.weight, num_items)
+        facts["user_ids"] = ranked.user_ids
+        facts["rows"] = ranked.origin.user_of_row
+    facts["person"] = ranked.origin.person
+    for metric in result.definitions.values():
+        for need in metric.needs:
+            if need != "items":
+                name = "seen" if need == "popularity" else need
+                facts[need] = getattr(ranked.catalogue, name)
+    if ranked.num_tied is not None:
+        facts |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
+    return facts
 
 
 def is_same(first: object, second: object) -> bool:
@@ -101,7 +93,7 @@ def is_same(first: object, second: object) -> bool:
     if first is second:
         return True
     if isinstance(first, Tensor) and isinstance(second, Tensor):
-        return first.shape == second.shape and torch.equal(first, second.to(first.device))
+        return torch.equal(first, second.to(first.device))
     if isinstance(first, Tensor) or isinstance(second, Tensor):
         return False
     return first == second
@@ -112,12 +104,10 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
 
     Also if there is no user that all have ranked.
     """
-    for facts_of in (_identity, _details):
-        facts = {name: facts_of(result) for name, result in results.items()}
-        check_alike(facts, "be of the same task")
-    ranked = [result.ranked.users for result in results.values()]
-    some = [users.cpu() for users in ranked if users is not None]
-    if some and reduce(lambda one, other: one[torch.isin(one, other)], some).numel() == 0:
+    facts = {name: _facts(result) for name, result in results.items()}
+    check_alike(facts, "be of the same task")
+    masks = [evaluated_mask(result.ranked).cpu() for result in results.values()]
+    if not bool(torch.stack(masks).all(dim=0).any()):
         raise ValueError(
             f"'results' needs to have users that all have ranked (got none for "
             f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
@@ -264,7 +254,6 @@ class Runs(Measured, Rows[EvaluationResult]):
             self,
             num_runs=len(self.runs),
             caution=caution,
-            calls=[*dict.fromkeys(notes.line("calls", run) for run in self.runs)],
             is_zero=not all(mean.run_error for mean in means.values()),
             of_all=[name for name, each in estimates.items() if not each.num_drawn],
         )
@@ -273,7 +262,7 @@ class Runs(Measured, Rows[EvaluationResult]):
 
 def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
     """Returns the results of a recommender, which may be a single one."""
-    is_one = isinstance(results, str | Mapping) or not isinstance(results, Iterable)
+    is_one = isinstance(results, Mapping) or not isinstance(results, Iterable)
     found: tuple[EvaluationResult, ...] = (results,) if is_one else tuple(results)
     for result in found:
         if not isinstance(result, EvaluationResult):
@@ -288,8 +277,6 @@ def _read_results(results: Any) -> tuple[EvaluationResult, ...]:
 
 def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     """Returns whether two results of one task rank every edge alike, and hold the same lists."""
-    if result is other:
-        return True
     ranks = _ranks_of_both(result, other)
     if not ranks.a.equals(ranks.b):
         return False
@@ -303,16 +290,12 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     return is_same(places, torch.stack(another.lists.places(width, users)))
 
 
-def are_same_runs(runs: Sequence[EvaluationResult], others: Sequence[EvaluationResult]) -> bool:
-    """Returns whether runs are of one task, and rank alike one by one."""
-    if len(runs) != len(others):
-        return False
-    for one, other in zip(runs, others, strict=True):
-        of_task = differing_keys(_identity(one), _identity(other))
-        details = differing_keys(_details(one), _details(other))
-        if of_task or details or not _is_copy(one, other):
-            return False
-    return True
+def have_same_values(one: Measured, other: Measured, metrics: Iterable[str]) -> bool:
+    """Returns whether all users have the same values of some metrics in the runs of both."""
+    return all(
+        np.array_equal(one.array_of(metric), other.array_of(metric), equal_nan=True)
+        for metric in metrics
+    )
 
 
 #: Runs that differ for a smaller share of users than this hardly differ.
@@ -329,9 +312,8 @@ def share_of_differing(runs: Sequence[EvaluationResult]) -> float:
     for one, other in pairwise(runs):
         ranks = _ranks_of_both(one, other, one.max_k)
         hits = ranks[ranks[["a", "b"]].min(axis=1) < NOT_RETRIEVED]
-        num_users = hits.user.nunique()
-        num_differing = hits.user[hits.a != hits.b].nunique()
-        shares.append(num_differing / num_users if num_users else 1.0)
+        is_differing = (hits.a != hits.b).groupby(hits.user).any()
+        shares.append(float(is_differing.mean()) if len(is_differing) else 1.0)
     return min(shares)
 
 
@@ -378,7 +360,7 @@ def budgets_of(recommenders: Mapping[str, Measured]) -> dict[str, dict[str, str]
 
 
 def notes_on_budgets(recommenders: Mapping[str, Measured]) -> list[str]:
-    """Says which recommenders unequal budgets of tuning favour, and which have no known budget.
+    """Returns which recommenders unequal budgets of tuning favour, and which have no known budget.
 
     A recommender without anything to tune, such as one score per item, has zero trials. All
     others are trainable.
@@ -394,7 +376,7 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
     runs = every_run(recommenders)
     copies = []
     for (a, first), (b, second) in combinations(recommenders.items(), 2):
-        if first.runs[0]._has_means_of(second.runs[0]) and are_same_runs(first.runs, second.runs):
+        if have_same_values(first, second, metrics):
             copies += notes.lines("same", a, b)
     of_each = {}
     for name, each in recommenders.items():

@@ -113,19 +113,6 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def within(self, metric: Metric, least: float, most: float) -> "Interval":
-        """Returns the part of it that the mean of a metric can reach, given the ends of its values.
-
-        That is its range, unless values of users are outside, as weights have no bound. Shares of a
-        ratio of sums may be larger than the ratio.
-        """
-        lowest, highest = metric.definition.range
-        if not metric.is_pooled and (least < lowest or most > highest):
-            return self
-        is_low = self.low < lowest <= self.high
-        is_high = self.low <= highest < self.high
-        return Interval(lowest if is_low else self.low, highest if is_high else self.high)
-
 
 class Uncertainty(NamedTuple):
     """The variance of a mean or a difference, by where it comes from.
@@ -150,9 +137,8 @@ class Uncertainty(NamedTuple):
     def margin(self, tail: float) -> float:
         """Returns half the width of the interval that leaves some probability at each end."""
         quantile = 0.0
-        of_users = (self.users, self.freedom)
-        of_runs = (self.runs, self.freedom_of_runs)
-        for part, freedom in (of_users, of_runs):
+        parts = [(self.users, self.freedom), (self.runs, self.freedom_of_runs)]
+        for part, freedom in parts:
             if part:
                 quantile -= part / self.variance * float(special.stdtrit(freedom, tail))
         return float(quantile * math.sqrt(self.variance))
@@ -169,6 +155,11 @@ class Uncertainty(NamedTuple):
         if excess(lowest) <= 0:
             return 0.0
         return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
+
+    def p_above(self, difference: float) -> float:
+        """Returns the one-sided p-value of the hypothesis that it is not above zero."""
+        tail = self.p_value(difference) / 2
+        return tail if difference > 0 else 1 - tail
 
 
 class MetricMean(NamedTuple):
@@ -294,10 +285,21 @@ class Mean:
         return Interval(self.value - margin, self.value + margin)
 
     def of_metric(self, metric: Metric, level: float) -> MetricMean:
-        """Returns it as tables show it, with an interval of some level."""
+        """Returns it as tables show it, with the part of its interval that it can reach.
+
+        That is the range of the metric, unless values of users are outside, as weights have no
+        bound. Shares of a ratio of sums may be larger than the ratio.
+        """
+        low, high = self.interval(level)
+        least, most = metric.definition.range
+        if metric.is_pooled or (least <= self.least and self.most <= most):
+            is_low = low < least <= high
+            is_high = low <= most < high
+            low, high = least if is_low else low, most if is_high else high
         return MetricMean(
             self.value,
-            *self.interval(level).within(metric, self.least, self.most),
+            low,
+            high,
             self.num_rows,
             self.deviation,
             math.sqrt(self.of_users) if self.num_drawn else math.nan,
@@ -367,7 +369,7 @@ def mean_with(means: Array, deviations: Array, is_counted: Array, person: Array 
     sizes = np.bincount(person[is_counted], minlength=num_persons)
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = 1 / np.sqrt(1 - sizes / num_counted)
-        influences = factors[:, None] * sums_by(person, deviations)
+        influences = factors[:, None] * sums_by(person, deviations, num_persons)
     num_drawn = int((sizes > 0).sum())
     return Mean(means, influences, num_drawn, num_persons=worth_of(sizes))
 
@@ -383,24 +385,17 @@ def worth_of(sizes: Array) -> float:
     return round(float(1 + 1 / inverse), _DIGITS_OF_WORTH)
 
 
-def sums_by(group: Array, values: Array, num_groups: int = 0) -> Array:
+def sums_by(group: Array, values: Array, num_groups: int) -> Array:
     """Returns the sums of the rows of each group, `[num_groups, num_columns]`."""
-    num_groups = max(num_groups, int(group.max(initial=-1)) + 1)
     sums = np.zeros((num_groups, values.shape[1]))
     np.add.at(sums, group, values)
     return sums
 
 
-def mean_of_runs(values: Sequence[float] | Array) -> Mean:
+def mean_of_runs(values: Array) -> Mean:
     """Returns the mean over runs of a number of all users together."""
-    of_runs = np.asarray(values, dtype=np.float64)
-    return Mean(
-        of_runs,
-        np.zeros((0, len(of_runs))),
-        num_drawn=0,
-        least=min(of_runs),
-        most=max(of_runs),
-    )
+    no_users = np.zeros((0, len(values)))
+    return Mean(values, no_users, num_drawn=0, least=values.min(), most=values.max())
 
 
 class RunVariance(NamedTuple):
@@ -490,17 +485,18 @@ def difference_of_users(
         runs (sequence): How much the runs of each vary; `None` for one that has a single run.
         scales (tuple, optional): By what each is multiplied.
     """
-    means = [scale * of_one.mean(axis=1) for scale, of_one in zip(scales, both, strict=True)]
+    means = []
+    rest = 0.0
+    parts = []
+    for scale, of_one, known in zip(scales, both, runs, strict=True):
+        means.append(scale * of_one.mean(axis=1))
+        if known is not None:
+            rest += scale**2 * mean_of_users(of_one, person).of_rest
+            parts.append((scale**2 * known.variance / of_one.shape[1], known))
     values = paired_difference(*means)
     mean = mean_of_users(values[:, None], person)
     is_rounding = abs(mean.value) * len(values) <= _ROUNDING * np.abs(values).sum()
     value = 0.0 if is_rounding else mean.value
-    rest = 0.0
-    parts = []
-    for scale, of_one, known in zip(scales, both, runs, strict=True):
-        if known is not None:
-            rest += scale**2 * mean_of_users(of_one, person).of_rest
-            parts.append((scale**2 * known.variance / of_one.shape[1], known))
     if not parts:
         return Difference(value, mean.uncertainty, mean, values, math.nan)
     total = sum(part for part, _ in parts)

@@ -354,12 +354,19 @@ def test_claims_and_tables_say_what_was_chosen_and_what_was_sampled(task):
         }
         chosen = compare(results | {"c": results["b"]}, "mrr")
         assert "3 tests (1 of 2 metrics x 3 pairs) by Holm's method" in str(chosen)
-        assert "b and c rank all ground truth alike" in str(chosen)
+        assert "b and c have the same values" in str(chosen)
         assert "a and" not in str(chosen)
         is_said = [
             claim.startswith("Among the candidates of each user") for claim in chosen.claims()
         ]
         assert is_said == [of_task is sampled] * 3
+
+
+def test_a_remark_names_a_metric_once_whatever_the_number_of_pairs(task):
+    name = "recall(average=micro)@3"
+    found = {x: evaluate(scores_of(task, 0.1 * x, x), task, name) for x in range(3)}
+    (note,) = {x for x in compare(found).table().notes if "denominator" in x}
+    assert note.count(name) == 1
 
 
 METRIC = "ndcg@3"

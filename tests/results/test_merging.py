@@ -242,6 +242,17 @@ def test_each_edge_is_known_as_deep_in_a_part_as_in_the_whole(seed, num_items):
     assert merged.ranked.depth == whole.ranked.depth
 
 
+@pytest.mark.filterwarnings("ignore:.*a score of '-inf'")
+def test_all_ranks_are_known_where_scores_leave_few_candidates():
+    users = torch.arange(6)
+    task = RankingTask(torch.stack([users, users % 5]), num_users=6, num_items=8)
+    scores = torch.rand(6, 8).masked_fill(torch.arange(8) >= 5, -torch.inf)
+    whole = evaluate(scores, task, "recall@5")
+    merged = merge(evaluate(scores, task.part(index, 3), "recall@5") for index in range(3))
+    assert merged.ranked.depth is whole.ranked.depth is None
+    assert merged.values_of("mean_rank").tolist() == whole.values_of("mean_rank").tolist()
+
+
 def own_part(names, **options):
     """A part of two users with edges of their own."""
     edges = torch.tensor([[0, 1], [1, 2]]), torch.tensor([[0, 1], [0, 0]])

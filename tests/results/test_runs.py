@@ -97,6 +97,12 @@ class TestRuns:
         with pytest.raises(ValueError, match="metrics in common"):
             Runs([results[0], without])
 
+    def test_the_number_of_calls_is_said_once(self, results):
+        best = [result._with(num_calls=4) for result in results[:2]]
+        said = "the best of 4 calls on these users"
+        assert str(Runs(best)).count(said) == 1
+        assert f"run 2: {said}" in str(Runs([results[0], best[1]]))
+
 
 class TestLists:
     def test_lists_of_runs_are_counted_by_their_mean(self, task, results):
@@ -296,7 +302,7 @@ DIFFERING = [
     (
         {"metrics": "novelty@3", "catalogue": None},
         {"metrics": "novelty@3", "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]])},
-        "seen",
+        "popularity",
     ),
     ({"empty_target_action": "neg"}, {}, "empty_target_action"),
     ({"facts": {"truth": [[0, 1], [2, 0]]}}, {}, "truth"),
