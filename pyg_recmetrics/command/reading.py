@@ -151,10 +151,10 @@ def read_lists(path: Path, options: Namespace) -> pd.DataFrame:
     table = read_table(path, options.list_columns)
     names = table.data.column_names
     by = "rank" if find_column(names, "rank") else "score"
-    named = {"user": options.user_column, "item": options.item_column}
     # Lists of another system may have the usual names.
-    given = {what: name if name in names else None for what, name in named.items()}
-    return table.read(**given, **{by: None})
+    user = options.user_column if options.user_column in names else None
+    item = options.item_column if options.item_column in names else None
+    return table.read(user=user, item=item, **{by: None})
 
 
 def read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:

@@ -155,7 +155,7 @@ def report(options: Namespace) -> int:
 
 
 def gate(options: Namespace) -> int:
-    """Says in one sentence whether a new model may replace the old one."""
+    """Returns by the exit status whether a new model may replace the old one, and prints why."""
     FILES.update(metrics="--metric", equivalence="--margin")
     level = 0.95 if options.level is None else check_level(options.level)
     if level <= 0.5:
