@@ -774,10 +774,10 @@ def differences(
             if math.isnan(row.low):
                 continue
             if has_one_first:
-                of_whom, name, better = f" of {row.a}", f"minus {row.b}", row.a
+                of_first, name, better = f" of {row.a}", f"minus {row.b}", row.a
             else:
-                of_whom, name, better = "", f"{row.a}\nminus {row.b}", "the first"
-            title = _title(data_set, row.metric, of_whom)
+                of_first, name, better = "", f"{row.a}\nminus {row.b}", "the first"
+            title = _title(data_set, row.metric, of_first)
             side = "right" if is_higher_better(row.metric) else "left"
             who = fill(f"{side} of zero: {better} is better", _LETTERS_OF_TITLE)
             panel = panels.setdefault(title, _Panel(title, {}, who))
