@@ -229,18 +229,11 @@ class ConfidenceSequence:
             low, high = self._end(low, mean, 1), self._end(high, mean, -1)
         return self._unscaled(low), self._unscaled(high)
 
-    def reach(self) -> float:
-        """Returns how far the interval reaches from the mean of the known values at most.
-
-        This is `NaN`, which is within no margin, if none is known.
-        """
-        low, high = self.interval()
-        return max(self.mean - low, high - self.mean)
-
     @property
     def is_known(self) -> bool:
-        """Whether the mean is known to the margin."""
-        return self.reach() <= self.margin
+        """Whether the mean is known to the margin. It never is if no user has a value."""
+        low, high = self.interval()
+        return max(self.mean - low, high - self.mean) <= self.margin
 
     def num_needed(self) -> float:
         """Returns how many users the margin will take, going by what is known so far."""
@@ -538,7 +531,8 @@ def sample(
     metrics = user_sample.convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
     sequences = {name: user_sample.sequence(name, metrics[name]) for name in margins.sizes}
     most = min(num_users, margins.max_users or num_users)
-    num_ranked, num_next = 0, min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
+    num_ranked = 0
+    num_next = min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
     while num_next > num_ranked:
         users = order.with_truth[num_ranked:num_next]
         ranking.rank(users.sort().values)
@@ -556,12 +550,13 @@ def sample(
     # Lists may be kept of users without truth, too.
     sampled = order.sample(num_ranked)
     ranking.rank(sampled[user_sample.task.degree[sampled] == 0])
-    if num_ranked == num_users:
-        ranked = with_ties(ranking.to_ranked_edges(user_sample.catalogue))
-    else:
-        ranked = with_ties(user_sample.ranked(sampled, ranking))
-    users = order.with_truth[:num_ranked]
     stopped: Stopped = "margin" if is_known else "max_users"
+    if num_ranked == num_users:
+        stopped, ranked = "all", ranking.to_ranked_edges(user_sample.catalogue)
+    else:
+        ranked = user_sample.ranked(sampled, ranking)
+    ranked = with_ties(ranked)
+    users = order.with_truth[:num_ranked]
     sampling = Sampling(
         num_users=num_users,
         num_ranked=num_ranked,
@@ -573,6 +568,6 @@ def sample(
         bounds={name: Interval(*sequence.interval()) for name, sequence in sequences.items()},
         level=margins.level,
         seed=margins.seed,
-        stopped="all" if num_ranked == num_users else stopped,
+        stopped=stopped,
     )
     return ranked, sampling

@@ -297,17 +297,15 @@ class Page:
     """Sections of a report, and a note of what it leaves out.
 
     Attributes:
-        sections: The heading of each section, what it consists of, and whether it is folded.
+        sections: The heading of each section, and its parts. All but the first are folded.
         missing: The headings of what is left out, by what it needs.
     """
 
     def __init__(self) -> None:
-        self.sections: list[tuple[str, list[PagePart], bool]] = []
+        self.sections: list[tuple[str, list[PagePart]]] = []
         self.missing: dict[str, list[str]] = {}
 
-    def add(
-        self, heading: str, makers: Iterable[Iterable[PagePart]], *, is_folded: bool = False
-    ) -> None:
+    def add(self, heading: str, makers: Iterable[Iterable[PagePart]]) -> None:
         """Adds a section. What raises an error is left out, and the error says what it needs."""
         parts: list[PagePart] = []
         for maker in makers:
@@ -317,7 +315,7 @@ class Page:
                 self.missing.setdefault(str(error), []).append(heading)
         parts = [part for part in parts if not isinstance(part, Remarks) or part.texts]
         if parts:
-            self.sections.append((heading, parts, is_folded))
+            self.sections.append((heading, parts))
 
 
 def drawings(caption: str, draw: Callable[[], Picture]) -> Iterator[Drawing]:
@@ -375,11 +373,10 @@ def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = Non
     top = [[Remarks(first, "claims")], warnings, _table(data_sets, benchmark), *map(_forest, every)]
     page.add("Result", [*top, [Remarks(others)], folded, *map(_by_popularity, every)])
     for contents in every:
+        of = f"{contents.data_set}: " if contents.data_set else ""
         for heading, make in SECTIONS.items():
-            if not contents.data_set:
-                page.add(heading, [make(contents)], is_folded=True)
-            elif heading != "Split":
-                page.add(f"{contents.data_set}: {heading}", [make(contents)], is_folded=True)
+            if not of or heading != "Split":
+                page.add(f"{of}{heading}", [make(contents)])
     return page
 
 
