@@ -163,34 +163,7 @@ class ConfidenceSequence:
         self._low, self._range = limits[0], limits[1] - limits[0]
         self._other_value = (other_value - self._low) / self._range
         self._values = torch.zeros(0, dtype=torch.double, device="cpu")
-
-    @property
-    def num_known(self) -> int:
-        """How many users are known."""
-        return self._values.numel()
-
-    @property
-    def num_counted(self) -> float:
-        """How many of all users have a value, judging by the known ones."""
-        return self.num_users * self._share
-
-    @property
-    def mean(self) -> float:
-        """The mean over all users, judging by the known ones; `NaN` if none has a value."""
-        values = self._values[~self._values.isnan()]
-        # To the last bit, the mean that a result of all of them has.
-        is_complete = self.num_known == self.num_users and values.numel() > 0
-        mean = exact_mean(values) if is_complete else float(values.mean())
-        if self.num_others:
-            num_counted = self.num_counted
-            total = num_counted * mean + self.num_others * self._other_value
-            mean = total / (num_counted + self.num_others)
-        return self._unscaled(mean)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the known values, shrunk as if one more had the prior variance."""
-        return float(self._variances()[-1]) * self._range**2
+        self.add(self._values)
 
     def add(self, values: Tensor) -> None:
         """Adds the values of the next users, in their random order.
@@ -212,34 +185,55 @@ class ConfidenceSequence:
                 f"a value needs to be between {self._low:g} and {high:g} (got {wrong:g})"
             )
         self._values = torch.cat([self._values, scaled.clamp(0, 1)])
+        self._is_value = ~self._values.isnan()
+        self.num_left = self.num_users - self._values.numel()
         self.__dict__.pop("_past", None)
+
+    @property
+    def mean(self) -> float:
+        """The mean over all users, judging by the known ones; `NaN` if none has a value."""
+        values = self._values[self._is_value]
+        # To the last bit, the mean that a result of all of them has.
+        mean = float(values.mean()) if self.num_left else exact_mean(values)
+        if self.num_others:
+            num_counted = self.num_counted
+            total = num_counted * mean + self.num_others * self._other_value
+            mean = total / (num_counted + self.num_others)
+        return self._unscaled(mean)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the known values, shrunk as if one more had the prior variance."""
+        return float(self._variances()[-1]) * self._range**2
+
+    @property
+    def num_counted(self) -> float:
+        """How many of all users have a value, judging by the known ones."""
+        return self.num_users * self._share
+
+    @property
+    def _share(self) -> float:
+        """The share of users with a value among those who are known."""
+        return float(self._is_value.double().mean())
 
     def interval(self) -> tuple[float, float]:
         """Returns the ends of the interval, which holds the mean of the known values."""
-        if self.num_known == self.num_users:
+        if self.num_left == 0:
             return self.mean, self.mean
         # Whatever the values of those who are left may be.
-        num_left = self.num_users - self.num_known
-        num_in_mean = int((~self._values.isnan()).sum()) + self.num_others + num_left
+        num_in_mean = int(self._is_value.sum()) + self.num_others + self.num_left
         total = float(self._values.nansum()) + self.num_others * self._other_value
-        low, high = total / num_in_mean, (total + num_left) / num_in_mean
+        low, high = total / num_in_mean, (total + self.num_left) / num_in_mean
         if not math.isnan(self.mean):
             mean = (self.mean - self._low) / self._range
             low, high = self._end(low, mean, 1), self._end(high, mean, -1)
         return self._unscaled(low), self._unscaled(high)
 
-    def reach(self) -> float:
-        """Returns how far the interval reaches from the mean of the known values at most.
-
-        This is `NaN`, which is within no margin, if none is known.
-        """
-        low, high = self.interval()
-        return max(self.mean - low, high - self.mean)
-
     @property
     def is_known(self) -> bool:
-        """Whether the mean is known to the margin."""
-        return self.reach() <= self.margin
+        """Whether the mean is known to the margin. It never is if no user has a value."""
+        low, high = self.interval()
+        return max(self.mean - low, high - self.mean) <= self.margin
 
     def num_needed(self) -> float:
         """Returns how many users the margin will take, going by what is known so far."""
@@ -250,11 +244,6 @@ class ConfidenceSequence:
         margin = self._margin * self._range
         needed = needed_users(self.variance, margin, self.alpha, self.num_counted, largest)
         return needed / self._share
-
-    @property
-    def _share(self) -> float:
-        """The share of users with a value among those who are known."""
-        return float((~self._values.isnan()).double().mean())
 
     @property
     def _margin(self) -> float:
@@ -294,20 +283,20 @@ class ConfidenceSequence:
 
         None of them depends on the claim.
         """
-        values, is_value = self._values.nan_to_num(0), ~self._values.isnan()
+        values = self._values.nan_to_num(0)
         # Integers times a mean would be numbers in single precision.
         num_left = self.num_users - torch.arange(values.numel(), dtype=torch.double, device="cpu")
         before = values.cumsum(0) - values + self.num_others * self._other_value
-        num_before = is_value.cumsum(0) - is_value.long() + self.num_others
+        num_before = self._is_value.cumsum(0) - self._is_value.long() + self.num_others
         stakes = values.new_tensor(self._margin) / self._variances()[:-1]
         return before, num_before, num_left, stakes
 
     def _variances(self) -> Tensor:
         """Returns the variance before the first user, and after each: `[num_known + 1]`."""
-        values, is_value = self._values.nan_to_num(0), ~self._values.isnan()
-        number = 1 + is_value.cumsum(0)
+        values = self._values.nan_to_num(0)
+        number = 1 + self._is_value.cumsum(0)
         mean = (0.5 + values.cumsum(0)) / number
-        squares = _FIRST_VARIANCE + ((values - mean).square() * is_value).cumsum(0)
+        squares = _FIRST_VARIANCE + ((values - mean).square() * self._is_value).cumsum(0)
         return torch.cat([squares.new_tensor([_FIRST_VARIANCE]), squares / number])
 
     def _unscaled(self, value: float) -> float:
@@ -339,9 +328,8 @@ class UserOrder:
 
     def __init__(self, users: Tensor, has_truth: Tensor, seed: int) -> None:
         generator = torch.Generator("cpu").manual_seed(seed)
-        self.with_truth, self.without_truth = (
-            _shuffled(part, generator) for part in (users[has_truth], users[~has_truth])
-        )
+        self.with_truth = _shuffled(users[has_truth], generator)
+        self.without_truth = _shuffled(users[~has_truth], generator)
 
     def sample(self, num_ranked: int) -> Tensor:
         """Returns the first users with ground truth, and as large a share of the others, sorted."""
@@ -391,19 +379,17 @@ class Margin:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        size: float | Mapping[str, float]
         if isinstance(self.size, Mapping):
-            size = FrozenDict(
-                {str(parse(name, "margin")): _size(x) for name, x in self.size.items()}
-            )
-            if not 0 < len(size) == len(self.size):
+            sizes = {str(parse(name, "margin")): _size(x) for name, x in self.size.items()}
+            if not 0 < len(sizes) == len(self.size):
                 raise ValueError(f"'margin' needs to name each metric once (got {list(self.size)})")
+            set_attributes(self, size=FrozenDict(sizes))
         else:
-            size = _size(self.size)
+            set_attributes(self, size=_size(self.size))
         if self.max_users is not None:
             set_attributes(self, max_users=check_positive_integer(self.max_users, "max_users"))
         level, seed = check_level(self.level), check_natural_number(self.seed, "seed")
-        set_attributes(self, size=size, level=level, seed=seed)
+        set_attributes(self, level=level, seed=seed)
 
     @property
     def sizes(self) -> Mapping[str, float]:
@@ -545,7 +531,8 @@ def sample(
     metrics = user_sample.convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
     sequences = {name: user_sample.sequence(name, metrics[name]) for name in margins.sizes}
     most = min(num_users, margins.max_users or num_users)
-    num_ranked, num_next = 0, min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
+    num_ranked = 0
+    num_next = min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
     while num_next > num_ranked:
         users = order.with_truth[num_ranked:num_next]
         ranking.rank(users.sort().values)
@@ -563,12 +550,13 @@ def sample(
     # Lists may be kept of users without truth, too.
     sampled = order.sample(num_ranked)
     ranking.rank(sampled[user_sample.task.degree[sampled] == 0])
-    if num_ranked == num_users:
-        ranked = with_ties(ranking.to_ranked_edges(user_sample.catalogue))
-    else:
-        ranked = with_ties(user_sample.ranked(sampled, ranking))
-    users = order.with_truth[:num_ranked]
     stopped: Stopped = "margin" if is_known else "max_users"
+    if num_ranked == num_users:
+        stopped, ranked = "all", ranking.to_ranked_edges(user_sample.catalogue)
+    else:
+        ranked = user_sample.ranked(sampled, ranking)
+    ranked = with_ties(ranked)
+    users = order.with_truth[:num_ranked]
     sampling = Sampling(
         num_users=num_users,
         num_ranked=num_ranked,
@@ -580,6 +568,6 @@ def sample(
         bounds={name: Interval(*sequence.interval()) for name, sequence in sequences.items()},
         level=margins.level,
         seed=margins.seed,
-        stopped="all" if num_ranked == num_users else stopped,
+        stopped=stopped,
     )
     return ranked, sampling

@@ -215,24 +215,24 @@ def cut_offs_of(named: Mapping[str, Measured], max_k: int | None) -> list[int]:
         depths = [run.ranked.depth or run.max_k for run in every_run(named).values()]
         if None in depths:
             raise ValueError("'max_k' needs to be given if all candidates were ranked (got None)")
-        max_k = min(depth for depth in depths if depth is not None)
+        max_k = min(filter(None, depths))
     return list(range(1, check_positive_integer(max_k, "max_k") + 1))
 
 
 def noun_of(named: Mapping[str, Measured]) -> str:
-    """Returns what means are over, such as `"queries"`; `"users"` if recommenders differ in it."""
-    nouns = {run.nouns.means for run in every_run(named).values()}
-    return nouns.pop() if len(nouns) == 1 else "users"
+    """Returns what means are over, such as `"queries"`, which is the same for all of one task."""
+    first = next(iter(named.values()))
+    return first.runs[0].nouns.means
 
 
 def users(counts: Iterable[int], noun: str = "users") -> str:
-    """Says how many users there are, such as "1,000 users", or "990 to 1,000 users"."""
+    """Returns how many users there are, such as "1,000 users", or "990 to 1,000 users"."""
     counts = list(counts)
     return f"{span(counts)} {singular(noun) if max(counts) == 1 else noun}"
 
 
 def span(counts: Iterable[int]) -> str:
-    """Says a number, such as "1,000", or "990 to 1,000" if numbers differ."""
+    """Returns a number in words, such as "1,000", or "990 to 1,000" if numbers differ."""
     counts = list(counts)
     return " to ".join(f"{count:,}" for count in sorted({min(counts), max(counts)}))
 
@@ -352,17 +352,20 @@ def precision_recall_curve(
     named = recommenders_by_name(results, or_one=True)
     cut_offs = cut_offs_of(named, max_k)
     marked = [place for place, k in enumerate(cut_offs) if k in _MARKED]
-    axes, furthest, num_users = axes_for(ax), [(0.0, 0.0)], []
+    axes = axes_for(ax)
+    curves = []
+    num_users = list[int]()
     for look, result in with_looks(named):
-        x, y = (
-            [result.mean(f"{metric}@{k}") for k in cut_offs] for metric in ("recall", "precision")
-        )
-        points = [(recall.value, precision.value) for recall, precision in zip(x, y, strict=True)]
-        axes.plot(*zip(*points, strict=True), markevery=marked, **look)
-        furthest = max(furthest, points, key=lambda points: points[-1])
-        num_users += [mean.num_users for mean in x + y]
+        recall = [result.mean(f"recall@{k}") for k in cut_offs]
+        precision = [result.mean(f"precision@{k}") for k in cut_offs]
+        x = [mean.value for mean in recall]
+        y = [mean.value for mean in precision]
+        axes.plot(x, y, markevery=marked, **look)
+        curves.append(list(zip(x, y, strict=True)))
+        num_users += [mean.num_users for mean in recall + precision]
     axes.margins(0.1)
     axes.set(xlim=(0, None), ylim=(0, None))
+    furthest = max(curves, key=lambda points: points[-1])
     for place in marked:
         text = f"{cut_offs[place]}" if place else "k = 1"
         axes.annotate(text, furthest[place], (3, 3), textcoords="offset points", fontsize="small")
@@ -424,17 +427,12 @@ def history(
         x = [first_x + step * call for call in range(len(each))]
         y = [means[str(metric)] for means in each]
         axes.plot(x, y, markevery=[] if each.best_index is None else [each.best_index], **look)
-    axes.xaxis.set_major_locator(_whole_numbers())
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     monitors = sorted({str(each.monitor) for each in trainings.values()})
     note = f"marked: the best by {' or '.join(monitors)}"
     return finish(axes, "call" if every is None else "epoch", str(metric), note)
-
-
-def _whole_numbers() -> Any:
-    """Returns what puts ticks at whole numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator("auto", integer=True)
 
 
 #: How far the points of several results at one tick spread, as a fraction of the distance between
@@ -592,9 +590,9 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
 
 def _ends_of_groups(num_items: int) -> list[int]:
     """Returns the place of the last item of each group, counted from one."""
-    num_steps = math.ceil(_GROUPS_PER_DECADE * math.log10(num_items))
-    # On the host, whatever the default device is.
     last = math.log10(num_items)
+    num_steps = math.ceil(_GROUPS_PER_DECADE * last)
+    # On the host, whatever the default device is.
     ends = torch.logspace(0, last, num_steps + 1, dtype=torch.double, device="cpu")
     return [int(end) for end in ends.round().unique()]
 
@@ -622,10 +620,29 @@ class _Row(NamedTuple):
     value: float
     low: float
     high: float
-    look: Mapping[str, Any]
+    look: dict[str, Any]
     runs: Sequence[float] = ()
     words: str = ""
     bound: float = 0
+
+    @property
+    def reach(self) -> float:
+        """How far the interval reaches from zero."""
+        return max(-self.low, self.high)
+
+
+class _Panel(NamedTuple):
+    """The axes of one metric.
+
+    Attributes:
+        title: What stands above them.
+        rows: The rows, by what stands beside them.
+        side: Of differences, on which side of zero who is better.
+    """
+
+    title: str
+    rows: dict[str, _Row]
+    side: str = ""
 
 
 #: What was not run, or has no interval, as a table shows it.
@@ -685,7 +702,7 @@ def means(
     )
     every = [run for named in data_sets.values() for run in every_run(named).values()]
     asked = metrics_in_common(every) if metrics is None else parse_all(metrics)
-    panels = {}
+    panels = []
     for data_set, named in data_sets.items():
         for metric in asked:
             rows = {}
@@ -696,8 +713,8 @@ def means(
                 values = [run.estimate_of(metric).value for run in runs]
                 rows[name] = _Row(*mean[:3], style_of(place), values)
                 counts.append(mean.num_users)
-            who = users(counts, noun_of(named))
-            panels[_short(f"{_title(data_set, metric)}, {who}")] = rows
+            title = _title(data_set, metric, f", {users(counts, noun_of(named))}")
+            panels.append(_Panel(title, rows))
     ticks = ", ticks are runs" if len(every) > sum(map(len, data_sets.values())) else ""
     note = f"means, {format_level(level)} confidence intervals{ticks}"
     remarks = {
@@ -750,23 +767,24 @@ def differences(
     """
     what = "'Comparison', as compare(...) returns it"
     data_sets = by_name(comparison, Comparison, what, "comparison", or_one=True)
-    panels: dict[str, dict[str, _Row]] = {}
-    sides = {}
+    panels: dict[str, _Panel] = {}
     has_one_first = len({row.a for found in data_sets.values() for row in found}) == 1
     for data_set, found in data_sets.items():
         for row in found:
             if math.isnan(row.low):
                 continue
+            if has_one_first:
+                of_first, name, better = f" of {row.a}", f"minus {row.b}", row.a
+            else:
+                of_first, name, better = "", f"{row.a}\nminus {row.b}", "the first"
+            title = _title(data_set, row.metric, of_first)
+            side = "right" if is_higher_better(row.metric) else "left"
+            who = fill(f"{side} of zero: {better} is better", _LETTERS_OF_TITLE)
+            panel = panels.setdefault(title, _Panel(title, {}, who))
             p = "" if math.isnan(row.p_adjusted) else p_in_words(row.p_adjusted)
             words = f"{lift_in_words(row)}  {p} {found.star(row)}"
             look = {} if found.is_significant(row) else {"markerfacecolor": BACKGROUND}
-            title = _title(data_set, row.metric)
-            title = _short(f"{title} of {row.a}" if has_one_first else title)
-            name = f"minus {row.b}" if has_one_first else f"{row.a}\nminus {row.b}"
-            side = "right" if is_higher_better(row.metric) else "left"
-            better = row.a if has_one_first else "the first"
-            sides[title] = _short(f"{side} of zero: {better} is better")
-            panels.setdefault(title, {})[name] = _Row(
+            panel.rows[name] = _Row(
                 row.difference,
                 row.low,
                 row.high,
@@ -785,7 +803,7 @@ def differences(
         metrics = (row.metric for row in found)
         of_results = remarks_in_brief(found._recommenders, metrics, has_intervals=False)
         remarks[data_set] = filter(None, [in_brief(found.protocol.caution or ""), *of_results])
-    return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure, sides)
+    return _forest([*panels.values()], "; ".join([note, *notes_of_all(remarks)]), figure)
 
 
 def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
@@ -793,13 +811,13 @@ def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
 
     Half of the rows stay in sight. All of them are drawn where they are.
     """
-    reaches = sorted(reach for reach in map(_reach, rows) if reach > 0)
+    reaches = sorted(row.reach for row in rows if row.reach > 0)
     pairs = itertools.pairwise(reaches[(len(reaches) - 1) // 2 :])
-    end = next((near for near, far in pairs if far > _JUMP * near), math.inf)
-    if end == math.inf:
+    ends = [near for near, far in pairs if far > _JUMP * near]
+    if not ends:
         return
-    near = [x for row in rows if _reach(row) <= end for x in (row.low, row.high)]
-    left, right = min(0, *near) - end / 9, max(0, *near) + end / 9
+    near = [x for row in rows if row.reach <= ends[0] for x in (row.low, row.high)]
+    left, right = min(0, *near) - ends[0] / 9, max(0, *near) + ends[0] / 9
     axes.set_xlim(left, right)
     at_row = axes.get_yaxis_transform()
     for place, row in enumerate(rows):
@@ -814,61 +832,49 @@ def _break(axes: "Axes", rows: Sequence[_Row]) -> None:
             axes.text(x, place, f"{row.value:+.3g}", **look)
 
 
-def _reach(row: _Row) -> float:
-    """Returns how far an interval reaches from zero."""
-    return max(-row.low, row.high)
-
-
-def _short(text: str) -> str:
-    return fill(text, _LETTERS_OF_TITLE)
-
-
-def _title(data_set: str, metric: str | Metric) -> str:
+def _title(data_set: str, metric: str | Metric, end: str) -> str:
     """Returns what a panel shows, with a note if lower is better."""
-    title = f"{data_set}: {metric}" if data_set else f"{metric}"
-    return title if is_higher_better(metric) else f"{title} (lower is better)"
+    of_one = f"{data_set}: " if data_set else ""
+    lower = "" if is_higher_better(metric) else " (lower is better)"
+    return fill(f"{of_one}{metric}{lower}{end}", _LETTERS_OF_TITLE)
 
 
-def _forest(
-    panels: Mapping[str, Mapping[str, _Row]],
-    note: str,
-    figure: "Figure | SubFigure | None",
-    sides: Mapping[str, str] | None = None,
-) -> Picture:
+def _forest(panels: Sequence[_Panel], note: str, figure: "Figure | SubFigure | None") -> Picture:
     """Draws panels one below the other, and what they are above them.
 
-    Differences have `sides`, which say below each panel who is better, and may break the axis.
+    The axis of differences may break.
     """
-    every = dict.fromkeys(name for rows in panels.values() for name in rows)
+    note = fill(note)
+    every = dict.fromkeys(name for panel in panels for name in panel.rows)
     names = {name: label(fill(name, _LETTERS_OF_NAME)) for name in every}
     num_lines = 1 + max(name.count("\n") for name in names.values())
     height_of_row = _HEIGHT_OF_ROW + _HEIGHT_OF_LINE * num_lines
     height = len(panels) * (_HEIGHT_OF_PANEL + height_of_row * len(names))
-    around = [note := fill(note), *panels, *(sides or {}).values()]
-    height += sum(text.count("\n") for text in around) * _HEIGHT_OF_LINE
+    around = note + "".join(panel.title + panel.side for panel in panels)
+    height += around.count("\n") * _HEIGHT_OF_LINE
     figure = new_figure(height) if figure is None else figure
     if not hasattr(figure, "subplots"):
         raise TypeError(f"'figure' needs to be a figure (got {type(figure).__name__})")
     figure.suptitle(note, fontsize="small", color=NOTE_COLOR)
     grid = figure.subplots(len(panels), squeeze=False)[:, 0]
-    for axes, (title, rows) in zip(grid, panels.items(), strict=True):
-        axes.set_title(label(title), fontsize="medium")
+    for axes, panel in zip(grid, panels, strict=True):
+        axes.set_title(label(panel.title), fontsize="medium")
         axes.set_yticks(range(len(names)), names.values())
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(left=False, labelsize="small")
         axes.locator_params(axis="x", nbins=3)  # as many labels as narrow axes have room for
         axes.axvline(0, color="black", linewidth=0.8)
-        every_row = [rows.get(name, _MISSING) for name in names]
-        for place, row in enumerate(every_row):
-            look = {**row.look, "linestyle": "none"}
+        rows = [panel.rows.get(name, _MISSING) for name in names]
+        for place, row in enumerate(rows):
+            color = row.look["color"]
             axes.barh(place, 2 * row.bound, 1, left=-row.bound, color=GREY, alpha=0.25)
-            axes.hlines(place, row.low, row.high, color=look["color"], linewidth=LINE_WIDTH)
-            axes.plot(row.runs, [place] * len(row.runs), "|", color=look["color"])
-            axes.plot(row.value, place, **look)
+            axes.hlines(place, row.low, row.high, color=color, linewidth=LINE_WIDTH)
+            axes.plot(row.runs, [place] * len(row.runs), "|", color=color)
+            axes.plot(row.value, place, **row.look | {"linestyle": "none"})
             beside = axes.get_yaxis_transform()  # across from 0 to 1, and down as the rows
             axes.text(1.04, place, row.words, transform=beside, va="center", fontsize="small")
         tidy(axes)
-        if sides:
-            axes.set_xlabel(label(sides[title]), fontsize="small", color=NOTE_COLOR)
-            _break(axes, every_row)
+        if panel.side:
+            axes.set_xlabel(label(panel.side), fontsize="small", color=NOTE_COLOR)
+            _break(axes, rows)
     return Picture(figure_of(grid[0]), grid)

@@ -7,11 +7,10 @@ the options but Python, so that help and mistakes are answered at once.
 import argparse
 import inspect
 import json
-import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from pyg_recmetrics.utils import read_number
 from pyg_recmetrics.version import __version__
@@ -59,7 +58,7 @@ def by_files(message: str) -> str:
 
 
 def note(text: str) -> None:
-    """Says how something was read."""
+    """Prints how something was read, on standard error."""
     if not _is_quiet:
         print(f"pyg-recmetrics: {text}", file=sys.stderr)
 
@@ -77,22 +76,18 @@ def fail(message: str) -> int:
 
 def same_options(function: Callable[..., object], options: argparse.Namespace) -> dict[str, Any]:
     """Returns the options that are given and that a public function takes by the same name."""
-    given = vars(options)
-    names = inspect.signature(function).parameters.keys() & given.keys()
-    return {name: given[name] for name in names if given[name] not in (None, [])}
+    names = inspect.signature(function).parameters
+    given = vars(options).items()
+    return {name: value for name, value in given if name in names and value is not None}
 
 
-def check_output(options: argparse.Namespace) -> None:
-    """Raises if the output would take the place of a file that some option names, or links to."""
-    output = options.output
+def check_output(output: Path | None, inputs: Iterable[Path | None]) -> None:
+    """Raises if the output would take the place of an input, or of a file that one links to."""
     if output is None or not output.exists():
         return
-    for option, given in vars(options).items():
-        for value in map(str, given if isinstance(given, list) else [given]):
-            for name in (value, value.partition("=")[2]):  # results are `NAME=FILE`
-                is_input = option != "output" and name and Path(name).is_file()
-                if is_input and output.samefile(name):
-                    raise ValueError(f"{output}: --output needs to be another file than {value}")
+    for path in inputs:
+        if path is not None and path.is_file() and output.samefile(path):
+            raise ValueError(f"{output}: --output needs to be another file than {path}")
 
 
 def print_result(result: "Tabular", as_json: Any, options: argparse.Namespace) -> None:
@@ -101,19 +96,22 @@ def print_result(result: "Tabular", as_json: Any, options: argparse.Namespace) -
     Args:
         result (Tabular): The result.
         as_json (Any): What stands for it in JSON.
-        options (Namespace): The option `form`: `json`, `markdown`, `latex`, or none.
+        options (Namespace): The options `json`, `markdown` and `latex`.
     """
-    if options.form == "json":
-        print(json.dumps(as_json, indent=2, ensure_ascii=False, allow_nan=False))
-    elif options.form is None:
-        print(result)
+    if options.json:
+        print_json(as_json)
+    elif options.markdown:
+        print(result.to_markdown())
+    elif options.latex:
+        print(result.to_latex())
     else:
-        print(getattr(result, f"to_{options.form}")())
+        print(result)
 
 
-def as_number(value: Any) -> Any:
-    """Returns a value as JSON can hold it, which has no `NaN` and no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def print_json(value: Any) -> None:
+    """Prints a value as JSON, which has no `NaN` and no infinity: they become `null`."""
+    known = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    print(json.dumps(known, indent=2, ensure_ascii=False))
 
 
 _EXIT_STATUS = """exit status:
@@ -127,16 +125,6 @@ _FILES = """Tables are CSV, TSV, JSON lines, Parquet, or runs and qrels of TREC.
 by their usual names.
 """
 
-_RESULTS = "results [NAME=]FILE .."
-
-#: An option: how it is spelled, what it is for, and further arguments of `add_argument`. Behind its
-#: names stands what it takes, if anything, and dots if it takes several: `"--train FILE .."`.
-_Option: TypeAlias = tuple[str, str, dict[str, Any]]
-
-
-def _option(spelled: str, about: str, **more: Any) -> _Option:
-    return spelled, about, more
-
 
 # Mistakes are told by the names of these functions.
 
@@ -146,102 +134,100 @@ def integer(text: str) -> int:
     return read_number(text, int)
 
 
-def number(text: str) -> float:
-    """Reads a number."""
-    return read_number(text, float)
+def number(text: str) -> float | str:
+    """Reads a number, and leaves a share such as `2%` to the function that takes it."""
+    return text if "%" in text else read_number(text, float)
 
 
-def amount(text: str) -> float | str:
-    """Reads a number, or a share such as `2%`."""
-    return text if "%" in text else number(text)
+#: How what an option takes is read; texts are left as they are.
+_KINDS: dict[str, Callable[[str], Any]] = {"FILE": Path, "N": integer, "X": number}
+
+# Options, and what they are for. Behind the names of an option stands what it takes, if anything,
+# and dots if it takes several.
+_RESULTS = {"results [NAME=]FILE ..": "results of recommenders; files of one NAME are its runs"}
+_LEVEL = {
+    "--level X": "of confidence: 0.95",
+    "--deterministic NAME ..": "names of recommenders that no seed changes",
+}
+_COMPARISON = {
+    "--baseline NAME": "compare all others with this one",
+    "--equivalence X": "the smallest difference that matters: .01, or 2%%",
+    **_LEVEL,
+}
+_JSON = {"--json": "print JSON"}
+_FORMS = {
+    **_JSON,
+    "--markdown": "print a table in Markdown",
+    "--latex": "print a table in LaTeX",
+}
 
 
-_LEVEL = _option("--level X", "of confidence: 0.95", type=number)
-_DETERMINISTIC = _option("--deterministic NAME ..", "names of recommenders that no seed changes")
+class _Command(NamedTuple):
+    """A subcommand. What a public function takes by the name of an option is passed on to it.
 
-_COLUMNS = (
-    _option("--user-column NAME", "the column of users"),
-    _option("--item-column NAME", "the column of items"),
-    _option("--columns NAME ..", "all columns of files without a header"),
-)
-_COMPARISON = (
-    _option("--baseline NAME", "compare all others with this one"),
-    _option("--equivalence X", "the smallest difference that matters: .01, or 2%%", type=amount),
-    _LEVEL,
-    _DETERMINISTIC,
-)
-_FORMS = (
-    _option("--json", "print JSON", dest="form", const="json"),
-    _option("--markdown", "print a table in Markdown", dest="form", const="markdown"),
-    _option("--latex", "print a table in LaTeX", dest="form", const="latex"),
-)
+    Attributes:
+        about: What the help says about it.
+        required: The options and arguments that are needed.
+        options: All others.
+        below: What stands below them.
+    """
 
-#: What the help says about each subcommand, what stands below, and the options. What a public
-#: function takes by the same name is passed on to it.
-_COMMANDS: dict[str, tuple[str, str, tuple[_Option, ...]]] = {
-    "evaluate": (
+    about: str
+    required: dict[str, str]
+    options: dict[str, str]
+    below: str = ""
+
+
+_COMMANDS = {
+    "evaluate": _Command(
         "measure recommendations on held-out interactions",
+        {"--test FILE": "held-out interactions, the truth"},
+        {
+            "--train FILE ..": "what users have seen, which is not ranked",
+            "--user-column NAME": "the column of users",
+            "--item-column NAME": "the column of items",
+            "--columns NAME ..": "all columns of files without a header",
+            "--rating-column NAME": "how relevant each row of --test is",
+            "--threshold X": "the smallest rating that is relevant",
+            "--include-seen": "rank what users have seen, too",
+            "--lists FILE": "rows of a user, an item, and its rank or score; or a run",
+            "--item-ids FILE": "all items that could be listed, an id a line",
+            "--users FILE": "embeddings of users by their ids; needs --items",
+            "--items FILE": "embeddings of items by their ids",
+            "--list-columns NAME ..": "all columns of --lists without a header",
+            "--metrics NAME@K ..": "such as ndcg@20 recall@20",
+            "--convention NAME": "the library whose definitions count",
+            "--ties HOW": "index, best, worst, mean or random",
+            "--seed N": "the seed of random ties",
+            "--empty-target-action HOW": "of users without truth: skip, neg, pos or error",
+            "--batch-size N": "how many users to rank at once",
+            "--margin X": "rank random users until means are known to it",
+            "-o/--output FILE": "save the result for the others (.npz)",
+            "--keep-items": "save the recommended items with it",
+            **_FORMS,
+        },
         _FILES,
-        (
-            _option("--test FILE", "held-out interactions, the truth", required=True, type=Path),
-            _option("--train FILE ..", "what users have seen, which is not ranked", type=Path),
-            *_COLUMNS,
-            _option("--rating-column NAME", "how relevant each row of --test is"),
-            _option("--threshold X", "the smallest rating that is relevant", type=number),
-            _option("--include-seen", "rank what users have seen, too"),
-            _option(
-                "--lists FILE",
-                "rows of a user, an item, and its rank or score; or a run",
-                type=Path,
-            ),
-            _option("--item-ids FILE", "all items that could be listed, an id a line", type=Path),
-            _option("--users FILE", "embeddings of users by their ids; needs --items", type=Path),
-            _option("--items FILE", "embeddings of items by their ids", type=Path),
-            _option("--list-columns NAME ..", "all columns of --lists without a header"),
-            _option("--metrics NAME@K ..", "such as ndcg@20 recall@20"),
-            _option("--convention NAME", "the library whose definitions count"),
-            _option("--ties HOW", "index, best, worst, mean or random"),
-            _option("--seed N", "the seed of random ties", type=integer),
-            _option("--empty-target-action HOW", "of users without truth: skip, neg, pos or error"),
-            _option("--batch-size N", "how many users to rank at once", type=integer),
-            _option("--margin X", "rank random users until means are known to it", type=number),
-            _option("-o --output FILE", "save the result for the others (.npz)", type=Path),
-            _option("--keep-items", "save the recommended items with it"),
-            *_FORMS,
-        ),
     ),
-    "compare": (
+    "compare": _Command(
         "test which of some saved results is better",
-        "",
-        (
-            _option(_RESULTS, "results of recommenders; files of one NAME are its runs"),
-            _option("--metrics NAME@K ..", "the metrics to compare"),
-            *_COMPARISON,
-            *_FORMS,
-        ),
+        _RESULTS,
+        {"--metrics NAME@K ..": "the metrics to compare", **_COMPARISON, **_FORMS},
     ),
-    "report": (
+    "report": _Command(
         "write a page about saved results",
-        "",
-        (
-            _option(_RESULTS, "results of recommenders; files of one NAME are its runs"),
-            _option("-o --output FILE", "report.html", type=Path, default=Path("report.html")),
-            _option("--title TEXT", "the title of the page"),
-            *_COMPARISON,
-        ),
+        _RESULTS,
+        {"-o/--output FILE": "report.html", "--title TEXT": "the title of the page", **_COMPARISON},
     ),
-    "gate": (
+    "gate": _Command(
         "say whether a new model may replace the old one, by its exit status",
+        {
+            "results FILE ..": "results of the new model; several files are its runs",
+            "--baseline FILE ..": "the same of the old model",
+            "--metric NAME@K": "the one that decides",
+            "--margin X": "how much worse it may be: .01, 2%%",
+        },
+        {**_LEVEL, **_JSON},
         _EXIT_STATUS,
-        (
-            _option("results FILE ..", "results of the new model; several files are its runs"),
-            _option("--baseline FILE ..", "the same of the old model", required=True),
-            _option("--metric NAME@K", "the one that decides", required=True),
-            _option("--margin X", "how much worse it may be: .01, 2%%", required=True, type=amount),
-            _LEVEL,
-            _DETERMINISTIC,
-            _FORMS[0],
-        ),
     ),
 }
 
@@ -261,20 +247,23 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="pyg-recmetrics", description=about, epilog=_EXIT_STATUS, **form)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (about, below, options) in _COMMANDS.items():
+    for name, (about, required, options, below) in _COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about, epilog=below, **form)
-        _add(command, *_option("-q --quiet", "do not say how files are read"))
-        for option in options:
-            _add(command, *option)
+        _add(command, "-q/--quiet", "do not say how files are read")
+        for spelled, what in required.items():
+            # What has no dashes is needed anyway.
+            _add(command, spelled, what, **({"required": True} if spelled[0] == "-" else {}))
+        for spelled, what in options.items():
+            _add(command, spelled, what)
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, spelled: str, about: str, more: dict[str, Any]) -> None:
-    words = spelled.split()
-    names = [word for word in words if word.startswith("-")] or words[:1]
-    taken = [word for word in words if word not in (*names, "..")]
-    if taken:
-        more = {"metavar": taken[0], **({"nargs": "+"} if ".." in words else {}), **more}
+def _add(parser: argparse.ArgumentParser, spelled: str, about: str, **more: Any) -> None:
+    names, _, takes = spelled.partition(" ")
+    if takes:
+        what = takes.removesuffix(" ..")
+        nargs = None if takes == what else "+"
+        more |= {"metavar": what, "type": _KINDS.get(what), "nargs": nargs}
     else:
-        more = {"action": "store_const" if "const" in more else "store_true", **more}
-    parser.add_argument(*names, help=about, **more)
+        more["action"] = "store_true"
+    parser.add_argument(*names.split("/"), help=about, **more)

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -52,53 +52,58 @@ class TableFile:
                 is the one with a usual name.
         """
         names = self.data.column_names
-        found: dict[str, Any] = {w: name or find_column(names, w) for w, name in given.items()}
-        for what, name in found.items():
-            if names.count(name) != 1:
+        found: dict[str, Any] = {}
+        for what, name in given.items():
+            found[what] = name or find_column(names, what)
+            if names.count(found[what]) != 1:
                 of_what = "ranks or scores" if what == "score" else f"{what}s"
                 raise ValueError(
                     f"{self.path}: one column needs to have "
-                    f"{'a usual name' if given[what] is None else repr(name)} for {of_what} "
+                    f"{'a usual name' if name is None else repr(name)} for {of_what} "
                     f"(got {names[:20]}); --user-column, --item-column and, of interactions, "
                     f"--rating-column name others, and --columns (of lists, --list-columns) all if "
                     f"there is no header"
                 )
         parts = ", ".join(f"{what}s from {name!r}" for what, name in found.items())
         note(f"{self.path} ({self.form}): {parts}")
-        read = {"user": self._ids, "item": self._ids}
-        return pd.DataFrame({w: read.get(w, self._numbers)(name) for w, name in found.items()})
+        return pd.DataFrame(
+            {
+                what: self._ids(name) if what in ("user", "item") else self._numbers(name)
+                for what, name in found.items()
+            }
+        )
 
     def vectors(self, id_column: str) -> NDArray[np.float32]:
         """Returns vectors, of shape `[num_rows, dim]`: a column of them, or columns of numbers."""
-        columns, vector = self.data.column_names, find_column(self.data.column_names, "vector")
-        # Row numbers, which pandas writes unasked, are no numbers of a vector.
-        is_other = re.compile(rf"__index_level_\d+__|Unnamed: \d+||{re.escape(id_column)}")
-        names = [vector] if vector else [name for name in columns if not is_other.fullmatch(name)]
+        names = self.data.column_names
+        if vector := find_column(names, "vector"):
+            names = [vector]
+        else:
+            is_row_number = re.compile(r"__index_level_\d+__|Unnamed: \d+|")  # pandas writes them
+            names = [x for x in names if x != id_column and not is_row_number.fullmatch(x)]
         if not names:
             raise ValueError(f"{self.path}: numbers are needed beside the column {id_column!r}")
         note(f"{self.path}: vectors from {' to '.join(dict.fromkeys((names[0], names[-1])))!r}")
         column = self._column(names[0])
         if pa.types.is_struct(column.type) or not pa.types.is_nested(column.type):
             return np.stack([self._numbers(name) for name in names], axis=1).astype(np.float32)
-        lengths = pc.list_value_length(column)
-        is_right = pc.fill_null(
-            pc.and_(pc.equal(lengths, lengths[0]), pc.greater(lengths, 0)), False
-        )
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
+        is_right = (lengths == lengths[0]) & (lengths > 0)
         self._check(names[0], is_right, "vectors of one length, and none without numbers")
-        numbers = _as_numbers(pc.list_flatten(column)).reshape(len(column), lengths[0].as_py())
+        numbers = _as_numbers(pc.list_flatten(column)).reshape(len(column), lengths[0])
         self._check(names[0], np.isfinite(numbers).all(axis=1), "vectors of finite numbers")
         return numbers.astype(np.float32)
 
     def _ids(self, name: str) -> "pd.Series[Any]":
         """Returns ids as texts, as one format writes as a number what another writes as a text."""
         column = self._column(name)
-        texts = pa.nulls(len(column), pa.large_string())
         if pa.types.is_floating(column.type):  # integers with gaps become floats
             whole = pc.equal(column, pc.round(column))
             is_integer = pc.and_(whole, pc.less(pc.abs(column), _MAX_INTEGER))
             column = pc.if_else(is_integer, column, None).cast(pa.int64())
-        if pa.types.is_integer(column.type) or _is_text(column):
-            texts = column.cast(pa.large_string())
+        elif not (pa.types.is_integer(column.type) or _is_text(column)):
+            column = pa.nulls(len(column))
+        texts = column.cast(pa.large_string())
         is_id = pc.fill_null(pc.match_substring_regex(texts, r"^[^\x00\n\r]+$"), False)
         self._check(name, is_id, "ids, integers or texts of one line")
         ids: pd.Series[Any] = texts.to_pandas()
@@ -128,11 +133,11 @@ def read_interactions(path: Path, options: Namespace, *, is_truth: bool = False)
     """Returns the ids of users and items, and the ratings of the truth if they count."""
     table = read_table(path, options.columns)
     given = {"user": options.user_column, "item": options.item_column}
-    rating = find_column(table.data.column_names, "rating")
+    rating = find_column(table.data.column_names, "rating") if is_truth else None
     is_asked = options.rating_column is not None or options.threshold is not None
-    if is_truth and (is_asked or (table.form == "TREC" and rating is not None)):
+    if (is_truth and is_asked) or (table.form == "TREC" and rating is not None):
         given["rating"] = options.rating_column
-    elif is_truth and rating is not None:
+    elif rating is not None:
         why = f"{rating!r} is not used, so all rows are equally relevant"
         note(f"{path}: {why}; --rating-column {rating} and --threshold use it")
     frame = table.read(**given)
@@ -146,10 +151,10 @@ def read_lists(path: Path, options: Namespace) -> pd.DataFrame:
     table = read_table(path, options.list_columns)
     names = table.data.column_names
     by = "rank" if find_column(names, "rank") else "score"
-    named = {"user": options.user_column, "item": options.item_column}
     # Lists of another system may have the usual names.
-    given = {what: name if name in names else None for what, name in named.items()}
-    return table.read(**given, **{by: None})
+    user = options.user_column if options.user_column in names else None
+    item = options.item_column if options.item_column in names else None
+    return table.read(user=user, item=item, **{by: None})
 
 
 def read_vectors(kind: str, path: Path) -> dict[str, NDArray[np.float32]]:
@@ -188,7 +193,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         OSError: If the file cannot be opened.
         ValueError: If the file is empty, damaged, or has another format.
     """
-    suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     with reading(path) as file:
         head = file.peek(_NUM_BYTES)
         if not head.strip():
@@ -208,7 +213,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> TableFile:
         form = {",": "CSV", "\t": "TSV"}.get(sign, f"CSV with {sign!r}")
         # In tables without quotes, titles may hold some. R quotes all texts, the names first.
         is_quoted = sign != "\t" or line.startswith('"')
-        return TableFile(path, form, _read_text(file, sign, columns, is_quoted))
+        return TableFile(path, form, _read_text(file.read(), sign, columns, is_quoted))
 
 
 def read_ids(path: Path) -> list[str]:
@@ -226,16 +231,13 @@ def read_ids(path: Path) -> list[str]:
     return ids
 
 
-def _read_text(
-    file: IO[bytes], sign: str, columns: Sequence[str] | None, is_quoted: bool
-) -> pa.Table:
+def _read_text(data: bytes, sign: str, columns: Sequence[str] | None, is_quoted: bool) -> pa.Table:
     """Reads a table whose fields have a sign between them."""
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    data = file.read()
     if b"\0" in data:  # where the fields of some readers end
         line = data.partition(b"\0")[0].count(b"\n") + 1
         raise ValueError(f"line {line} needs to hold text (got a NUL byte)")
     has_quotes = is_quoted and b'"' in data
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
     if has_quotes:
         _check_rows(data, sign, quoting)
     frame = pd.read_csv(
@@ -250,13 +252,15 @@ def _read_text(
     )
     if not has_quotes and frame.iloc[:, -1].eq("").any():  # also where a row ends before
         _check_rows(data, sign, quoting)
-    first = [*frame.iloc[0]]
-    names = first if columns is None else [*columns]
-    if len(names) != len(first):
-        raise ValueError(f"{len(names)} columns are needed, {names} (got {first})")
-    if columns is not None and find_column(first, "user") and find_column(first, "item"):
-        raise ValueError(f"columns are named of a file that has a header (got {first})")
-    rows = frame if columns is not None else frame.iloc[1:]
+    first = frame.iloc[0].tolist()
+    if columns is None:
+        names, rows = first, frame.iloc[1:]
+    else:
+        names, rows = [*columns], frame
+        if len(names) != len(first):
+            raise ValueError(f"{len(names)} columns are needed, {names} (got {first})")
+        if find_column(first, "user") and find_column(first, "item"):
+            raise ValueError(f"columns are named of a file that has a header (got {first})")
     if rows[rows[0] == names[0]].eq(names).all(axis=1).any():
         raise ValueError(f"a row repeats the names of the columns (got {names})")
     return pa.Table.from_pandas(rows, preserve_index=False).rename_columns(names)

@@ -1,6 +1,5 @@
 """The subcommands. Each reads files, calls one public function, and prints what it returns."""
 
-import argparse
 import math
 import sys
 from argparse import Namespace
@@ -8,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -18,9 +16,9 @@ from pyg_recmetrics.command.options import (
     FILES,
     UNDECIDED,
     WORSE,
-    as_number,
     check_output,
     note,
+    print_json,
     print_result,
     same_options,
     show_warning,
@@ -47,36 +45,67 @@ def evaluate(options: Namespace) -> int:
     given = {form for form in forms if getattr(options, form) is not None}
     if given not in ({"lists"}, {"lists", "item_ids"}, {"users", "items"}):
         raise ValueError("evaluate needs --lists (and --item-ids), or --users and --items")
-    check_output(options)
+    read = [options.test, *(options.train or ()), *(getattr(options, form) for form in forms)]
+    check_output(options.output, read)
     truth = reading.read_interactions(options.test, options, is_truth=True)
     seen = [reading.read_interactions(path, options) for path in options.train or ()]
-    lists: pd.DataFrame | None = None
+    frames = [truth, *seen]
+    FILES.update(test=options.test, truth=options.test, train="--train")
+    recommender: Any
+    users: Iterable[str]
     items: Iterable[str] | None = None
-    vectors: list[dict[str, NDArray[np.float32]]] = []
-    if options.lists is not None:
-        lists = reading.read_lists(options.lists, options)
-        if options.item_ids is not None:
+    if "lists" in given:
+        recommender = reading.read_lists(options.lists, options)
+        users = recommender["user"].unique()
+        if "item_ids" in given:
             items = reading.read_ids(options.item_ids)
         FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
     else:
-        vectors = [reading.read_vectors(x, getattr(options, f"{x}s")) for x in ("user", "item")]
-        items = vectors[1]
+        users = user_vectors = reading.read_vectors("user", options.users)
+        items = item_vectors = reading.read_vectors("item", options.items)
         FILES.update(items=options.items, recommender=f"{options.users} and {options.items}")
-    FILES.update(test=options.test, truth=options.test, train="--train")
-    task = _make_task(truth, seen, items, lists, options)
-    users: Iterable[str] = vectors[0] if lists is None else lists["user"].unique()
-    if num_others := len({*map(str, users)} - {*map(str, task.user_ids or ())}):
+    user_ids = _ids_by_text([frame["user"] for frame in frames])
+    more = [] if items is None else [pd.Series([*items], dtype=object)]
+    item_ids = _ids_by_text([*(frame["item"] for frame in frames), *more])
+    if "lists" in given:
+        frames.append(recommender)
+    else:
+        recommender = (
+            {user_ids[x]: vector for x, vector in user_vectors.items() if x in user_ids},
+            {item_ids[x]: vector for x, vector in item_vectors.items()},
+        )
+    for frame in frames:
+        frame["user"] = _with_ids(frame["user"], user_ids)
+        frame["item"] = _with_ids(frame["item"], item_ids)
+    has_weights = "rating" in truth and (options.threshold or not (truth["rating"] == 1).all())
+    task = RankingTask.from_frames(
+        train=pd.concat(seen) if seen else None,
+        test=truth,
+        rating="rating" if has_weights else None,
+        items=None if items is None else [item_ids[text] for text in sorted(items, key=_place)],
+        exclude_seen=not options.include_seen,
+        threshold=options.threshold,
+    )
+    if num_others := len({*users} - user_ids.keys()):
         file = FILES["recommender"]
         note(f"{file}: users without interactions that are left out: {num_others:,}")
-    by_id = zip(vectors, (task.user_ids or (), task.item_ids or ()), strict=False)
-    # Some ids of the task are integers.
-    pair: Any = tuple({x: of[str(x)] for x in ids if str(x) in of} for of, ids in by_id)
     passed_on = same_options(measure, options) | {"progress": sys.stderr.isatty()}
-    result = measure(pair if lists is None else lists, task, **passed_on)
+    result = measure(recommender, task, **passed_on)
     if options.output is not None:
         result.save(options.output)
     print_result(result, _means_to_json(result), options)
     return DONE
+
+
+def _ids_by_text(columns: "Sequence[pd.Series[str]]") -> dict[str, Any]:
+    """Returns the id that each text stands for: an integer if all of them are written so."""
+    return {str(id_): id_ for id_ in number_texts(columns)[0]}
+
+
+def _with_ids(column: "pd.Series[str]", ids: Mapping[str, Any]) -> NDArray[Any]:
+    """Returns a column with ids in place of texts. Texts that are no ids stay."""
+    codes, texts = pd.factorize(column)
+    return pd.Series([ids.get(text, text) for text in texts]).to_numpy()[codes]
 
 
 def _place(text: str) -> tuple[bool, int, str]:
@@ -85,41 +114,14 @@ def _place(text: str) -> tuple[bool, int, str]:
     return not is_integer, int(text) if is_integer else 0, text
 
 
-def _make_task(
-    truth: pd.DataFrame,
-    seen: Sequence[pd.DataFrame],
-    items: Iterable[str] | None,
-    lists: pd.DataFrame | None,
-    options: Namespace,
-) -> RankingTask:
-    """Returns the task. Ids of all frames become integers if those of it are all written so."""
-    for kind in ("user", "item"):
-        texts = [frame[kind] for frame in (truth, *seen)]
-        more = [] if kind == "user" or items is None else [pd.Series([*items], dtype=object)]
-        ids = {str(id_): id_ for id_ in number_texts([*texts, *more])[0]}
-        for frame in (truth, *seen, *([] if lists is None else [lists])):
-            codes, own = pd.factorize(frame[kind])
-            frame[kind] = pd.Series([ids.get(text, text) for text in own]).to_numpy()[codes]
-    has_weights = "rating" in truth and (options.threshold or not (truth["rating"] == 1).all())
-    return RankingTask.from_frames(
-        train=pd.concat(seen) if seen else None,
-        test=truth,
-        rating="rating" if has_weights else None,
-        items=None if items is None else [ids[text] for text in sorted(items, key=_place)],
-        exclude_seen=not options.include_seen,
-        threshold=options.threshold,
-    )
-
-
 def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
-    metrics: dict[str, dict[str, Any]] = {}
+    metrics = {}
+    # Of users that a margin has drawn, the ends are those of the mean over all.
+    ends_of = result.confidence_interval if result._sampled is None else result.bounds
     for name in result:
-        metrics[name] = {"mean": as_number(result[name])}
+        metrics[name] = {"mean": result[name]}
         if name in result.per_user:  # and not one value for all users together
-            # Of users that a margin has drawn, the ends are those of the mean over all.
-            ends = result.confidence_interval if result._sampled is None else result.bounds
-            low, high = ends(name)
-            metrics[name] |= {"low": as_number(low), "high": as_number(high)}
+            metrics[name] |= ends_of(name)._asdict()
     return {
         "metrics": metrics,
         "num_users": result.user_counts.num_evaluated,
@@ -129,28 +131,31 @@ def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
     }
 
 
-def compare(options: argparse.Namespace) -> int:
+def compare(options: Namespace) -> int:
     """Compares saved results, and prints their differences."""
-    comparison = _compare(_by_name(options.results), options)
-    as_json = {"claims": comparison.claims(), "differences": _differences_to_json(comparison)}
+    asked = same_options(compare_results, options) | {"results": _by_name(options.results)}
+    comparison = compare_results(**asked)
+    differences = [row._asdict() for row in comparison]
+    as_json = {"claims": comparison.claims(), "differences": differences}
     print_result(comparison, as_json, options)
     return DONE
 
 
-def report(options: argparse.Namespace) -> int:
+def report(options: Namespace) -> int:
     """Writes a page about saved results."""
-    check_output(options)
+    output = options.output or Path("report.html")
+    check_output(output, [path for _, path in map(_split, options.results)])
     results = _by_name(options.results)
-    is_asked = same_options(compare_results, options).keys() - {"results"}
-    comparison = _compare(results, options) if is_asked else None
+    asked = same_options(compare_results, options) | {"results": results}
+    comparison = compare_results(**asked) if len(asked) > 1 else None
     title = {} if options.title is None else {"title": options.title}
-    page = write_report(results, options.output, comparison=comparison, **title)
+    page = write_report(results, output, comparison=comparison, **title)
     note(f"wrote {page}")
     return DONE
 
 
-def gate(options: argparse.Namespace) -> int:
-    """Says in one sentence whether a new model may replace the old one."""
+def gate(options: Namespace) -> int:
+    """Returns by the exit status whether a new model may replace the old one, and prints why."""
     FILES.update(metrics="--metric", equivalence="--margin")
     level = 0.95 if options.level is None else check_level(options.level)
     if level <= 0.5:
@@ -162,16 +167,16 @@ def gate(options: argparse.Namespace) -> int:
             f"'metrics' needs to be one with a value for every user, which a test compares (got "
             f"{metric}, which has one for all users together)"
         )
-    sides = [[Path(file) for file in files] for files in (options.results, options.baseline)]
-    if same := {*sides[0]} & {*sides[1]}:
+    if same := {*options.results} & {*options.baseline}:
         raise ValueError(f"the baseline needs to be another file (got {min(same)} twice)")
-    names = [path.stem for path, *_ in sides]
-    if names[0] == names[1]:
-        names = [str(path) for path, *_ in sides]
+    first, baseline = options.results[0], options.baseline[0]
+    a, b = first.stem, baseline.stem
+    if a == b:
+        a, b = str(first), str(baseline)
     comparison = compare_results(
-        {name: [_load(path) for path in side] for name, side in zip(names, sides, strict=True)},
+        {a: [*map(_load, options.results)], b: [*map(_load, options.baseline)]},
         metrics=[options.metric],
-        baseline=names[1],
+        baseline=b,
         # An interval of both sides at 90% has the ends of those of one side at 95%.
         level=2 * level - 1,
         deterministic=options.deterministic or (),
@@ -179,18 +184,25 @@ def gate(options: argparse.Namespace) -> int:
     cautions = list(_cautions(comparison.protocol))
     for caution in cautions:
         show_warning(caution)
-    row, decisive = comparison[0], dict[str, Any](verdict=None, p_value=None, p_adjusted=None)
-    if sentence := _why_undecided(row, comparison.protocol.nouns.rows):
-        status = UNDECIDED
-    else:
-        status, sentence, decisive = _by_margin(comparison, margin, level)
-    if options.form == "json":
-        said = {"status": status, "sentence": sentence, "cautions": cautions, "level": level}
-        said |= {"margin": options.margin, "interval_level": round(comparison.protocol.level, 12)}
-        as_json = {**said, **_differences_to_json(comparison)[0], **decisive}
-        print_result(comparison, as_json, options)
-    else:
+    status, sentence, verdict, p_value = _decide(comparison, margin, level)
+    if not options.json:
         print(sentence)
+        return status
+    print_json(
+        {
+            "status": status,
+            "sentence": sentence,
+            "cautions": cautions,
+            "level": level,
+            "margin": options.margin,
+            "interval_level": round(comparison.protocol.level, 12),
+            **comparison[0]._asdict(),
+            # In place of a test for a difference.
+            "verdict": verdict,
+            "p_value": p_value,
+            "p_adjusted": p_value,
+        }
+    )
     return status
 
 
@@ -220,43 +232,36 @@ def _why_undecided(row: PairedDifference, rows: str) -> str | None:
     return None
 
 
-def _by_margin(
+def _decide(
     comparison: Comparison, margin: Equivalence, level: float
-) -> tuple[int, str, dict[str, Any]]:
+) -> tuple[int, str, str | None, float | None]:
     """Returns whether the new model is surely not worse than the old one by more than a margin.
 
     Returns:
-        The exit status, a sentence, and what has decided, in place of a test for a difference.
+        The exit status, a sentence, and the verdict and the p-value of the test that has decided;
+        `None` if no test can.
     """
     row = comparison[0]
+    if sentence := _why_undecided(row, comparison.protocol.nouns.rows):
+        return UNDECIDED, sentence, None, None
     p_within, p_of_worse = p_of_margin(comparison, row, margin)
-    p_beyond = 1 - p_within
     by, alpha = f" by more than {margin}", alpha_of(level)
     if p_within <= alpha:
-        status, says, p = DONE, "is not worse than", p_within
-    elif p_beyond <= alpha:
-        status, says, p = WORSE, "is worse than", p_beyond
+        status, verdict, p = DONE, "is not worse than", p_within
+    elif 1 - p_within <= alpha:
+        status, verdict, p = WORSE, "is worse than", 1 - p_within
     elif p_of_worse <= alpha:
-        status, says, p = WORSE, "is worse than", p_of_worse
+        status, verdict, p = WORSE, "is worse than", p_of_worse
         by = f", and perhaps by more than {margin}"
     else:
-        status, says, p = UNDECIDED, "may or may not be worse than", p_within
+        status, verdict, p = UNDECIDED, "may or may not be worse than", p_within
     # A mean of zero has no ratio to the other.
     has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
     low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
-    decisive = {"verdict": says, "p_value": p, "p_adjusted": p}
-    of_test = f"({shown}{lower}; {p_in_words(p)})"
-    return status, f"{row.a} {says} {row.b} in {row.metric}{by} {of_test}.", decisive
-
-
-def _compare(results: Mapping[str, Sequence[EvaluationResult]], options: Any) -> Comparison:
-    return compare_results(**same_options(compare_results, options) | {"results": results})
-
-
-def _differences_to_json(comparison: Comparison) -> list[dict[str, Any]]:
-    return [{name: as_number(x) for name, x in row._asdict().items()} for row in comparison]
+    sentence = f"{row.a} {verdict} {row.b} in {row.metric}{by} ({shown}{lower}; {p_in_words(p)})."
+    return status, sentence, verdict, p
 
 
 def _by_name(files: Sequence[str]) -> dict[str, list[EvaluationResult]]:

@@ -1,6 +1,5 @@
 """report(): everything about some results on one page, and its sections."""
 
-import hashlib
 import io
 import re
 import warnings
@@ -9,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
-from itertools import combinations, starmap
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,7 +36,7 @@ from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.edges import coalesce_edges, contains
 from pyg_recmetrics.task.graph import read_data
 from pyg_recmetrics.transforms.split_report import SplitReport, check_split
-from pyg_recmetrics.utils import counted, replacing, requires_package
+from pyg_recmetrics.utils import counted, hashed, replacing, requires_package
 from pyg_recmetrics.version import __version__
 
 #: The training, validation and test data, or what `check_split` says of them.
@@ -57,12 +56,14 @@ class Contents:
         comparison (Comparison or None): The differences of the recommenders.
         metric (Metric or None): The metric of the pictures that show one; `None` for the first
             that has a cut-off, or the first.
+        data_set (str): The name of the data set; empty if there is no other.
     """
 
     recommenders: Mapping[str, Measured]
     split: SplitReport | None = None
     comparison: Comparison | None = None
     metric: Metric | None = None
+    data_set: str = ""
 
     @property
     def first(self) -> EvaluationResult:
@@ -76,8 +77,13 @@ class Contents:
 
     @property
     def names(self) -> list[str]:
-        """The names of recommenders and of metrics."""
-        return [*self.recommenders, *map(str, self.metrics)]
+        """The names of the data set, of recommenders and of metrics."""
+        return [self.data_set, *self.recommenders, *map(str, self.metrics)]
+
+    @property
+    def on(self) -> str:
+        """How a caption begins that is about one of several data sets."""
+        return f"On {self.data_set}: " if self.data_set else ""
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -87,11 +93,10 @@ class Contents:
     @cached_property
     def best(self) -> Comparison | None:
         """The differences of the best recommender from each other one in the main metric."""
-        if self.comparison is None or not self.metrics:
-            return None
-        with suppress(ValueError):  # if it was not compared
-            name = best_first(self.recommenders, self.main_metric)[0]
-            return self.comparison.select(self.main_metric, name)
+        if self.comparison is not None:
+            with suppress(ValueError):  # if there is no metric, or it was not compared
+                name = best_first(self.recommenders, self.main_metric)[0]
+                return self.comparison.select(self.main_metric, name)
         return None
 
     @property
@@ -148,17 +153,16 @@ def read_contents(
         if value is not None:
             raise ValueError(f"'{argument}' needs to be of one data set (got several data sets)")
     benchmark = Benchmark(data_sets) if given is None else given
-    of_users = [Contents(of_one).metrics for of_one in benchmark.values()]
-    common = (x for x in benchmark.metrics if all(x in metrics for metrics in of_users))
-    metric = next(common, None)
-    asked = {
-        data_set: [(metric, pair) for pair in combinations(of_one, 2)]
-        for data_set, of_one in benchmark.items()
-        if len(of_one) > 1 and metric is not None
-    }
+    runs = [run for of_one in benchmark.values() for run in every_run(of_one).values()]
+    known = (x for x in benchmark.metrics if all(str(x) in run.per_user for run in runs))
+    metric = next(known, None)
+    asked = {}
+    for data_set, of_one in benchmark.items():
+        if metric is not None and len(of_one) > 1:
+            asked[data_set] = [(metric, pair) for pair in combinations(of_one, 2)]
     found = compare_on_each(benchmark, asked, **options)
     contents = {
-        data_set: Contents(of_one, None, found.get(data_set), metric)
+        data_set: Contents(of_one, None, found.get(data_set), metric, data_set)
         for data_set, of_one in benchmark.items()
     }
     return contents, benchmark
@@ -226,7 +230,6 @@ _VARIABLES = {
     "#ffffff": "var(--page)",  # the inside of hollow markers
     "#000000": "currentColor",
 }
-_COLOR = re.compile("|".join(map(re.escape, _VARIABLES)))
 
 #: What a page does not need of a picture: what is said of the file, its style, which would apply to
 #: the whole page, and in tags, the ids of groups, names of spaces and fonts other than their size.
@@ -294,17 +297,15 @@ class Page:
     """Sections of a report, and a note of what it leaves out.
 
     Attributes:
-        sections: The heading of each section, what it consists of, and whether it is folded.
+        sections: The heading of each section, and its parts. All but the first are folded.
         missing: The headings of what is left out, by what it needs.
     """
 
     def __init__(self) -> None:
-        self.sections: list[tuple[str, list[PagePart], bool]] = []
+        self.sections: list[tuple[str, list[PagePart]]] = []
         self.missing: dict[str, list[str]] = {}
 
-    def add(
-        self, heading: str, makers: Iterable[Iterable[PagePart]], *, is_folded: bool = False
-    ) -> None:
+    def add(self, heading: str, makers: Iterable[Iterable[PagePart]]) -> None:
         """Adds a section. What raises an error is left out, and the error says what it needs."""
         parts: list[PagePart] = []
         for maker in makers:
@@ -314,7 +315,7 @@ class Page:
                 self.missing.setdefault(str(error), []).append(heading)
         parts = [part for part in parts if not isinstance(part, Remarks) or part.texts]
         if parts:
-            self.sections.append((heading, parts, is_folded))
+            self.sections.append((heading, parts))
 
 
 def drawings(caption: str, draw: Callable[[], Picture]) -> Iterator[Drawing]:
@@ -342,7 +343,7 @@ def drawing(caption: str, draw: Callable[[], Picture], size: str = "") -> Drawin
         figure.set_figwidth(_WIDE if size == "wide" else _WIDTH)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = _UNUSED.sub("", file.getvalue())
-    prefix = f"picture-{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
+    prefix = f"picture-{hashed(text):x}-"
     _, box, content = re.split(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', text)
     content = _TAG.sub(lambda tag: _on_page(tag[0], prefix), content)
     return Drawing(caption, Markup(box), Markup(content), size)
@@ -351,32 +352,30 @@ def drawing(caption: str, draw: Callable[[], Picture], size: str = "") -> Drawin
 def _on_page(tag: str, prefix: str) -> str:
     """Lets a tag have the colours and the fonts of the page, and ids that no other picture has."""
     tag = _FONT.sub(r"font-size: \1", _UNUSED_IN_TAG.sub("", tag).replace("xlink:", ""))
-    return _ID.sub(prefix, _COLOR.sub(lambda color: _VARIABLES[color[0]], tag))
+    for color, variable in _VARIABLES.items():
+        tag = tag.replace(color, variable)
+    return _ID.sub(prefix, tag)
 
 
 #: The share of users or edges that a warning may touch without standing at the top.
 _MUCH = 0.01
 
-#: Returns some parts of a section. Its errors say what they need.
-Maker: TypeAlias = Callable[[Contents], Iterator[PagePart]]
-
 
 def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
     """Returns the page: the answer, the means, a picture, and all else in folds."""
     page = Page()
-    named = data_sets if len(data_sets) > 1 else dict(zip([""], data_sets.values(), strict=True))
-    forests, items = (starmap(of, named.items()) for of in (_forest, _by_popularity))
-    claims = [list(_claims(x, name)) for name, x in named.items()]
+    every = data_sets.values()
+    claims = [list(_claims(contents)) for contents in every]
     first = [claim for of_one in claims for claim in of_one[:1]]
     others = [claim for of_one in claims for claim in of_one[1:]]
-    warnings, folded = _warned(named)
-    top = [[Remarks(first, "claims")], warnings, _table(named, benchmark), *forests]
-    page.add("Result", [*top, [Remarks(others)], folded, *items])
-    for name, contents in named.items():
+    warnings, folded = _warned(data_sets)
+    top = [[Remarks(first, "claims")], warnings, _table(data_sets, benchmark), *map(_forest, every)]
+    page.add("Result", [*top, [Remarks(others)], folded, *map(_by_popularity, every)])
+    for contents in every:
+        of = f"{contents.data_set}: " if contents.data_set else ""
         for heading, make in SECTIONS.items():
-            if not name or heading != "Split":
-                title = f"{name}: {heading}" if name else heading
-                page.add(title, [make(contents)], is_folded=True)
+            if not of or heading != "Split":
+                page.add(f"{of}{heading}", [make(contents)])
     return page
 
 
@@ -396,7 +395,7 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
 
 def _warned(data_sets: Mapping[str, Contents]) -> tuple[list[Remarks], list[Remarks]]:
     """Returns the warnings, and in a fold those that touch few users or edges."""
-    names = [name for key, x in data_sets.items() for name in (key, *x.names)]
+    names = [name for x in data_sets.values() for name in x.names]
     standing: list[str] = []
     few: list[str] = []
     for warning in notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
@@ -424,12 +423,12 @@ def _as_sentence(text: str, names: Iterable[str]) -> str:
     return f"{text}{end}" if text.startswith(starts) else f"{text[0].upper()}{text[1:]}{end}"
 
 
-def _claims(contents: Contents, data_set: str) -> Iterator[str]:
+def _claims(contents: Contents) -> Iterator[str]:
     """Yields which recommender is best, beside the next and beside all others."""
     found = contents.best
     if found is None:
         return
-    on = f"on {data_set}, " if data_set else ""
+    on = f"on {contents.data_set}, " if contents.data_set else ""
     for claim, rows in claims_on_best(found):
         trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
         said = line("with_ties", claim, found._on_ties(rows))
@@ -442,18 +441,15 @@ def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> It
         for contents in data_sets.values():
             yield from _tables(contents, is_folded=False)
         return
-    caption = "The mean of every metric. The best is bold."
     table = benchmark.table()
     if len(data_sets) == 1:
         (results,) = benchmark.values()
-        column = ["runs", *(str(len(x.runs)) for x in results.values())]
-        place = 1 + len(benchmark.metrics)
-        head, *rows = (
-            [*row[:place], cell, *row[place:]]
-            for row, cell in zip([table.head, *table.rows], column, strict=True)
-        )
+        runs = ["runs", *(str(len(x.runs)) for x in results.values())]
+        head, *rows = map(list, (table.head, *table.rows))
+        for row, cell in zip([head, *rows], runs, strict=True):
+            row.insert(1 + len(benchmark.metrics), cell)
         table = Table(head, rows, table.notes)
-    yield Grid(caption, table)
+    yield Grid("The mean of every metric. The best is bold.", table)
 
 
 def _tables(contents: Contents, *, is_folded: bool) -> Iterator[PagePart]:
@@ -462,16 +458,15 @@ def _tables(contents: Contents, *, is_folded: bool) -> Iterator[PagePart]:
         yield Grid(caption, result.table(), name if is_folded else "")
 
 
-def _forest(data_set: str, contents: Contents) -> Iterator[PagePart]:
+def _forest(contents: Contents) -> Iterator[PagePart]:
     found = contents.best
-    on = f"On {data_set}: " if data_set else ""
     if found is not None and any(row.low <= row.high for row in found):
         caption = (
-            f"{on}{found[0].a} minus each of the others in {found[0].metric}, user by user, so "
-            f"that what users have in common cancels out."
+            f"{contents.on}{found[0].a} minus each of the others in {found[0].metric}, user by "
+            f"user, so that what users have in common cancels out."
         )
         yield from drawings(caption, partial(plot.differences, found))
-    elif not data_set:
+    elif not contents.data_set:
         yield from _drawing_of_means(contents)
 
 
@@ -524,7 +519,7 @@ def _means(contents: Contents) -> Iterator[PagePart]:
         yield from _tables(contents, is_folded=True)
 
 
-def _by_popularity(data_set: str, contents: Contents) -> Iterator[PagePart]:
+def _by_popularity(contents: Contents) -> Iterator[PagePart]:
     """How many of the test edges of unpopular, other and popular items are found."""
     common_popularity(contents.every, "report")
     metric = f"recall@{contents.k}"
@@ -542,9 +537,9 @@ def _by_popularity(data_set: str, contents: Contents) -> Iterator[PagePart]:
         cells = {name: (x, f"{x:.4f}") for name, x in zip(results, shares, strict=True)}
         columns.append(with_best(cells, results, metric))
     caption = (
-        f"{f'On {data_set}: ' if data_set else ''}The share of test edges within the top "
-        f"{contents.k}, by how many {contents.first.nouns.users} have seen their item. Each column "
-        f"has about a third of these edges. Differences in it are not tested."
+        f"{contents.on}The share of test edges within the top {contents.k}, by how many "
+        f"{contents.first.nouns.users} have seen their item. Each column has about a third of "
+        f"these edges. Differences in it are not tested."
     )
     yield Grid(caption, Table(head, list(zip(*columns, strict=True))))
 
@@ -600,8 +595,8 @@ def _split(contents: Contents) -> Iterator[PagePart]:
     yield Grid(caption, contents.split.table())
 
 
-#: The sections on each data set, and what they consist of.
-SECTIONS: dict[str, Maker] = {
+#: The sections on each data set, and what they consist of. Errors say what a section needs.
+SECTIONS: dict[str, Callable[[Contents], Iterator[PagePart]]] = {
     "Means": _means,
     "Comparison": _differences,
     "Curves": _curves,

@@ -5,7 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 pytest.importorskip("matplotlib")
 
-from pyg_recmetrics import Evaluator, plot
+from pyg_recmetrics import Evaluator, evaluate, plot
 from tests.support.tools.small_pictures import lines, make_task, scores_like
 
 SKILLS = {"Fast": [0.1, 0.5, 0.4, 0.3], "Slow": [0.0, 0.1, 0.2]}
@@ -71,3 +71,10 @@ def test_groups_beyond_their_number_of_relevant_items(results):
         assert ends == [pytest.approx(mean[1:3]) for mean in means]
     title = axes.get_title().replace("\n", " ")
     assert "groups differ by the mean difference of users with as many" in title
+
+
+def test_a_recommender_without_a_hit_is_drawn():
+    nothing = evaluate(-scores_like(9.0), make_task(), "recall@5")
+    assert nothing["recall@5"] == 0
+    _, axes = plot.precision_recall_curve(nothing)
+    assert [text.get_text() for text in axes.texts] == ["k = 1", "5"]

@@ -145,7 +145,7 @@ def test_a_warning_stands_at_the_top_if_it_touches_more_than_a_hundredth(task):
 
 def test_items_by_popularity_hold_all_test_edges_in_thirds(runs, popular, task):
     results = {"Random": Runs(runs), "Popular": popular}
-    (grid,) = _by_popularity("", contents_of(results))
+    (grid,) = _by_popularity(contents_of(results))
     seen_by = torch.bincount(task.seen[1], minlength=60)
     names, *columns = zip(*grid.table.rows, strict=True)
     assert names == ("Random", "Popular")
