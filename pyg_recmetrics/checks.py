@@ -115,11 +115,10 @@ def is_sparse_matrix(value: Any) -> bool:
 
 def is_edges_like(value: Any) -> bool:
     """Returns whether `value` has a form of edges: no frame, no whole split and no names."""
-    if _is_sequence(value):
+    if isinstance(value, list | tuple):
         return not any(isinstance(part, BaseData | str) for part in value)
-    if hasattr(value, "columns"):
-        return False
-    return hasattr(value, "__array__") or is_sparse_matrix(value)
+    is_array = hasattr(value, "__array__") or is_sparse_matrix(value)
+    return is_array and not hasattr(value, "columns")
 
 
 def to_coordinates(matrix: Any) -> tuple[Tensor, Tensor]:
@@ -153,7 +152,8 @@ def as_tensor(value: Any, name: str) -> Tensor:
         rows = torch.arange(value.num_embeddings, device=value.weight.device)
         # A lookup scales rows that are too long, where they are.
         return (value.weight if value.max_norm is None else deepcopy(value)(rows)).detach()
-    if _is_sequence(value) and len(value) and all(isinstance(part, Tensor) for part in value):
+    is_sequence = isinstance(value, list | tuple) and len(value) > 0
+    if is_sequence and all(isinstance(part, Tensor) for part in value):
         return _stack([as_tensor(part, name) for part in value], name)
     return _from_array(value, name)
 
@@ -174,7 +174,7 @@ def as_edges(value: Any, name: str) -> tuple[Tensor, Tensor | None]:
             f"'{name}' needs to hold user ids over item ids (got a data frame, which "
             f"'RankingTask.from_frames' takes)"
         )
-    if _is_sequence(value) and len(value) == 2 and as_integer(value[0]) is None:
+    if isinstance(value, list | tuple) and len(value) == 2 and as_integer(value[0]) is None:
         parts = [as_tensor(part, name) for part in value]
         if any(part.dtype == torch.bool for part in parts):
             raise ValueError(f"'{name}' needs to hold integers (got torch.bool)")
@@ -237,10 +237,6 @@ def _add_up(edges: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return merged, total > 0 if value.dtype == torch.bool else total
 
 
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, list | tuple)
-
-
 def _stack(parts: list[Tensor], name: str) -> Tensor:
     shapes = [list(part.shape) for part in parts]
     if any(shape != shapes[0] for shape in shapes):
@@ -260,7 +256,7 @@ def _from_array(value: Any, name: str) -> Tensor:
         )
     if np.ma.isMaskedArray(value):
         raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")
-    if not (_is_sequence(value) or hasattr(value, "__array__")):
+    if not (isinstance(value, list | tuple) or hasattr(value, "__array__")):
         raise TypeError(
             f"'{name}' needs to be a tensor, an array or a list of numbers "
             f"(got {type(value).__name__})"
@@ -276,7 +272,7 @@ def _from_array(value: Any, name: str) -> Tensor:
             f"'{name}' needs to hold numbers (got {array.dtype}); use astype(float) for numbers, "
             f"pd.factorize(ids)[0] for names, and .to_dict() for a series of lists"
         )
-    if array.size == 0 and _is_sequence(value):
+    if array.size == 0 and isinstance(value, list | tuple):
         array = array.astype(np.int64)  # empty lists hold no numbers that could be floats
     if array.dtype.kind == "u" and array.itemsize > 1:
         if array.size and int(array.max()) >= 2**63:
@@ -590,19 +586,18 @@ def check_finite(values: Tensor, name: str) -> float:
 
 def check_all_finite(parts: Sequence[Tensor], name: str) -> list[float]:
     """Returns the largest size of a value of each part, see :func:`check_finite`."""
+    ends: list[Tensor] = []
     for values in parts:
         # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
         if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
             raise ValueError(
                 f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
             )
-    if len({values.device for values in parts}) > 1:
-        return [check_finite(values, name) for values in parts]
-    # The extremes show both, and take no memory, unlike a mask of all values. All of them come to
-    # the host in one copy.
-    ends: list[Tensor] = []
-    for values in parts:
+        # The extremes show what is not finite, and take no memory, unlike a mask of all values.
         ends += values.aminmax() if values.numel() else values.new_zeros(2)
+    if len({end.device for end in ends}) > 1:
+        return [check_finite(values, name) for values in parts]
+    # All of them come to the host in one copy.
     numbers, largest = torch.stack(ends).tolist(), []
     for values, low, high in zip(parts, numbers[::2], numbers[1::2], strict=True):
         if not (math.isfinite(low) and math.isfinite(high)):
