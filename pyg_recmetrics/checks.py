@@ -521,6 +521,11 @@ def check_labels(value: Any, name: str, *ids: Sequence[Hashable] | None) -> None
             )
 
 
+def unless_all_one(weight: Tensor | None) -> Tensor | None:
+    """Returns weights if they say anything: `None` if all of them are one."""
+    return None if weight is None or bool((weight == 1).all()) else weight
+
+
 def check_weighted_edges(
     edges: object, weight: object, name: str, weight_name: str
 ) -> tuple[Tensor, Tensor | None]:
@@ -530,8 +535,7 @@ def check_weighted_edges(
     """
     index, value = check_valued_edges(edges, name)
     if weight is None:
-        is_binary = value is None or bool((value == 1).all())
-        return index, None if is_binary else value
+        return index, unless_all_one(value)
     if value is not None:
         raise ValueError(
             f"'{weight_name}' needs to be None if '{name}' is a matrix, whose values are the "
@@ -566,10 +570,14 @@ def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
         )
 
 
-def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
-    """Returns `weight` in double precision if it gives every edge one finite number."""
+def check_weight(weight: object, name: str, edges: Tensor, owner: str) -> Tensor:
+    """Returns `weight` in double precision if it gives every edge one finite number.
+
+    It needs to be on the device of the edges, the `owner`.
+    """
     tensor = as_tensor(weight, name)
     check_shape(tensor, name, tuple(edges.shape[1:]), "a number for every edge")
+    check_device(tensor, name, edges.device, owner)
     check_finite(tensor, name)
     check_double_precision(tensor.device, name)
     return tensor.double()

@@ -417,12 +417,16 @@ def _check_per(
     if per == "person":
         check_means_of_persons(person, metrics)
         return
-    of_lists = [str(metric) for metric in metrics if "items" in metric.needs]
-    if of_lists or keep_items is not False:
+    if keep_items is not False:
         raise ValueError(
-            f"'metrics' and 'keep_items' need to do without lists with per='edge': an edge has no "
-            f"list of its own (got {of_lists} and keep_items={keep_items!r})"
+            f"'keep_items' needs per='user': an edge has no list of its own (got {keep_items!r})"
         )
+    for metric in metrics:
+        if "items" in metric.needs:
+            raise ValueError(
+                f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
+                f"of its own (got '{metric}')"
+            )
 
 
 def _check_lists_of_edges(ranking: OpenRanking) -> None:

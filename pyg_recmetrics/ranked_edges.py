@@ -40,6 +40,7 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_weight,
     check_weighted_edges,
+    unless_all_one,
 )
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import max_id, spread
@@ -322,16 +323,12 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
         )
     num = positive.numel()
     is_matrix = negative.dim() == 2 and negative.size(0) == num
-    if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
+    is_shared = negative.dim() == 1 and (num == 1 or negative.numel() % num > 0)
+    if negative.numel() == 0 or not (is_matrix or is_shared):
         raise ValueError(
-            f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "
-            f"[num_negatives] if all share them (got {list(negative.shape)})"
-        )
-    if negative.dim() == 1 and num > 1 and negative.numel() % num == 0:
-        raise ValueError(
-            f"'negative' needs to say whether {num} positives have negatives of their own, as "
-            f"negative.view({num}, -1), or share all of them, as negative.expand({num}, -1) (got "
-            f"{negative.numel()} negatives)"
+            f"'negative' needs to have shape [{num}, num_negatives], as negative.view({num}, -1) "
+            f"if each positive has its own, or negative.expand({num}, -1) if all share them (got "
+            f"{list(negative.shape)})"
         )
     if is_matrix and negative.stride(0) == 0:
         negative = negative[0]  # which `expand` has repeated
@@ -639,15 +636,15 @@ def without_other_truth(ranked: RankedEdges) -> Ranks:
 
 
 def without_others(num: Tensor, user: Tensor, is_counted: Tensor) -> Tensor:
-    """Returns a number of items of each user, less those that are other truth: `[num_edges]`.
+    """Returns numbers of items of each user, less those that are other truth: `[..., num_edges]`.
 
     Args:
-        num (torch.Tensor): How many items of each user there are, of shape `[num_users]`.
+        num (torch.Tensor): How many items of each user there are, of shape `[..., num_users]`.
         user (torch.Tensor): The user of every edge, of shape `[num_edges]`.
         is_counted (torch.Tensor): Whether each edge is among these items, of shape `[num_edges]`.
     """
-    num_relevant = torch.bincount(user[is_counted], minlength=num.numel())
-    return (num - num_relevant)[user] + is_counted.long()
+    num_relevant = torch.bincount(user[is_counted], minlength=num.size(-1))
+    return (num - num_relevant)[..., user] + is_counted.long()
 
 
 def depth_without_other_truth(ranked: RankedEdges, max_degree: int) -> int | None:
@@ -799,8 +796,7 @@ class RankedEdges:
         check_pairs(edges, "edge_label_index", num_users, num_items)
         check_device(edges, "edge_label_index", items.device, "pred_index_mat")
         if weight is not None:
-            weight = check_weight(weight, "edge_label_weight", edges)
-            check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
+            weight = check_weight(weight, "edge_label_weight", edges, "edge_label_index")
             _warn_about_negative(weight, "edge_label_weight")
         truth, weight = coalesce_truth(edges, weight, num_items)
         rank = ranks_in_lists(items, truth[0], truth[1], num_items)
@@ -859,15 +855,10 @@ class RankedEdges:
         runs, run = indexes.unique_consecutive(return_inverse=True)
         queries, number = runs.unique(return_inverse=True)
         query, num_queries = number[run], queries.numel()
-        num_candidates = torch.bincount(query, minlength=num_queries)
-        num_masked = None
-        if bool((is_masked := preds.isneginf()).any()):
-            num_masked = torch.bincount(query[is_masked], minlength=num_queries)
-            num_candidates = num_candidates - num_masked
-            _check_not_empty(num_candidates == 0, "preds", "query")
-        is_binary = target.dtype == torch.bool or bool(
-            ((target <= 1) & (target == target.round())).all()
-        )
+        is_masked = preds.isneginf()
+        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+        num_candidates = torch.bincount(query, minlength=num_queries) - num_masked
+        _check_not_empty(num_candidates == 0, "preds", "query")
         _warn_about_negative(target, "target")
         relevant = (target > 0).nonzero().squeeze(1)
         relevant = relevant[query[relevant].argsort(stable=True)]
@@ -882,9 +873,9 @@ class RankedEdges:
         ranked = sort_edges(
             truth=torch.stack([query[relevant], relevant]),
             num_users=num_queries,
-            weight=None if is_binary else target[relevant].double(),
+            weight=unless_all_one(target[relevant].double()),
             num_candidates=num_candidates,
-            origin=Provenance(num_masked=num_masked),
+            origin=Provenance(num_masked=num_masked if bool(is_masked.any()) else None),
             **ranks._asdict(),
         )
         return ranked.with_ties(ties, seed=seed)
@@ -1005,7 +996,7 @@ class RankedEdges:
         return sort_edges(
             truth=truth,
             num_users=len(user_ids),
-            weight=None if weight is None or bool((weight == 1).all()) else weight,
+            weight=unless_all_one(weight),
             lists=lists,
             user_ids=tuple(map(str, user_ids)),
             item_ids=tuple(map(str, item_ids)),
@@ -1156,16 +1147,16 @@ class RankedEdges:
         """
         if self.origin.user_of_row is not None:
             return self
-        rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
-        ranks, depth = without_other_truth(self), depth_without_other_truth(self, max_degree or 0)
-        can_be_retrieved = _can_be_retrieved(self)
+        depth = depth_without_other_truth(self, max_degree or 0)
+        ranks, can_be_retrieved = without_other_truth(self), _can_be_retrieved(self)
         if depth is not None:
-            ranks.forget_beyond(torch.full_like(rows, depth))
+            ranks.forget_beyond(torch.full_like(self.rank, depth))
             ranks.leave_out(~can_be_retrieved)  # which stays so
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
-        fields = _of_edges(vars(self) | known, rows)
+        order = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
+        fields = _of_edges(vars(self) | known, order)
         user, item = fields["edge_label_index"]
-        can_be_retrieved = can_be_retrieved[rows]
+        can_be_retrieved = can_be_retrieved[order]
         num_candidates, origin = self.num_candidates, self.origin
         num_masked, listed, person = origin.num_masked, origin.listed, origin.person
         if num_candidates is not None:
@@ -1176,11 +1167,16 @@ class RankedEdges:
                 is_masked &= fields["is_candidate"]
             num_masked = without_others(num_masked, user, is_masked)
         if listed is not None:  # the lists themselves are left out, but not their length
-            is_listed = (self.rank < NOT_RETRIEVED)[rows]
-            lengths = [without_others(num, user, is_listed) for num in listed.unbind(1)]
-            listed = torch.stack(lengths, dim=1)
+            listed = without_others(listed.t(), user, self.is_hit(None)[order]).t()
         row = torch.arange(user.numel() + 1, device=user.device)
         fields["edge_label_index"] = torch.stack([row[:-1], item])
+        origin = dataclasses.replace(
+            origin,
+            num_masked=num_masked,
+            listed=listed,
+            person=user if person is None else person[user],
+            user_of_row=user,
+        )
         return dataclasses.replace(
             self,
             **fields,
@@ -1189,13 +1185,7 @@ class RankedEdges:
             depth=depth,
             lists=None,
             users=None,
-            origin=dataclasses.replace(
-                origin,
-                num_masked=num_masked,
-                listed=listed,
-                person=user if person is None else person[user],
-                user_of_row=user,
-            ),
+            origin=origin,
         )
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> RankedEdges:
