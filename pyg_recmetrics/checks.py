@@ -13,7 +13,7 @@ import operator
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import deepcopy
 from difflib import get_close_matches
@@ -605,14 +605,11 @@ def check_all_finite(parts: Sequence[Tensor], name: str) -> list[float]:
         ends += values.aminmax() if values.numel() else values.new_zeros(2)
     if len({end.device for end in ends}) > 1:
         return [check_finite(values, name) for values in parts]
-    # All of them come to the host in one copy.
-    numbers, largest = torch.stack(ends).tolist(), []
-    for values, low, high in zip(parts, numbers[::2], numbers[1::2], strict=True):
-        if not (math.isfinite(low) and math.isfinite(high)):
-            wrong = int((~values.isfinite()).sum())
-            raise ValueError(f"'{name}' needs to hold finite numbers (got {wrong} NaN or infinite)")
-        largest.append(max(-low, high))
-    return largest
+    numbers = torch.stack(ends).tolist()  # all of them come to the host in one copy
+    if not all(map(math.isfinite, numbers)):
+        wrong = sum(int((~values.isfinite()).sum()) for values in parts)
+        raise ValueError(f"'{name}' needs to hold finite numbers (got {wrong} NaN or infinite)")
+    return [max(-low, high) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def check_ranked_scores(scores: Tensor, name: str) -> None:
@@ -731,7 +728,7 @@ def check_number(value: object, name: str, or_else: str) -> float:
     return check_finite_number(value, name)
 
 
-def check_choice(value: object, name: str, choices: Sequence[str], or_else: str = "") -> str:
+def check_choice(value: object, name: str, choices: Collection[str], or_else: str = "") -> str:
     """Returns `value` if it is one of some words. The error also names what else is allowed."""
     if not isinstance(value, str) or value not in choices:
         allowed = f"one of {list(choices)}{or_else and f' or {or_else}'}"

@@ -339,4 +339,4 @@ def get(convention: str | Convention) -> Convention:
     """
     if isinstance(convention, Convention):
         return convention
-    return CONVENTIONS[check_choice(convention, "convention", list(CONVENTIONS))]
+    return CONVENTIONS[check_choice(convention, "convention", CONVENTIONS)]
