@@ -1102,10 +1102,12 @@ class RankedEdges:
         if catalogue is self.catalogue:
             return self
         catalogue._check_device(self.rank.device, "ranked")
-        listed = self.rank[:0] if self.lists is None else self.lists.item
-        largest = max_id(listed, self.edge_label_index[1])
-        if self.num_candidates is not None and self.num_users:
-            largest = max(largest, int(self.num_candidates.max()) - 1)
+        ids = [self.edge_label_index[1]]
+        if self.lists is not None:
+            ids.append(self.lists.item)
+        if self.num_candidates is not None:
+            ids.append(self.num_candidates - 1)
+        largest = max_id(*ids)
         if largest >= catalogue.num_items:
             raise ValueError(
                 f"'catalogue' needs to hold all items of the ranking, up to {largest} "
@@ -1228,8 +1230,8 @@ class RankedEdges:
             device(type='cpu')
         """
         check_double_precision(torch.device(device), "device")
-        origin = dataclasses.replace(self.origin, **_moved(self.origin, device))
-        return dataclasses.replace(self, **_moved(self, device), origin=origin)
+        moved: RankedEdges = _moved(self, device)
+        return dataclasses.replace(moved, origin=_moved(self.origin, device))
 
     def __repr__(self) -> str:
         depth = "complete" if self.depth is None else self.depth
@@ -1416,7 +1418,8 @@ def length_of_lists(ranked: RankedEdges, k: int) -> Tensor:
         return ListStatistics(*ranked.origin.listed.unbind(1)).length.clamp(0, k)
     if ranked.num_candidates is not None:
         return ranked.num_candidates.clamp(max=k)
-    user, place, _ = lists_of(ranked).places(lists_of(ranked).width)
+    lists = lists_of(ranked)
+    user, place, _ = lists.places(lists.width)
     length = torch.zeros_like(ranked.degree)
     return length.scatter_reduce_(0, user, place, "amax").clamp_(max=k)
 
@@ -1434,8 +1437,7 @@ def select_users(ranked: RankedEdges, is_selected: Tensor) -> RankedEdges:
 
     The truth and the lists of all others are left out.
     """
-    if ranked.users is not None:
-        is_selected = is_selected & ranked._is_evaluated
+    is_selected = is_selected & ranked._is_evaluated
     return dataclasses.replace(
         select_edges(ranked, is_selected[ranked.edge_label_index[0]]),
         users=is_selected.nonzero().squeeze(1),
@@ -1510,13 +1512,14 @@ def _can_be_retrieved(ranked: RankedEdges) -> Tensor:
     return torch.ones_like(ranked.rank, dtype=torch.bool)
 
 
-def _moved(value: object, device: torch.device | str) -> dict[str, Any]:
-    """Returns what an object holds that has to be moved, on another device."""
-    return {
+def _moved(value: Any, device: torch.device | str) -> Any:
+    """Returns a copy that holds its parts on another device."""
+    parts = {
         name: part.to(device)
         for name, part in arguments_of(value).items()
         if isinstance(part, Tensor | Lists | Catalogue)
     }
+    return dataclasses.replace(value, **parts)
 
 
 def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Any]:
