@@ -222,7 +222,7 @@ class Lists:
     def of(self, users: Tensor) -> Lists:
         """Returns the same lists without the items of all but the users of a mask `[num_users]`."""
         is_kept = users.repeat_interleave(self.ptr.diff())
-        return dataclasses.replace(self, item=self.item.masked_fill(~is_kept, -1))
+        return Lists(self.item.masked_fill(~is_kept, -1), self.ptr)
 
     def to(self, device: torch.device | str) -> Lists:
         """Returns a copy on another device."""
@@ -445,15 +445,13 @@ def _rank_run(
     key, order = (user * num_items + item).sort()
     user, item = user[order], item[order]
     listed = ranks_within_rows(user, score[order])
-    best = lexsort([listed.rank, user])
     wanted = truth[0] * num_items + truth[1]
     place = torch.searchsorted(key, wanted).clamp_(max=key.numel() - 1)
-    is_listed = key[place] == wanted
-    ranks = (
-        torch.where(is_listed, known[place], beyond)
-        for known, beyond in zip(listed, Ranks.unknown(wanted), strict=True)
-    )
-    return Lists(item[best], index2ptr(user[best], num_users)), Ranks(*ranks)
+    found = (key[place] == wanted).nonzero().squeeze(1)
+    ranks = Ranks.unknown(wanted)
+    ranks.update(found, Ranks(*(known[place[found]] for known in listed)))
+    best = lexsort([listed.rank, user])
+    return Lists(item[best], index2ptr(user, num_users)), ranks
 
 
 # How ties are broken: the ranks of relevant items that score the same as other candidates.
