@@ -13,7 +13,7 @@ import operator
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import deepcopy
 from difflib import get_close_matches
@@ -64,8 +64,6 @@ class Matrix(NamedTuple):
 
 def as_integer(value: object) -> int | None:
     """Returns an integer of any library as Python's own; `None` for booleans and all else."""
-    if type(value) is int:
-        return value
     if isinstance(value, bool) or (isinstance(value, Tensor) and value.dtype == torch.bool):
         return None
     try:
@@ -117,11 +115,10 @@ def is_sparse_matrix(value: Any) -> bool:
 
 def is_edges_like(value: Any) -> bool:
     """Returns whether `value` has a form of edges: no frame, no whole split and no names."""
-    if _is_sequence(value):
+    if isinstance(value, list | tuple):
         return not any(isinstance(part, BaseData | str) for part in value)
-    if hasattr(value, "columns"):
-        return False
-    return hasattr(value, "__array__") or is_sparse_matrix(value)
+    is_array = hasattr(value, "__array__") or is_sparse_matrix(value)
+    return is_array and not hasattr(value, "columns")
 
 
 def to_coordinates(matrix: Any) -> tuple[Tensor, Tensor]:
@@ -155,8 +152,9 @@ def as_tensor(value: Any, name: str) -> Tensor:
         rows = torch.arange(value.num_embeddings, device=value.weight.device)
         # A lookup scales rows that are too long, where they are.
         return (value.weight if value.max_norm is None else deepcopy(value)(rows)).detach()
-    if _is_sequence(value) and len(value) and all(isinstance(part, Tensor) for part in value):
-        return _stack(value, name)
+    is_sequence = isinstance(value, list | tuple) and len(value) > 0
+    if is_sequence and all(isinstance(part, Tensor) for part in value):
+        return _stack([as_tensor(part, name) for part in value], name)
     return _from_array(value, name)
 
 
@@ -170,14 +168,13 @@ def as_edges(value: Any, name: str) -> tuple[Tensor, Tensor | None]:
         ValueError: If it holds something else besides, or rows of different length.
     """
     if is_sparse_matrix(value):
-        matrix = as_matrix(value, name)
-        return matrix.edges, matrix.value
+        return as_matrix(value, name)[:2]
     if hasattr(value, "columns"):
         raise TypeError(
             f"'{name}' needs to hold user ids over item ids (got a data frame, which "
             f"'RankingTask.from_frames' takes)"
         )
-    if _is_sequence(value) and len(value) == 2 and as_integer(value[0]) is None:
+    if isinstance(value, list | tuple) and len(value) == 2 and as_integer(value[0]) is None:
         parts = [as_tensor(part, name) for part in value]
         if any(part.dtype == torch.bool for part in parts):
             raise ValueError(f"'{name}' needs to hold integers (got torch.bool)")
@@ -203,18 +200,14 @@ def as_matrix(value: Any, name: str) -> Matrix:
     """
     if isinstance(value, EdgeIndex):
         edges = value.as_tensor()
-        numbers, shape = torch.ones_like(edges[0]), tuple(value.get_sparse_size())
-    elif is_sparse_matrix(value):
-        shape = _shape(value)
-        if len(shape) != 2:
-            raise ValueError(f"'{name}' needs to be a matrix (got shape {list(shape)})")
-        edges, numbers = _add_up(*_entries(value, name))
-    else:
-        dense = as_tensor(value, name)
-        if dense.dim() != 2:
-            raise ValueError(f"'{name}' needs to be a matrix (got shape {list(dense.shape)})")
-        edges = dense.nonzero().t()
-        numbers, shape = dense[edges[0], edges[1]], (dense.size(0), dense.size(1))
+        return Matrix(edges.long(), torch.ones_like(edges[0]), tuple(value.get_sparse_size()))
+    matrix = value if is_sparse_matrix(value) else as_tensor(value, name)
+    shape = _shape(matrix)
+    if len(shape) != 2:
+        raise ValueError(f"'{name}' needs to be a matrix (got shape {list(shape)})")
+    if not is_sparse_matrix(matrix):
+        matrix = matrix.to_sparse()
+    edges, numbers = _add_up(*_entries(matrix, name))
     is_entry = numbers != 0  # a sparse matrix may also store zeros
     return Matrix(edges[:, is_entry].long(), numbers[is_entry], shape)
 
@@ -244,19 +237,14 @@ def _add_up(edges: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     return merged, total > 0 if value.dtype == torch.bool else total
 
 
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, list | tuple)
-
-
-def _stack(parts: Any, name: str) -> Tensor:
+def _stack(parts: list[Tensor], name: str) -> Tensor:
     shapes = [list(part.shape) for part in parts]
     if any(shape != shapes[0] for shape in shapes):
         raise ValueError(f"'{name}' needs to hold parts of one shape (got {shapes})")
-    tensors = [as_tensor(part, name) for part in parts]
-    devices = {str(tensor.device) for tensor in tensors}
+    devices = {str(part.device) for part in parts}
     if len(devices) > 1:
         raise ValueError(f"'{name}' needs to hold parts on one device (got {sorted(devices)})")
-    return torch.stack(tensors)
+    return torch.stack(parts)
 
 
 def _from_array(value: Any, name: str) -> Tensor:
@@ -268,7 +256,7 @@ def _from_array(value: Any, name: str) -> Tensor:
         )
     if np.ma.isMaskedArray(value):
         raise TypeError(f"'{name}' needs to hold a number everywhere (got a masked array)")
-    if not (_is_sequence(value) or hasattr(value, "__array__")):
+    if not (isinstance(value, list | tuple) or hasattr(value, "__array__")):
         raise TypeError(
             f"'{name}' needs to be a tensor, an array or a list of numbers "
             f"(got {type(value).__name__})"
@@ -284,7 +272,7 @@ def _from_array(value: Any, name: str) -> Tensor:
             f"'{name}' needs to hold numbers (got {array.dtype}); use astype(float) for numbers, "
             f"pd.factorize(ids)[0] for names, and .to_dict() for a series of lists"
         )
-    if array.size == 0 and _is_sequence(value):
+    if array.size == 0 and isinstance(value, list | tuple):
         array = array.astype(np.int64)  # empty lists hold no numbers that could be floats
     if array.dtype.kind == "u" and array.itemsize > 1:
         if array.size and int(array.max()) >= 2**63:
@@ -498,21 +486,19 @@ def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> Non
         check_ids(edges[0], name, "user", num_users)
         check_ids(edges[1], name, "item", num_items, num_users)
     except ValueError as error:
-        largest = edges.amax(dim=1).flip(0) < edges.new_tensor([num_users, num_items])
-        if bool(largest.all() & (edges >= 0).all()):
+        first, second = edges
+        if edges.min() >= 0 and first.max() < num_items and second.max() < num_users:
             raise ValueError(f"{error}; write edges.flip(0) if items stand first") from None
         raise
 
 
 def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:
     """Raises if edges come as a matrix of another shape. `None` stands for any number."""
-    found, wanted = shape_of(edges), (num_rows, num_columns)
-    sizes = zip(found or (), wanted, strict=False)
-    if any(None not in pair and pair[0] != pair[1] for pair in sizes):
-        shape = ", ".join("any" if size is None else str(size) for size in wanted)
-        raise ValueError(
-            f"'{name}' needs to be a matrix of shape [{shape}] (got {list(found or ())})"
-        )
+    found, wanted = shape_of(edges) or (), (num_rows, num_columns)
+    for size, needed in zip(found, wanted, strict=False):
+        if size != needed and size is not None and needed is not None:
+            shape = ", ".join("any" if each is None else str(each) for each in wanted)
+            raise ValueError(f"'{name}' needs to be a matrix of shape [{shape}] (got {[*found]})")
 
 
 def check_labels(value: Any, name: str, *ids: Sequence[Hashable] | None) -> None:
@@ -535,6 +521,11 @@ def check_labels(value: Any, name: str, *ids: Sequence[Hashable] | None) -> None
             )
 
 
+def unless_all_one(weight: Tensor | None) -> Tensor | None:
+    """Returns weights if they say anything: `None` if all of them are one."""
+    return None if weight is None or bool((weight == 1).all()) else weight
+
+
 def check_weighted_edges(
     edges: object, weight: object, name: str, weight_name: str
 ) -> tuple[Tensor, Tensor | None]:
@@ -544,8 +535,7 @@ def check_weighted_edges(
     """
     index, value = check_valued_edges(edges, name)
     if weight is None:
-        is_binary = value is None or bool((value == 1).all())
-        return index, None if is_binary else value
+        return index, unless_all_one(value)
     if value is not None:
         raise ValueError(
             f"'{weight_name}' needs to be None if '{name}' is a matrix, whose values are the "
@@ -580,10 +570,14 @@ def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
         )
 
 
-def check_weight(weight: object, name: str, edges: Tensor) -> Tensor:
-    """Returns `weight` in double precision if it gives every edge one finite number."""
+def check_weight(weight: object, name: str, edges: Tensor, owner: str) -> Tensor:
+    """Returns `weight` in double precision if it gives every edge one finite number.
+
+    It needs to be on the device of the edges, the `owner`.
+    """
     tensor = as_tensor(weight, name)
     check_shape(tensor, name, tuple(edges.shape[1:]), "a number for every edge")
+    check_device(tensor, name, edges.device, owner)
     check_finite(tensor, name)
     check_double_precision(tensor.device, name)
     return tensor.double()
@@ -600,32 +594,27 @@ def check_finite(values: Tensor, name: str) -> float:
 
 def check_all_finite(parts: Sequence[Tensor], name: str) -> list[float]:
     """Returns the largest size of a value of each part, see :func:`check_finite`."""
+    ends: list[Tensor] = []
     for values in parts:
         # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
         if values.is_complex() or (values.is_floating_point() and values.element_size() < 2):
             raise ValueError(
                 f"'{name}' needs to hold real numbers of 16 bits or more (got {values.dtype})"
             )
-    if len({values.device for values in parts}) > 1:
+        # The extremes show what is not finite, and take no memory, unlike a mask of all values.
+        ends += values.aminmax() if values.numel() else values.new_zeros(2)
+    if len({end.device for end in ends}) > 1:
         return [check_finite(values, name) for values in parts]
-    # The extremes show both, and take no memory, unlike a mask of all values. All of them come to
-    # the host in one copy.
-    ends = [end for values in parts if values.numel() for end in values.aminmax()]
-    numbers = iter(torch.stack(ends).tolist() if ends else ())
-    return [_check_ends(values, numbers, name) for values in parts]
-
-
-def _check_ends(values: Tensor, ends: Iterator[float], name: str) -> float:
-    low, high = (next(ends), next(ends)) if values.numel() else (0.0, 0.0)
-    if math.isfinite(low) and math.isfinite(high):
-        return max(-low, high)
-    num_wrong = int((~values.isfinite()).sum())
-    raise ValueError(f"'{name}' needs to hold finite numbers (got {num_wrong} NaN or infinite)")
+    numbers = torch.stack(ends).tolist()  # all of them come to the host in one copy
+    if not all(map(math.isfinite, numbers)):
+        wrong = sum(int((~values.isfinite()).sum()) for values in parts)
+        raise ValueError(f"'{name}' needs to hold finite numbers (got {wrong} NaN or infinite)")
+    return [max(-low, high) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def check_ranked_scores(scores: Tensor, name: str) -> None:
     """Raises if scores are neither finite nor `-inf`, which keeps an item out of a ranking."""
-    if scores.numel() == 0 or not bool((highest := scores.max()).isnan() | highest.isposinf()):
+    if scores.numel() == 0 or float(scores.max()) < math.inf:  # which NaN is not
         return
     num_wrong = int((scores.isnan() | scores.isposinf()).sum())
     raise ValueError(
@@ -634,14 +623,37 @@ def check_ranked_scores(scores: Tensor, name: str) -> None:
     )
 
 
-def check_integer(value: object, name: str) -> int:
-    """Returns `value` as an integer if it is one, of Python or any other library."""
-    return _check_integer(value, name, "an integer")
+def check_integer(
+    value: object, name: str, what: str = "an integer", least: float = -math.inf
+) -> int:
+    """Returns `value` as an integer if it is one, of Python or any other library.
+
+    Args:
+        value (object): Anything.
+        name (str): The name of the argument.
+        what (str, optional): What it needs to be. (default: `"an integer"`)
+        least (float, optional): The smallest number that is allowed. (default: `-inf`)
+    """
+    number = as_integer(value)
+    if number is None or number < least:
+        raise ValueError(f"'{name}' needs to be {what} (got {value!r})")
+    # Numbers that large also overflow when they are added or multiplied in 64 bits.
+    if abs(number) >= 2**53:
+        raise ValueError(
+            f"'{name}' needs to be less than 2**53, up to where double precision is exact (got an "
+            f"integer of {number.bit_length()} bits)"
+        )
+    return number
 
 
 def check_positive_integer(value: object, name: str) -> int:
     """Returns `value` as an integer if it is a positive one, of Python or any other library."""
-    return _check_integer(value, name, "a positive integer", least=1)
+    return check_integer(value, name, "a positive integer", least=1)
+
+
+def check_natural_number(value: object, name: str) -> int:
+    """Returns `value` as an integer if it is one that is not negative."""
+    return check_integer(value, name, "a non-negative integer", least=0)
 
 
 def check_scores(scores: object, name: str) -> Tensor:
@@ -680,11 +692,6 @@ def check_range(user: float, item: float, bias: float, dim: int) -> None:
         )
 
 
-def check_natural_number(value: object, name: str) -> int:
-    """Returns `value` as an integer if it is one that is not negative."""
-    return _check_integer(value, name, "a non-negative integer", least=0)
-
-
 def check_boolean(value: object, name: str) -> bool:
     """Returns `value` if it is a boolean."""
     if not isinstance(value, bool):
@@ -721,7 +728,7 @@ def check_number(value: object, name: str, or_else: str) -> float:
     return check_finite_number(value, name)
 
 
-def check_choice(value: object, name: str, choices: Sequence[str], or_else: str = "") -> str:
+def check_choice(value: object, name: str, choices: Collection[str], or_else: str = "") -> str:
     """Returns `value` if it is one of some words. The error also names what else is allowed."""
     if not isinstance(value, str) or value not in choices:
         allowed = f"one of {list(choices)}{or_else and f' or {or_else}'}"
@@ -739,16 +746,3 @@ def check_mapping(value: object, name: str) -> Mapping[Any, Any]:
 def check_level(level: object) -> float:
     """Returns `level` if it is a number between zero and one."""
     return check_fraction(level, "level")
-
-
-def _check_integer(value: object, name: str, what: str, least: float = -math.inf) -> int:
-    number = as_integer(value)
-    if number is None or number < least:
-        raise ValueError(f"'{name}' needs to be {what} (got {value!r})")
-    # Numbers that large also overflow when they are added or multiplied in 64 bits.
-    if abs(number) >= 2**53:
-        raise ValueError(
-            f"'{name}' needs to be less than 2**53, up to where double precision is exact (got an "
-            f"integer of {number.bit_length()} bits)"
-        )
-    return number

@@ -79,8 +79,11 @@ class Population:
     few_candidates: FewCandidates = "count"
 
     def __post_init__(self) -> None:
-        for name in ("min_pos_test", "min_items_pool"):
-            set_attributes(self, **{name: check_positive_integer(getattr(self, name), name)})
+        set_attributes(
+            self,
+            min_pos_test=check_positive_integer(self.min_pos_test, "min_pos_test"),
+            min_items_pool=check_positive_integer(self.min_items_pool, "min_items_pool"),
+        )
         check_boolean(self.consider_cold_start, "consider_cold_start")
         check_boolean(self.constant_scores, "constant_scores")
         check_choice(self.few_candidates, "few_candidates", get_args(FewCandidates))
@@ -113,8 +116,8 @@ class Population:
     @cached_property
     def _leaves_out(self) -> bool:
         """Whether some users of a task may not be eligible."""
-        are_few_enough = self.min_items_pool == 1 and self.min_pos_test == 1
-        return not (are_few_enough and self.consider_cold_start)
+        requires_more = self.min_items_pool > 1 or self.min_pos_test > 1
+        return requires_more or not self.consider_cold_start
 
     def select(self, ranked: RankedEdges) -> tuple[RankedEdges, int]:
         """Returns the ranking of those whose scores may be evaluated, and how many others had one.
@@ -339,4 +342,4 @@ def get(convention: str | Convention) -> Convention:
     """
     if isinstance(convention, Convention):
         return convention
-    return CONVENTIONS[check_choice(convention, "convention", list(CONVENTIONS))]
+    return CONVENTIONS[check_choice(convention, "convention", CONVENTIONS)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
@@ -248,9 +249,7 @@ class Evaluator(Frozen):
             metric.check_catalogue(self._catalogue)
         if per != "user":
             _check_per(per, self._resolved, keep_items, task.person)
-        self._per = per
-        self._max_degree = task.max_degree if per == "edge" else 0
-        self.task, self._num_left_out = task, 0
+        self.task, self._per, self._num_left_out = task, per, 0
         self._is_eligible: Tensor | None = None
         if self._convention.population._leaves_out:
             self._leave_out()
@@ -260,19 +259,22 @@ class Evaluator(Frozen):
         by_degree = any(metric.k is None for metric in self._resolved)
         self._how = HowToRank(k, k is None, num_kept, batch_size, progress, needs_degree=by_degree)
         self._user_sample = None if margin is None else self._make_user_sample(margin)
-        self._monitor = self.metrics[0] if monitor is None else self._monitored(monitor)
+        self._monitor = self.metrics[0] if monitor is None else parse(monitor, "monitor")
+        if self._monitor not in self.metrics:
+            raise ValueError(f"'monitor' needs to be one of {[*self.metrics]} (got {monitor})")
         self._patience = patience
         self._freeze()
 
     def _leave_out(self) -> None:
         """Leaves out the users that the convention does not evaluate."""
         is_eligible = self._convention.population.is_eligible(self.task)
-        eligible = self.task.users[is_eligible[self.task.users]]
-        self._is_eligible = is_eligible
-        self._num_left_out = self.task.users.numel() - eligible.numel()
-        # Rows are those of `task.truth` with per="edge", also where their user is left out.
-        if self._per != "edge" and self._num_left_out > 0:
-            self.task = self.task._of_users(eligible)
+        users = self.task.users[is_eligible[self.task.users]]
+        self._num_left_out = self.task.users.numel() - users.numel()
+        if self._per == "edge":
+            # Rows are those of `task.truth`, also where their user is left out.
+            self._is_eligible = is_eligible
+        elif self._num_left_out > 0:
+            self.task = self.task._of_users(users)
 
     def __call__(self, recommender: RecommenderLike) -> EvaluationResult:
         """Returns the result of a recommender, in any form that :func:`rank` takes.
@@ -326,16 +328,13 @@ class Evaluator(Frozen):
             >>> Evaluator(task, "mrr").to("cpu").task.device
             device(type='cpu')
         """
-        moved = copy.copy(self)
-        set_attributes(
-            moved,
-            task=self.task.to(device),
-            _catalogue=self._catalogue.to(device),
-            history=self.history,
-        )
+        task, catalogue, user_sample = self.task.to(device), self._catalogue.to(device), None
         if self._user_sample is not None:
-            user_sample = moved._make_user_sample(self._user_sample.margins)
-            set_attributes(moved, _user_sample=user_sample)
+            user_sample = replace(self._user_sample, task=task, catalogue=catalogue)
+        moved, history = copy.copy(self), self.history
+        set_attributes(
+            moved, task=task, _catalogue=catalogue, _user_sample=user_sample, history=history
+        )
         return moved
 
     def _make_user_sample(self, margin: float | Mapping[str, float] | Margin) -> UserSample:
@@ -368,21 +367,17 @@ class Evaluator(Frozen):
         if None in depths:
             return None
         # So many other relevant items may come before an edge.
-        num_before = max(self._max_degree, 1) - 1
-        return num_before + max(depth for depth in depths if depth)
+        num_others = max(self.task.max_degree - 1, 0) if self._per == "edge" else 0
+        return num_others + max(depth for depth in depths if depth)
 
     def _measure(self, ranked: RankedEdges, sampling: Sampling | None) -> EvaluationResult:
+        selected = ranked
+        if self._is_eligible is not None:
+            selected = select_users(ranked, self._is_eligible.to(ranked.rank.device))
+        selected, num_left_out = self._convention.population.select(selected)
         if self._per == "edge":
-            eligible = ranked
-            if self._is_eligible is not None:
-                eligible = select_users(ranked, self._is_eligible.to(ranked.rank.device))
-            eligible, num_left_out = self._convention.population.select(eligible)
-            selected = select_users(
-                ranked.each_edge(max_degree=self._max_degree),
-                evaluated_mask(eligible)[self.task.truth[0]],
-            )
-        else:
-            selected, num_left_out = self._convention.population.select(ranked)
+            rows = ranked.each_edge(max_degree=self.task.max_degree)
+            selected = select_users(rows, evaluated_mask(selected)[self.task.truth[0]])
         return EvaluationResult(
             selected,
             self.metrics,
@@ -396,15 +391,8 @@ class Evaluator(Frozen):
 
     def _items_to_keep(self, keep_items: bool | int) -> bool | int:
         """Returns whether to keep lists, or how many items of each: at least what metrics need."""
-        if keep_items is True:
-            return True
-        needed = (metric.k or 0 for metric in self._resolved if "items" in metric.needs)
-        return max(int(keep_items), *needed, 0) or False
-
-    def _monitored(self, monitor: str | Metric) -> Metric:
-        if (metric := parse(monitor, "monitor")) not in self.metrics:
-            raise ValueError(f"'monitor' needs to be one of {list(self.metrics)} (got {metric})")
-        return metric
+        needed = [metric.k or 0 for metric in self._resolved if "items" in metric.needs]
+        return keep_items is True or max([keep_items, *needed])
 
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)
@@ -428,12 +416,13 @@ def _check_per(
     check_choice(per, "per", get_args(Per))
     if per == "person":
         check_means_of_persons(person, metrics)
-    if per == "edge" and keep_items is not False:
+        return
+    if keep_items is not False:
         raise ValueError(
             f"'keep_items' needs per='user': an edge has no list of its own (got {keep_items!r})"
         )
     for metric in metrics:
-        if per == "edge" and "items" in metric.needs:
+        if "items" in metric.needs:
             raise ValueError(
                 f"'metrics' needs to hold metrics of ranks with per='edge': an edge has no list "
                 f"of its own (got '{metric}')"

@@ -40,6 +40,7 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_weight,
     check_weighted_edges,
+    unless_all_one,
 )
 from pyg_recmetrics.kernels.devices import at_once
 from pyg_recmetrics.kernels.entries import max_id, spread
@@ -105,24 +106,24 @@ def describe_lack(
         user_of_row (torch.Tensor, optional): The user of each row, if each row is an edge.
             (default: `None`, the number of the row)
     """
-    is_counted = (degree > 0) & (table[:, 0] >= 0)
-    listed = ListStatistics(*table[is_counted].unbind(1))
-    wanted, what = num_candidates[is_counted], "fewer items than candidates"
-    if depth is not None:
-        deepest = degree[is_counted] if needs_degree else torch.zeros_like(wanted)
-        wanted = wanted.minimum(deepest.clamp(min=depth).to(wanted))
-        what = f"fewer than {depth} items" + (", or than are relevant" if needs_degree else "")
-        if depth == 1 and needs_degree:
-            what = "fewer items than are relevant"
-    is_short = listed.num_items + listed.num_unknown < wanted
+    listed = ListStatistics(*table.unbind(1))
+    wanted, what = num_candidates, "fewer items than candidates"
+    if depth is not None and needs_degree:
+        wanted = wanted.minimum(degree.clamp(min=depth))
+        what = "fewer items than are relevant"
+        if depth > 1:
+            what = f"fewer than {depth} items, or than are relevant"
+    elif depth is not None:
+        wanted, what = wanted.clamp(max=depth), f"fewer than {depth} items"
+    is_counted = (degree > 0) & (listed.length >= 0)
+    is_short = is_counted & (listed.num_items + listed.num_unknown < wanted)
     if not bool(is_short.any()):
         return None
-    counted = is_counted.nonzero().squeeze(1)
-    if user_of_row is not None:
-        counted = user_of_row[counted]
-    short = counted[is_short].unique().tolist()
+    if user_of_row is None:
+        user_of_row = torch.arange(degree.numel(), device=degree.device)
+    short = user_of_row[is_short].unique().tolist()
     named = list_some([repr(user if user_ids is None else user_ids[user]) for user in short])
-    num_counted = counted.unique().numel()
+    num_counted = user_of_row[is_counted].unique().numel()
     return (
         f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
         f"too short, hold seen items, or are padded with -1"
@@ -206,11 +207,11 @@ class Lists:
             users = torch.arange(self.ptr.numel() - 1, device=self.ptr.device)
         row, entry = spread(self.ptr[users], self.ptr.diff()[users].clamp(max=k))
         user, item = users[row], self.item[entry]
-        place = entry - self.ptr[user]
+        rank = entry - self.ptr[user] + 1
         is_item = item != -1 if with_others else item >= 0
         if bool(is_item.all()):
-            return user, place + 1, item
-        return user[is_item], place[is_item] + 1, item[is_item]
+            return user, rank, item
+        return user[is_item], rank[is_item], item[is_item]
 
     def length(self, k: int) -> Tensor:
         """Returns how many items each user has in its top `k`, of shape `[num_users]`."""
@@ -221,7 +222,7 @@ class Lists:
     def of(self, users: Tensor) -> Lists:
         """Returns the same lists without the items of all but the users of a mask `[num_users]`."""
         is_kept = users.repeat_interleave(self.ptr.diff())
-        return dataclasses.replace(self, item=self.item.masked_fill(~is_kept, -1))
+        return Lists(self.item.masked_fill(~is_kept, -1), self.ptr)
 
     def to(self, device: torch.device | str) -> Lists:
         """Returns a copy on another device."""
@@ -322,16 +323,12 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
         )
     num = positive.numel()
     is_matrix = negative.dim() == 2 and negative.size(0) == num
-    if negative.numel() == 0 or not (is_matrix or negative.dim() == 1):
+    is_shared = negative.dim() == 1 and (num == 1 or negative.numel() % num > 0)
+    if negative.numel() == 0 or not (is_matrix or is_shared):
         raise ValueError(
-            f"'negative' needs to have shape [{num}, num_negatives], a row for every positive, or "
-            f"[num_negatives] if all share them (got {list(negative.shape)})"
-        )
-    if negative.dim() == 1 and num > 1 and negative.numel() % num == 0:
-        raise ValueError(
-            f"'negative' needs to say whether {num} positives have negatives of their own, as "
-            f"negative.view({num}, -1), or share all of them, as negative.expand({num}, -1) (got "
-            f"{negative.numel()} negatives)"
+            f"'negative' needs to have shape [{num}, num_negatives], as negative.view({num}, -1) "
+            f"if each positive has its own, or negative.expand({num}, -1) if all share them (got "
+            f"{list(negative.shape)})"
         )
     if is_matrix and negative.stride(0) == 0:
         negative = negative[0]  # which `expand` has repeated
@@ -360,9 +357,7 @@ def _count_own(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor, Tens
     parts = zip(positive.unsqueeze(1).split(rows), negative.split(rows), strict=True)
     counts = torch.cat([_compare(own, scores) for own, scores in parts], dim=1)
     num_above, num_not_below, num = counts.long()
-    # What is no candidate ties with nothing, neither with padding.
-    num_tied = (num_not_below - num_above).masked_fill(positive.isneginf(), 0)
-    return num_above, num_tied, num
+    return num_above, num_not_below - num_above, num
 
 
 def _compare(own: Tensor, scores: Tensor) -> Tensor:
@@ -450,15 +445,13 @@ def _rank_run(
     key, order = (user * num_items + item).sort()
     user, item = user[order], item[order]
     listed = ranks_within_rows(user, score[order])
-    best = lexsort([listed.rank, user])
     wanted = truth[0] * num_items + truth[1]
     place = torch.searchsorted(key, wanted).clamp_(max=key.numel() - 1)
-    is_listed = key[place] == wanted
-    ranks = (
-        torch.where(is_listed, known[place], beyond)
-        for known, beyond in zip(listed, Ranks.unknown(wanted), strict=True)
-    )
-    return Lists(item[best], index2ptr(user[best], num_users)), Ranks(*ranks)
+    found = (key[place] == wanted).nonzero().squeeze(1)
+    ranks = Ranks.unknown(wanted)
+    ranks.update(found, Ranks(*(known[place[found]] for known in listed)))
+    best = lexsort([listed.rank, user])
+    return Lists(item[best], index2ptr(user, num_users)), ranks
 
 
 # How ties are broken: the ranks of relevant items that score the same as other candidates.
@@ -492,40 +485,39 @@ def check_ties(ties: object, seed: object) -> int:
 
 
 def break_ties(
-    edge_label_index: Tensor,
-    weight: Tensor | None,
-    num_above: Tensor,
-    num_tied: Tensor,
-    ties: Ties,
-    seed: int,
-    keys: tuple[Tensor, ...],
-    hits: tuple[int, int] | None = None,
+    ranked: RankedEdges, ties: Ties, seed: int, hits: tuple[int, int] | None = None
 ) -> Tensor:
     """Returns the ranks of relevant items, of shape `[num_edges]`.
 
+    Heavier items have the better ranks with `"best"`, and the worse ones with `"worst"` and
+    `"mean"`.
+
     Args:
-        edge_label_index (torch.Tensor): The truth, of shape `[2, num_edges]`.
-        weight (torch.Tensor, optional): The weights. Heavier items have the better ranks with
-            `"best"`, and the worse ones with `"worst"` and `"mean"`.
-        num_above (torch.Tensor): How many candidates score higher than each relevant item.
-        num_tied (torch.Tensor): How many other candidates have the same score.
+        ranked (RankedEdges): The ranking.
         ties (str): Any of `"best"`, `"worst"`, `"mean"` and `"random"`.
         seed (int): The seed of `"random"`. What is drawn for a user depends on nothing but this
             seed and the user: neither on other users nor on the order of edges.
-        keys (tuple of torch.Tensor): What says of each edge which user (or row) it is of.
         hits (tuple, optional): A cut-off `k`, and how many relevant items of a run of equal scores
             that `k` cuts are to be in the top `k`, as far as that can be. They rank first or last
             among those of the run in the top `k`, and the others among those behind, as `ties`
             says: `"best"` or `"worst"`. (default: `None`, as many as `ties` puts there)
+
+    Raises:
+        ValueError: If scores are not known.
     """
-    user, item = edge_label_index
+    if ranked.num_above is None or ranked.num_tied is None:
+        raise ValueError(
+            f"'ties' needs to be 'index' where scores are not known, as for lists (got '{ties}')"
+        )
+    user, item = ranked.edge_label_index
+    keys = ranked._keys() if ties == "random" else ()
     among_equals = [item]
     if ties == "random":
         among_equals.append(_draw(seed, "order", *keys, item))
-    elif weight is not None:
-        among_equals.append(-weight if ties == "best" else weight)
-    order = lexsort([*among_equals, num_above, user])
-    above, tied = num_above[order], num_tied[order]
+    elif ranked.weight is not None:
+        among_equals.append(-ranked.weight if ties == "best" else ranked.weight)
+    order = lexsort([*among_equals, ranked.num_above, user])
+    above, tied = ranked.num_above[order], ranked.num_tied[order]
     first, num_relevant = find_runs(user[order], above)
     place = torch.arange(first.numel(), device=first.device) - first
     num_others = tied + 1 - num_relevant
@@ -544,10 +536,9 @@ def break_ties(
         shift = torch.where(place < num_in_top, first, last)
     else:
         shift = num_others if ties == "worst" else torch.zeros_like(num_others)
-    is_known = above < NOT_RETRIEVED
-    rank = (above.masked_fill(~is_known, 0) + 1 + place + shift).masked_fill_(
-        ~is_known, NOT_RETRIEVED
-    )
+    is_unknown = above == NOT_RETRIEVED
+    rank = above.masked_fill(is_unknown, 0) + 1 + place + shift
+    rank.masked_fill_(is_unknown, NOT_RETRIEVED)
     return torch.empty_like(rank).scatter_(0, order, rank)
 
 
@@ -630,36 +621,28 @@ def _shifted(value: Tensor, bits: int) -> Tensor:
 
 def without_other_truth(ranked: RankedEdges) -> Ranks:
     """Returns where edges stand if the other relevant items of their user are no candidates."""
-    user = ranked.edge_label_index[0]
-    ranks = Ranks.unknown(user)._replace(rank=ranked.rank)
-    if ranked.num_above is not None and ranked.num_tied is not None:
-        ranks = Ranks(ranked.rank, ranked.num_above, ranked.num_tied)
-    is_retrieved = ranks.rank < NOT_RETRIEVED
-    is_scored = ranks.num_above < NOT_RETRIEVED
-    order = lexsort([ranks.num_above, user])
-    first_of_user, _ = find_runs(user[order])
-    first_of_run, num_equal = find_runs(user[order], ranks.num_above[order])
-    num_above = torch.empty_like(order)
-    num_tied = torch.empty_like(order)
-    num_above[order] = first_of_run - first_of_user
-    num_tied[order] = num_equal - 1
+    rank = torch.where(ranked.is_hit(None), ranked.rank - positions(ranked) + 1, ranked.rank)
+    if ranked.num_above is None or ranked.num_tied is None:
+        return Ranks.unknown(rank)._replace(rank=rank)
+    others = ranks_within_rows(ranked.edge_label_index[0], -ranked.num_above)
+    is_scored = ranked.num_above < NOT_RETRIEVED
     return Ranks(
-        torch.where(is_retrieved, ranks.rank - positions(ranked) + 1, ranks.rank),
-        torch.where(is_scored, ranks.num_above - num_above, ranks.num_above),
-        torch.where(is_scored, ranks.num_tied - num_tied, ranks.num_tied),
+        rank,
+        torch.where(is_scored, ranked.num_above - others.num_above, ranked.num_above),
+        torch.where(is_scored, ranked.num_tied - others.num_tied, ranked.num_tied),
     )
 
 
 def without_others(num: Tensor, user: Tensor, is_counted: Tensor) -> Tensor:
-    """Returns a number of items of each user, less those that are other truth: `[num_edges]`.
+    """Returns numbers of items of each user, less those that are other truth: `[..., num_edges]`.
 
     Args:
-        num (torch.Tensor): How many items of each user there are, of shape `[num_users]`.
+        num (torch.Tensor): How many items of each user there are, of shape `[..., num_users]`.
         user (torch.Tensor): The user of every edge, of shape `[num_edges]`.
         is_counted (torch.Tensor): Whether each edge is among these items, of shape `[num_edges]`.
     """
-    num_relevant = torch.bincount(user[is_counted], minlength=num.numel())
-    return (num - num_relevant)[user] + is_counted.long()
+    num_relevant = torch.bincount(user[is_counted], minlength=num.size(-1))
+    return (num - num_relevant)[..., user] + is_counted.long()
 
 
 def depth_without_other_truth(ranked: RankedEdges, max_degree: int) -> int | None:
@@ -677,7 +660,7 @@ def depth_without_other_truth(ranked: RankedEdges, max_degree: int) -> int | Non
     # number of relevant items of each user.
     is_given = ranked.num_candidates is None and not bool(ranked.is_hit(None).all())
     depth = lists_of(ranked).width if is_given else ranked.depth
-    most_edges = max(int(ranked.degree.max()), max_degree)
+    most_edges = max(max_id(ranked.degree), max_degree)
     if depth is None or most_edges == 0:
         return depth
     left = depth - most_edges + 1
@@ -811,8 +794,7 @@ class RankedEdges:
         check_pairs(edges, "edge_label_index", num_users, num_items)
         check_device(edges, "edge_label_index", items.device, "pred_index_mat")
         if weight is not None:
-            weight = check_weight(weight, "edge_label_weight", edges)
-            check_device(weight, "edge_label_weight", items.device, "pred_index_mat")
+            weight = check_weight(weight, "edge_label_weight", edges, "edge_label_index")
             _warn_about_negative(weight, "edge_label_weight")
         truth, weight = coalesce_truth(edges, weight, num_items)
         rank = ranks_in_lists(items, truth[0], truth[1], num_items)
@@ -871,15 +853,10 @@ class RankedEdges:
         runs, run = indexes.unique_consecutive(return_inverse=True)
         queries, number = runs.unique(return_inverse=True)
         query, num_queries = number[run], queries.numel()
-        num_candidates = torch.bincount(query, minlength=num_queries)
-        num_masked = None
-        if bool((is_masked := preds.isneginf()).any()):
-            num_masked = torch.bincount(query[is_masked], minlength=num_queries)
-            num_candidates = num_candidates - num_masked
-            _check_not_empty(num_candidates == 0, "preds", "query")
-        is_binary = target.dtype == torch.bool or bool(
-            ((target <= 1) & (target == target.round())).all()
-        )
+        is_masked = preds.isneginf()
+        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+        num_candidates = torch.bincount(query, minlength=num_queries) - num_masked
+        _check_not_empty(num_candidates == 0, "preds", "query")
         _warn_about_negative(target, "target")
         relevant = (target > 0).nonzero().squeeze(1)
         relevant = relevant[query[relevant].argsort(stable=True)]
@@ -894,9 +871,9 @@ class RankedEdges:
         ranked = sort_edges(
             truth=torch.stack([query[relevant], relevant]),
             num_users=num_queries,
-            weight=None if is_binary else target[relevant].double(),
+            weight=unless_all_one(target[relevant].double()),
             num_candidates=num_candidates,
-            origin=Provenance(num_masked=num_masked),
+            origin=Provenance(num_masked=num_masked if bool(is_masked.any()) else None),
             **ranks._asdict(),
         )
         return ranked.with_ties(ties, seed=seed)
@@ -1017,7 +994,7 @@ class RankedEdges:
         return sort_edges(
             truth=truth,
             num_users=len(user_ids),
-            weight=None if weight is None or bool((weight == 1).all()) else weight,
+            weight=unless_all_one(weight),
             lists=lists,
             user_ids=tuple(map(str, user_ids)),
             item_ids=tuple(map(str, item_ids)),
@@ -1092,29 +1069,13 @@ class RankedEdges:
                 f"'ties' cannot go back to 'index': this ranking was made with '{self.ties}'; rank "
                 f"again"
             )
-        if self.num_above is None or self.num_tied is None:
-            raise ValueError(
-                f"'ties' needs to be 'index' where scores are not known, as for lists (got "
-                f"'{ties}')"
-            )
-        rank = break_ties(
-            self.edge_label_index,
-            self.weight,
-            self.num_above,
-            self.num_tied,
-            ties,
-            seed,
-            self._keys(),
-            hits,
-        )
-        if self.depth is not None:
-            deepest = self.degree.clamp(min=self.depth)[self.edge_label_index[0]]
-            rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
+        rank = break_ties(self, ties, seed, hits)
         user, item = self.edge_label_index
-        order = item.argsort(stable=True)
-        order = order[order_of_edges(user[order], rank[order])]
+        if self.depth is not None:
+            deepest = self.degree.clamp(min=self.depth)[user]
+            rank.masked_fill_(rank > deepest, NOT_RETRIEVED)
         origin = dataclasses.replace(self.origin, seed=seed if ties == "random" else None)
-        fields = _of_edges(vars(self) | {"rank": rank}, order)
+        fields = _of_edges(vars(self) | {"rank": rank}, lexsort([item, rank, user]))
         return dataclasses.replace(self, ties=ties, origin=origin, **fields)
 
     def with_catalogue(self, catalogue: Catalogue) -> RankedEdges:
@@ -1139,10 +1100,12 @@ class RankedEdges:
         if catalogue is self.catalogue:
             return self
         catalogue._check_device(self.rank.device, "ranked")
-        listed = self.rank[:0] if self.lists is None else self.lists.item
-        largest = max_id(listed, self.edge_label_index[1])
-        if self.num_candidates is not None and self.num_users:
-            largest = max(largest, int(self.num_candidates.max()) - 1)
+        ids = [self.edge_label_index[1]]
+        if self.lists is not None:
+            ids.append(self.lists.item)
+        if self.num_candidates is not None:
+            ids.append(self.num_candidates - 1)
+        largest = max_id(*ids)
         if largest >= catalogue.num_items:
             raise ValueError(
                 f"'catalogue' needs to hold all items of the ranking, up to {largest} "
@@ -1184,26 +1147,36 @@ class RankedEdges:
         """
         if self.origin.user_of_row is not None:
             return self
-        rows = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
-        ranks, depth = without_other_truth(self), depth_without_other_truth(self, max_degree or 0)
+        depth = depth_without_other_truth(self, max_degree or 0)
+        ranks, can_be_retrieved = without_other_truth(self), _can_be_retrieved(self)
         if depth is not None:
-            ranks.forget_beyond(torch.full_like(rows, depth))
-            ranks.leave_out(~_can_be_retrieved(self))  # which stays so
+            ranks.forget_beyond(torch.full_like(self.rank, depth))
+            ranks.leave_out(~can_be_retrieved)  # which stays so
         known = ranks._asdict() if self.num_above is not None else {"rank": ranks.rank}
-        fields = _of_edges(vars(self) | known, rows)
+        order = lexsort([self.edge_label_index[1], self.edge_label_index[0]])
+        fields = _of_edges(vars(self) | known, order)
         user, item = fields["edge_label_index"]
+        can_be_retrieved = can_be_retrieved[order]
         num_candidates, origin = self.num_candidates, self.origin
         num_masked, listed, person = origin.num_masked, origin.listed, origin.person
         if num_candidates is not None:
-            num_candidates = without_others(num_candidates, user, _can_be_retrieved(self)[rows])
+            num_candidates = without_others(num_candidates, user, can_be_retrieved)
         if num_masked is not None:
-            num_masked = without_others(num_masked, user, _is_masked(self)[rows])
+            is_masked = ~can_be_retrieved
+            if "is_candidate" in fields:
+                is_masked &= fields["is_candidate"]
+            num_masked = without_others(num_masked, user, is_masked)
         if listed is not None:  # the lists themselves are left out, but not their length
-            is_listed = (self.rank < NOT_RETRIEVED)[rows]
-            lengths = [without_others(num, user, is_listed) for num in listed.unbind(1)]
-            listed = torch.stack(lengths, dim=1)
+            listed = without_others(listed.t(), user, self.is_hit(None)[order]).t()
         row = torch.arange(user.numel() + 1, device=user.device)
         fields["edge_label_index"] = torch.stack([row[:-1], item])
+        origin = dataclasses.replace(
+            origin,
+            num_masked=num_masked,
+            listed=listed,
+            person=user if person is None else person[user],
+            user_of_row=user,
+        )
         return dataclasses.replace(
             self,
             **fields,
@@ -1212,13 +1185,7 @@ class RankedEdges:
             depth=depth,
             lists=None,
             users=None,
-            origin=dataclasses.replace(
-                origin,
-                num_masked=num_masked,
-                listed=listed,
-                person=user if person is None else person[user],
-                user_of_row=user,
-            ),
+            origin=origin,
         )
 
     def with_person(self, person: TensorLike | Sequence[Hashable]) -> RankedEdges:
@@ -1261,8 +1228,8 @@ class RankedEdges:
             device(type='cpu')
         """
         check_double_precision(torch.device(device), "device")
-        origin = dataclasses.replace(self.origin, **_moved(self.origin, device))
-        return dataclasses.replace(self, **_moved(self, device), origin=origin)
+        moved: RankedEdges = _moved(self, device)
+        return dataclasses.replace(moved, origin=_moved(self.origin, device))
 
     def __repr__(self) -> str:
         depth = "complete" if self.depth is None else self.depth
@@ -1428,9 +1395,8 @@ def lists_of(ranked: RankedEdges, k: int = 0) -> Lists:
         )
     # Lists that were given are all there is, but a ranking could have kept more, unless it is one
     # of no users.
-    if k <= lists.width or ranked.num_candidates is None or lists.width == 0:
-        return lists
-    if lists.width < min(k, int(ranked.num_candidates.max())):
+    may_be_cut = ranked.num_candidates is not None and 0 < lists.width < k
+    if may_be_cut and lists.width < int(candidates_of(ranked).max()):
         raise ValueError(
             f"'k' needs to be at most {lists.width}, the number of items kept of each list, "
             f"unless more are kept with 'keep_items={k}' (got {k})"
@@ -1450,7 +1416,8 @@ def length_of_lists(ranked: RankedEdges, k: int) -> Tensor:
         return ListStatistics(*ranked.origin.listed.unbind(1)).length.clamp(0, k)
     if ranked.num_candidates is not None:
         return ranked.num_candidates.clamp(max=k)
-    user, place, _ = lists_of(ranked).places(lists_of(ranked).width)
+    lists = lists_of(ranked)
+    user, place, _ = lists.places(lists.width)
     length = torch.zeros_like(ranked.degree)
     return length.scatter_reduce_(0, user, place, "amax").clamp_(max=k)
 
@@ -1468,8 +1435,7 @@ def select_users(ranked: RankedEdges, is_selected: Tensor) -> RankedEdges:
 
     The truth and the lists of all others are left out.
     """
-    if ranked.users is not None:
-        is_selected = is_selected & ranked._is_evaluated
+    is_selected = is_selected & ranked._is_evaluated
     return dataclasses.replace(
         select_edges(ranked, is_selected[ranked.edge_label_index[0]]),
         users=is_selected.nonzero().squeeze(1),
@@ -1537,25 +1503,21 @@ def from_fields(fields: Mapping[str, Any]) -> RankedEdges:
 
 def _can_be_retrieved(ranked: RankedEdges) -> Tensor:
     """Returns whether each edge is a candidate that no score keeps out, of shape `[num_edges]`."""
-    is_left = ~_is_masked(ranked)
-    return is_left if ranked.is_candidate is None else is_left & ranked.is_candidate
+    if ranked.num_tied is not None:
+        return ranked.num_tied >= 0
+    if ranked.is_candidate is not None:
+        return ranked.is_candidate
+    return torch.ones_like(ranked.rank, dtype=torch.bool)
 
 
-def _is_masked(ranked: RankedEdges) -> Tensor:
-    """Returns whether the item of each edge is kept out by its score, of shape `[num_edges]`."""
-    if ranked.num_tied is None:
-        return torch.zeros_like(ranked.rank, dtype=torch.bool)
-    is_masked = ranked.num_tied < 0
-    return is_masked if ranked.is_candidate is None else is_masked & ranked.is_candidate
-
-
-def _moved(value: object, device: torch.device | str) -> dict[str, Any]:
-    """Returns what an object holds that has to be moved, on another device."""
-    return {
+def _moved(value: Any, device: torch.device | str) -> Any:
+    """Returns a copy that holds its parts on another device."""
+    parts = {
         name: part.to(device)
         for name, part in arguments_of(value).items()
         if isinstance(part, Tensor | Lists | Catalogue)
     }
+    return dataclasses.replace(value, **parts)
 
 
 def _of_edges(fields: Mapping[str, Any], edges: Tensor) -> dict[str, Any]:

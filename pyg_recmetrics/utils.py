@@ -99,11 +99,11 @@ class Memory:
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Returns what was found out before, or finds it out."""
-        found: V | None = self._found.get(key)
-        if found is None:
-            if self._most is not None and len(self._found) >= self._most:
+        if key not in self._found:
+            if len(self._found) == self._most:
                 self._found.clear()
-            found = self._found[key] = make()
+            self._found[key] = make()
+        found: V = self._found[key]
         return found
 
 

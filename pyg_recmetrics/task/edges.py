@@ -494,11 +494,7 @@ def read_users(users: TensorLike | None, num_users: int, device: torch.device) -
 
 def read_weight(weight: Tensor | None, edges: Tensor) -> Tensor | None:
     """Returns the weight of every edge in double precision, of shape `[num_edges]`."""
-    if weight is None:
-        return None
-    in_double = check_weight(weight, "weight", edges)
-    check_device(weight, "weight", edges.device, "truth")
-    return in_double
+    return None if weight is None else check_weight(weight, "weight", edges, "truth")
 
 
 def read_threshold(threshold: float | None, weight: Tensor | None) -> float | None:

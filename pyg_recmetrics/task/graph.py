@@ -75,8 +75,7 @@ def read_data(
     seen = edge_index = read_edge_index(store)
     edge_weight, candidates = store.get("edge_weight"), store.get("candidate_edge_index")
     if edge_weight is not None:
-        check_device(edge_weight, "edge_weight", edge_index.device, "edge_index")
-        check_weight(edge_weight, "edge_weight", edge_index)
+        check_weight(edge_weight, "edge_weight", edge_index, "edge_index")
     if candidates is not None:
         candidates = check_edges(candidates, "candidate_edge_index")
     if isinstance(data, HeteroData):
@@ -294,7 +293,7 @@ def _read_truth(store: Data | EdgeStorage) -> tuple[Tensor, Tensor | None, int]:
     if label is None:
         return truth, None, 0
     label = as_tensor(label, name)
-    check_weight(label, name, truth)
+    check_weight(label, name, truth, f"{name}_index")
     # Negatives go before anything is checked: in a homogeneous graph they join any two nodes.
     is_positive = label > 0
     return truth[:, is_positive], label[is_positive], count_zero_ratings(label)
