@@ -542,11 +542,17 @@ class FunctionRecommender(GivenScoresRecommender):
 NO_CHANCE = 14
 
 
+def are_hardly_chance(items: Tensor, num_expected: int, num_items: int) -> bool:
+    """Returns whether different items hardly all are some of so many of all items by chance."""
+    if not 0 < num_expected < num_items:
+        return False
+    return items.numel() * math.log(num_items / num_expected) > NO_CHANCE
+
+
 def begins_behind_users(items: Tensor, num_users: int, num_items: int) -> bool:
     """Returns whether different items begin at the number of users, which is hardly chance."""
-    if items.numel() == 0 or num_users >= num_items or int(items.min()) < num_users:
-        return False
-    return items.numel() * -math.log1p(-num_users / num_items) > NO_CHANCE
+    is_odd = are_hardly_chance(items, num_items - num_users, num_items)
+    return is_odd and int(items.min()) >= num_users
 
 
 class ListRecommender(Recommender):
