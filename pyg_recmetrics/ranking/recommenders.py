@@ -76,11 +76,11 @@ class ScoreMask:
         self.num_candidates = task.num_candidates.clone()
         self.is_masked = torch.zeros_like(task.truth[1], dtype=torch.bool)
         self.num_masked: Tensor | None = None
-        self._highest = torch.zeros((), dtype=torch.double, device=task.device)
+        self._highest: Tensor | None = None
 
     def note_highest(self, score: Tensor) -> None:
-        """Notes the highest of some scores. Like NaN, which counts as higher, it may be wrong."""
-        self._highest = self._highest.maximum(score)
+        """Notes the highest of some scores: `inf` or NaN if one of them is."""
+        self._highest = score if self._highest is None else self._highest.maximum(score)
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.
@@ -95,23 +95,26 @@ class ScoreMask:
 
     def check(self) -> None:
         """Raises if there are scores that nothing can be ranked by."""
+        if self._highest is None:
+            return
         task, num_masked = self.task, self.task.num_candidates - self.num_candidates
-        # A user without truth may be left without an item. Only lists look at such users.
-        is_empty = (self.num_candidates == 0) & (num_masked > 0) & (task.degree > 0)
-        found = torch.stack([self._highest, is_empty.sum(), num_masked.sum()])
-        highest, num_empty, total = found.tolist()
+        highest, total = torch.stack([self._highest.double(), num_masked.sum()]).tolist()
         if not highest < torch.inf:
             raise ValueError(
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
-        if num_empty and not self.allows_empty:
+        if total == 0:
+            return
+        self.num_masked = num_masked
+        # A user without truth may be left without an item. Only lists look at such users.
+        is_empty = (self.num_candidates == 0) & (num_masked > 0) & (task.degree > 0)
+        if not self.allows_empty and (num_empty := int(is_empty.sum())):
             first = int(is_empty.nonzero()[0])
             raise ValueError(
                 f"'recommender' needs to give every user a candidate with a finite score (got only "
-                f"'-inf' for {num_empty:.0f} users, such as user {first})"
+                f"'-inf' for {num_empty} users, such as user {first})"
             )
-        self.num_masked = num_masked if total else None
 
     def warn(self) -> None:
         """Warns of truth edges that can never be retrieved."""
