@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch_geometric.data import Data, HeteroData
 from torch_geometric.index import index2ptr
 from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
@@ -54,6 +53,7 @@ from pyg_recmetrics.ranking.recommenders import (
     PairRecommender,
     PairScorer,
     Recommender,
+    are_hardly_chance,
     begins_behind_users,
 )
 from pyg_recmetrics.task import RankingTask
@@ -142,39 +142,6 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     item = torch.tensor([*range(task.num_items), *strangers], device="cpu")[item]
     lists = Lists(item, index2ptr(user, task.num_users)).to(task.device)
     return FixedListRecommender(lists, task, "lists of items by their original ids")
-
-
-def _by_id(part: Any, ids: Sequence[Hashable] | None, what: str) -> Any:
-    """Returns what is labelled by ids in the order of these ids, and anything else as it is.
-
-    Args:
-        part (Any): A dict from ids to vectors, or anything.
-        ids (sequence): The original ids, in their order; `None` if there are none.
-        what (str): What has an id, such as `"user"`.
-
-    Raises:
-        ValueError: If there are no ids, or one of them has no vector, or ids are in a data frame,
-            whose numbers would be read as vectors.
-    """
-    if (column := find_column(columns_of(part), what, "id")) is not None:
-        raise ValueError(
-            f"'recommender' needs to hold embeddings by id in a dict, as in "
-            f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
-        )
-    if not isinstance(part, Mapping):
-        return part
-    if ids is None:
-        raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
-    if missing := [id_ for id_ in ids if id_ not in part]:
-        named = list_some([repr(id_) for id_ in missing])
-        raise ValueError(
-            f"'recommender' needs to have an embedding of every {what} of the task (got none of "
-            f"{len(missing)}: {named})"
-        )
-    if what == "item" and len(part) > len(ids):
-        known = set(ids)
-        warn_of_others([id_ for id_ in part if id_ not in known], "They are never retrieved")
-    return as_tensor([part[id_] for id_ in ids], "recommender")
 
 
 def _read_mapping(
@@ -307,10 +274,6 @@ def ask_model(value: object, task: RankingTask) -> Recommender:
             f"'recommender' needs to be a model with a method 'recommend' for "
             f"algorithm='recommend' (got {type(value).__name__})"
         )
-    return _from_model(value, task)
-
-
-def _from_model(value: object, task: RankingTask) -> Recommender:
     model = find_model(value)
     edges = _message_passing(model, task)
     recommender = ModelRecommender(model.with_edges(*edges), task, model.takes_edges)
@@ -361,17 +324,62 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
             f"scores or positions of items, and scores.topk(20).indices for what topk returns; "
             f"{IDS_ARE_IN_DICTS}"
         )
-    labels = ((task.user_ids, "user"), (task.item_ids, "item"), (task.item_ids, "item"))
-    given = tuple(_by_id(part, *label) for part, label in zip(given, labels, strict=False))
-    for part, (ids, _) in zip(given, labels, strict=False):
-        check_labels(part, "recommender", ids)
-    return _of_tables(*(check_scores(part, "recommender") for part in given), task=task)
+    user, *of_items = given
+    tables = [_read_table(user, task.user_ids, "user")]
+    tables += [_read_table(part, task.item_ids, "item") for part in of_items]
+    return _of_tables(*tables, task=task)
+
+
+def _read_table(part: Any, ids: Sequence[Hashable] | None, what: str) -> Tensor:
+    """Returns the vectors or biases of users or items; those labelled by ids in the order of ids.
+
+    Args:
+        part (Any): A dict from ids to vectors, or what holds numbers.
+        ids (sequence): The original ids, in their order; `None` if there are none.
+        what (str): What has an id, such as `"user"`.
+
+    Raises:
+        ValueError: If there are no ids, or one of them has no vector, or ids are in a data frame,
+            whose numbers would be read as vectors.
+    """
+    if (column := find_column(columns_of(part), what, "id")) is not None:
+        raise ValueError(
+            f"'recommender' needs to hold embeddings by id in a dict, as in "
+            f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
+        )
+    if isinstance(part, Mapping):
+        part = _in_order(part, ids, what)
+    check_labels(part, "recommender", ids)
+    return check_scores(part, "recommender")
+
+
+def _in_order(part: Mapping[Any, Any], ids: Sequence[Hashable] | None, what: str) -> Tensor:
+    """Returns the vectors of a dict in the order of ids, and warns of other items."""
+    if ids is None:
+        raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
+    if missing := [id_ for id_ in ids if id_ not in part]:
+        named = list_some([repr(id_) for id_ in missing])
+        raise ValueError(
+            f"'recommender' needs to have an embedding of every {what} of the task (got none of "
+            f"{len(missing)}: {named})"
+        )
+    if what == "item" and len(part) > len(ids):
+        known = set(ids)
+        warn_of_others([id_ for id_ in part if id_ not in known], "They are never retrieved")
+    return as_tensor([part[id_] for id_ in ids], "recommender")
 
 
 def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
     """Ranks by embeddings of users and of items, and by item biases if there are any."""
     user, item, *biases = parts
-    _check_embeddings(user, item, task)
+    dim = user.size(-1) if user.dim() else 0
+    if dim == 0 or [*user.shape, *item.shape] != [task.num_users, dim, task.num_items, dim]:
+        raise ValueError(
+            f"'recommender' needs to hold user embeddings of shape [{task.num_users}, dim] and "
+            f"item embeddings of shape [{task.num_items}, dim], in this order (got "
+            f"{list(user.shape)} and {list(item.shape)}); write .T for a table with a column for "
+            f"each user or item{COUNTS}"
+        )
     for part in parts:
         if part.device.type != "cpu":  # a table on the host can pass through any device
             check_device(part, "recommender", task.device, "task")
@@ -387,25 +395,11 @@ def _is_row(part: object) -> bool:
     return isinstance(part, tuple | list) and all(isinstance(x, int | float | str) for x in part)
 
 
-def _check_embeddings(user: Tensor, item: Tensor, task: RankingTask) -> None:
-    dim = user.size(-1) if user.dim() else 0
-    if dim > 0 and (user.shape, item.shape) == ((task.num_users, dim), (task.num_items, dim)):
-        return
-    raise ValueError(
-        f"'recommender' needs to hold user embeddings of shape [{task.num_users}, dim] and item "
-        f"embeddings of shape [{task.num_items}, dim], in this order (got {list(user.shape)} and "
-        f"{list(item.shape)}); write .T for a table with a column for each user or item{COUNTS}"
-    )
-
-
 def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
     names = columns_of(given)
-    kinds = {
-        getattr(dtype, "kind", "O") for dtype in (getattr(given, "dtypes", ()) if names else ())
-    }
-    has_texts = "O" in kinds and np.asarray(given).dtype == object
-    if names and (has_texts or (len(given) != task.num_users and len(names) in (2, 3, 4))):
+    is_narrow = len(names) in (2, 3, 4) and len(given) != task.num_users
+    if is_narrow or (names and np.asarray(given).dtype == object):
         raise ValueError(
             f"'recommender' needs to have the columns 'user_id', 'item_id' and 'rank' or 'score', "
             f"or a row of numbers for every user (got {len(given)} rows, and the columns "
@@ -487,13 +481,10 @@ def _from_lists(value: Tensor, task: RankingTask) -> Recommender:
 def _could_be_ids(items: Tensor, task: RankingTask) -> bool:
     """Returns whether the items of all lists are original ids, too, which is hardly chance."""
     ids = [id_ for id_ in task.item_ids or () if type(id_) is int]
-    if len(ids) < task.num_items:
-        return False
     in_range = [id_ for id_ in ids if 0 <= id_ < task.num_items]
-    numbers, share = torch.tensor(in_range, device=items.device), 1 - len(in_range) / task.num_items
-    if not 0 < share < 1 or not bool(torch.isin(items, numbers).all()):
+    if len(ids) < task.num_items or not are_hardly_chance(items, len(in_range), task.num_items):
         return False
-    return items.numel() * -math.log1p(-share) > NO_CHANCE
+    return bool(torch.isin(items, torch.tensor(in_range, device=items.device)).all())
 
 
 def _doubt_scores(scores: Tensor) -> str | None:
@@ -502,17 +493,19 @@ def _doubt_scores(scores: Tensor) -> str | None:
     part = scores[: max(2, _ENTRIES_LOOKED_AT // num_items)].float()
     if part.size(0) * math.lgamma(num_items + 1) < NO_CHANCE:
         return None
-    # Two rows tell nearly always.
-    first = part[:2].cpu().numpy()
-    if bool((first[:, 1:] <= first[:, :-1]).all()) and bool((part.diff(dim=1) <= 0).all()):
-        if bool((part != part[0]).any()):
-            return (
-                "'recommender' holds scores that fall from the first item to the last for every "
-                "user, as the values of 'topk' do. If they are these, pass its indices, as in "
-                "scores.topk(20).indices; if not, pass a function, as in "
-                "lambda users: scores[users]"
-            )
-    elif (first.max(1) == first.min(1) + num_items - 1).all() and _are_permutations(part):
+    # NumPy takes a fraction of the time to be asked.
+    rows = part.cpu().numpy()
+    low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
+    are_falling = bool((rows[:, 1:] <= rows[:, :-1]).all())
+    if are_falling and bool((rows != rows[0]).any()):
+        return (
+            "'recommender' holds scores that fall from the first item to the last for every "
+            "user, as the values of 'topk' do. If they are these, pass its indices, as in "
+            "scores.topk(20).indices; if not, pass a function, as in "
+            "lambda users: scores[users]"
+        )
+    are_wide = bool((np.isfinite(low) & (high == low + num_items - 1)).all())
+    if are_wide and not are_falling and (np.sort(rows) - low == np.arange(num_items)).all():
         return (
             "'recommender' holds floating-point numbers that are ranks or items, one of each for "
             "every user, and are read as scores. If they are items, best first, pass integers, as "
@@ -520,15 +513,6 @@ def _doubt_scores(scores: Tensor) -> str | None:
             "as in lambda users: scores[users]"
         )
     return None
-
-
-def _are_permutations(rows: Tensor) -> bool:
-    """Returns whether every row holds each integer once, counted from anywhere."""
-    low, high = rows.aminmax(dim=1, keepdim=True)
-    if not bool((high - low == rows.size(1) - 1).all()):
-        return False
-    counted = torch.arange(rows.size(1), device=rows.device)
-    return bool(((rows - low).sort(dim=1).values == counted).all())
 
 
 def _from_fitted(value: object, task: RankingTask) -> Recommender:
@@ -593,7 +577,7 @@ RECOMMENDER_FORMS = (
         lambda value: isinstance(value, tuple | list), _from_embeddings, _counts_of_embeddings
     ),
     RecommenderForm(lambda value: isinstance(value, PairScorer), PairRecommender),
-    RecommenderForm(is_model, _from_model),
+    RecommenderForm(is_model, ask_model),
     RecommenderForm(lambda value: isinstance(unwrapped(value), KGEModel), from_kge_model),
     RecommenderForm(
         lambda value: (
@@ -648,8 +632,7 @@ def complete_counts(
     What is given counts. What is not comes from the recommender. It stays `None` if this does not
     know it, or if `data` knows it by itself.
     """
-    knows = isinstance(data, RankingTask | Data | HeteroData) or not is_edges_like(data)
-    if knows or None not in (num_users, num_items):
+    if not is_edges_like(data) or None not in (num_users, num_items):
         return num_users, num_items
     users, items = find_recommender_form(recommender).counts(recommender, num_users)
     return users if num_users is None else num_users, items if num_items is None else num_items

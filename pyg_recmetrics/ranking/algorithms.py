@@ -383,37 +383,23 @@ def find_algorithms(wanted: Algorithm, request: Request) -> list[RankingAlgorith
     Raises:
         ValueError: If it does not apply.
     """
-    if wanted == "auto":
-        return _fastest(request)
-    if wanted in ("dense", "recommend"):
-        return _exact(request)
-    if not _applies(wanted, request):
+    faster: list[RankingAlgorithm] = []
+    if wanted == "auto" and _has_candidates_of_each_user(request.task):
+        request = _by_pairs(request)
+    elif wanted == "auto":
+        faster = _fastest(request)
+    elif wanted == "search" and _can_search(request):
+        faster = _by_search(request, in_bfloat16=True)
+    elif wanted == "count" and _can_count(request):
+        faster = _by_count(request)
+    elif wanted in ("search", "count"):
         raise ValueError(
             f"'algorithm' needs to be 'auto' or 'dense' here (got {wanted!r}): {_WHERE_THEY_APPLY}"
         )
-    return [*_quick(wanted, request), *_exact(request)]
-
-
-def _fastest(request: Request) -> list[RankingAlgorithm]:
-    if _has_candidates_of_each_user(request.task):
-        return _exact(_by_pairs(request))
-    if _is_card(request.task.device):
-        few_listed = _ITEMS_PER_LISTED * request.list_width <= request.task.num_items
-        return [*(_quick("count", request) if few_listed else []), *_exact(request)]
-    if stored := _stored(request):
-        return [*stored, *_exact(request)]
-    if _is_shallow(request) and _applies("search", request):
-        return [*_quick("search", request, has_fast_bfloat16()), *_exact(request)]
-    if _applies("count", request):
-        return [*_quick("count", request), *_exact(request)]
-    return _exact(request)
-
-
-def _exact(request: Request) -> list[RankingAlgorithm]:
     if isinstance(request.recommender, PairRecommender):
         # Lists are as long as they are wanted; ranks are known however deep they are.
         request = replace(request, depth=request.list_width or 1)
-    return [RankExactly(request)]
+    return [*faster, RankExactly(request)]
 
 
 def _by_pairs(request: Request) -> Request:
@@ -428,6 +414,18 @@ def _by_pairs(request: Request) -> Request:
     return replace(request, recommender=PairRecommender(scorer, task, recommender.mask))
 
 
+def _fastest(request: Request) -> list[RankingAlgorithm]:
+    """Returns the algorithms that are faster than the exact one, if all users share candidates."""
+    if _is_card(request.task.device):
+        few_listed = _ITEMS_PER_LISTED * request.list_width <= request.task.num_items
+        return _on_card(request) if few_listed else []
+    if stored := _stored(request):
+        return stored
+    if _is_shallow(request) and _can_search(request):
+        return _by_search(request, has_fast_bfloat16())
+    return _by_count(request) if _can_count(request) else []
+
+
 def _stored(request: Request) -> list[RankingAlgorithm]:
     """Returns the ways to rank by stored scores, and what finds ties of given ones, if few items.
 
@@ -437,12 +435,11 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     most = _MAX_ITEMS_STORED if request.list_width else 3 * _MAX_ITEMS_STORED
     if task.num_items > most:
         return []
-    if request.depth > _MAX_SORTED and _applies("count", request):
+    if request.depth > _MAX_SORTED and _can_count(request):
         return []
     if isinstance(recommender, MatrixRecommender):
         is_shallow = request.depth <= task.num_items // _MIN_ITEMS_PER_POSITION
-        others = _quick("search", request) if is_shallow else []
-        return [LargestGivenScores(request), *others]
+        return [LargestGivenScores(request), *([SearchGivenScores(request)] if is_shallow else [])]
     if not isinstance(recommender, EmbeddingRecommender):
         return []
     if recommender.items_at_once != task.num_items:  # the table passes through in parts
@@ -453,48 +450,58 @@ def _stored(request: Request) -> list[RankingAlgorithm]:
     return [LargestProducts(request), in_double]
 
 
-def _quick(wanted: Algorithm, request: Request, in_bfloat16: bool = True) -> list[RankingAlgorithm]:
-    """Returns the algorithms that search or count, the fastest first."""
-    recommender = request.recommender
+def _by_search(request: Request, in_bfloat16: bool) -> list[RankingAlgorithm]:
+    """Returns the searches, the fastest first."""
     if _is_card(request.task.device):
-        if not isinstance(recommender, EmbeddingRecommender):
-            return []
-        in_single = _is_in_single(request.task, _NUM_STORED)
-        return [CountStored(request, torch.float32 if in_single else torch.double)]
-    if isinstance(recommender, GivenScoresRecommender):
+        return _on_card(request)
+    if isinstance(request.recommender, GivenScoresRecommender):
         return [SearchGivenScores(request)]
-    if wanted == "count":
-        # The cost of a user depends on its number of truth edges, not on their ranks.
-        return [CountByBound(replace(request, depth=1))]
-    dtypes = [torch.bfloat16] * in_bfloat16
+    dtypes = [torch.bfloat16] if in_bfloat16 else []
     if has_exact_single_precision(request.task.device):
         dtypes.append(torch.float32)
     return [SearchProducts(request, dtype) for dtype in dtypes]
 
 
+def _by_count(request: Request) -> list[RankingAlgorithm]:
+    """Returns how all ranks of embeddings are counted."""
+    if _is_card(request.task.device):
+        return _on_card(request)
+    # The cost of a user depends on its number of truth edges, not on their ranks.
+    return [CountByBound(replace(request, depth=1))]
+
+
+def _on_card(request: Request) -> list[RankingAlgorithm]:
+    """Returns what takes few steps."""
+    if not isinstance(request.recommender, EmbeddingRecommender):
+        return []
+    in_single = _is_in_single(request.task, _NUM_STORED)
+    return [CountStored(request, torch.float32 if in_single else torch.double)]
+
+
 def _is_shallow(request: Request) -> bool:
     """Returns whether there are so few positions that nothing is faster than a search."""
-    can_count = _applies("count", request)
     deepest = request.task.num_items // _MIN_ITEMS_PER_POSITION
     # There have to be more blocks of items than positions. To count takes less time than to search
     # for deep ranks of few relevant items.
-    deepest_wanted = deepest // _GAIN_OF_COUNTING if can_count else deepest
+    deepest_wanted = deepest // _GAIN_OF_COUNTING if _can_count(request) else deepest
     degree = request.task.degree
     mean_degree = int(degree.sum() / (degree > 0).sum().clamp(min=1))
     return request.depth <= deepest_wanted and mean_degree <= deepest
 
 
-def _applies(wanted: Algorithm, request: Request) -> bool:
-    """Returns whether a search, or else a count, applies."""
-    recommender, task = request.recommender, request.task
-    if _has_candidates_of_each_user(task):
+def _can_search(request: Request) -> bool:
+    """Returns whether a search applies."""
+    has_scores = isinstance(request.recommender, EmbeddingRecommender | GivenScoresRecommender)
+    is_shared = not _has_candidates_of_each_user(request.task)
+    return has_scores and is_shared and request.depth < request.task.num_items
+
+
+def _can_count(request: Request) -> bool:
+    """Returns whether all ranks can be counted."""
+    has_embeddings = isinstance(request.recommender, EmbeddingRecommender)
+    if not has_embeddings or request.list_width or _has_candidates_of_each_user(request.task):
         return False
-    if wanted == "search":
-        has_scores = isinstance(recommender, EmbeddingRecommender | GivenScoresRecommender)
-        return has_scores and request.depth < task.num_items
-    has_embeddings = isinstance(recommender, EmbeddingRecommender)
-    makes_lists = request.list_width > 0
-    return has_embeddings and not makes_lists and has_exact_single_precision(task.device)
+    return has_exact_single_precision(request.task.device)
 
 
 def _is_in_single(task: RankingTask, num_in_double: int) -> bool:

@@ -156,46 +156,37 @@ def _formula_of(model: KGEModel) -> type[KGEModel] | None:
 
 def _inner_products(model: KGEModel, kind: type[KGEModel] | None) -> InnerProducts | None:
     """Returns inner products that rank as a model does; `None` if there are none."""
+    if kind is None or (kind is TransE and model.p_norm != 2):
+        return None
+    entities, relations = _table(model.node_emb), _table(model.rel_emb)
     if kind is DistMult:
-        nodes, factors = _table(model.node_emb), _table(model.rel_emb)
-        return nodes, None, lambda asked: nodes[asked.entity].double() * factors[asked.relation]
-    if kind is ComplEx:
-        relations = _table(model.rel_emb), _table(model.rel_emb_im)
-        return _of_rotations(model, lambda relation: [part[relation] for part in relations])
-    if kind is RotatE:
-        angles = _table(model.rel_emb)
-        entities, _, vectors = _of_rotations(
-            model, lambda relation: [of(angles[relation].double()) for of in (torch.cos, torch.sin)]
+        return (
+            entities,
+            None,
+            lambda asked: entities[asked.entity].double() * relations[asked.relation],
         )
-        return entities, _bias(entities), vectors
-    if kind is TransE and model.p_norm == 2:
-        entities = F.normalize(_table(model.node_emb).double(), dim=1)
-        shifts = _table(model.rel_emb)
+    if kind is TransE:
+        entities = F.normalize(entities.double(), dim=1)
         return (
             entities,
             _bias(entities),
-            lambda asked: entities[asked.entity] + asked.turned(shifts[asked.relation]),
+            lambda asked: entities[asked.entity] + asked.turned(relations[asked.relation]),
         )
-    return None
-
-
-def _of_rotations(model: KGEModel, parts_of: Callable[[Tensor], list[Tensor]]) -> InnerProducts:
-    """Returns the products of complex entities that relations turn.
-
-    Args:
-        model (KGEModel): The model.
-        parts_of (callable): Takes relations, and returns their real and their imaginary parts.
-    """
-    real, imaginary = _table(model.node_emb), _table(model.node_emb_im)
+    # Relations turn complex entities.
+    imaginary = _table(model.node_emb_im)
+    if kind is ComplEx:
+        relations_im = _table(model.rel_emb_im)
+    else:
+        relations, relations_im = relations.double().cos(), relations.double().sin()
 
     def vectors(asked: TripleQuery) -> Tensor:
-        x, y = real[asked.entity].double(), imaginary[asked.entity].double()
+        x, y = entities[asked.entity].double(), imaginary[asked.entity].double()
         # The head is asked for by the conjugate of the relation.
-        a, b = parts_of(asked.relation)
-        b = asked.turned(b)
+        a, b = relations[asked.relation], asked.turned(relations_im[asked.relation])
         return torch.cat([x * a - y * b, y * a + x * b], dim=1)
 
-    return torch.cat([real, imaginary], dim=1), None, vectors
+    both = torch.cat([entities, imaginary], dim=1)
+    return both, _bias(both) if kind is RotatE else None, vectors
 
 
 def _distances(model: KGEModel, query: Tensor) -> Callable[[Tensor], Tensor]:

@@ -244,7 +244,7 @@ class OpenRanking:
         depth = task.degree.clamp(min=self._request.depth)
         self._ranks.forget_beyond(depth.index_select(0, task._by_user.user))
         if self._mask is not None:
-            self._ranks.leave_out(self._mask.is_masked.bool())
+            self._ranks.leave_out(self._mask.is_masked)
 
     def _find_out(
         self, algorithm: RankingAlgorithm, users: Tensor, bar: tqdm[Any]
@@ -275,7 +275,7 @@ class OpenRanking:
     def _mask(self) -> ScoreMask | None:
         """What scores keep out of the rankings; `None` if they keep nothing out."""
         mask = self.recommender.mask
-        return mask if mask is not None and mask.is_noted else None
+        return mask if mask is not None and mask.num_masked is not None else None
 
     def to_ranked_edges(self, catalogue: Catalogue) -> RankedEdges:
         """Returns the ranked edges, without what the recommender keeps out of the rankings.
@@ -283,16 +283,21 @@ class OpenRanking:
         Args:
             catalogue (Catalogue): What is known about the items.
         """
-        task, ranker, mask = self.task, self.recommender, self._mask
-        num_candidates, most, num_masked = task.num_candidates, task._extremes.max_candidates, None
+        task, ranker, mask, ranks = self.task, self.recommender, self._mask, self._ranks
+        num_candidates, most = task.num_candidates, task._extremes.max_candidates
         if mask is not None:
-            num_candidates, num_masked = mask.num_candidates, mask.num_masked
-            most = int(num_candidates.max())
+            num_candidates, most = mask.num_candidates, int(mask.num_candidates.max())
+        if self._is_candidate is not None:  # what is no candidate is never retrieved
+            ranks = Ranks.unknown(task.truth[1])
+            ranks.update(self._is_candidate.nonzero().squeeze(1), self._ranks)
+            ranks.leave_out(~self._is_candidate)
         return sort_edges(
             task.truth,
-            **self._of_edges(),
+            **(ranks._asdict() if ranker.has_scores else {"rank": ranks.rank}),
             num_users=task.num_users,
             grouped=task._by_user,
+            weight=task.weight,
+            is_candidate=self._is_candidate,
             users=task.users if task.users.numel() < task.num_users else None,
             num_candidates=num_candidates,
             depth=None if self.depth >= max(most, ranker.max_depth or 0) else self.depth,
@@ -301,20 +306,12 @@ class OpenRanking:
             user_ids=task.user_ids,
             item_ids=task.item_ids,
             origin=Provenance(
-                ranker.in_words, num_masked=num_masked, listed=ranker.listed, person=task.person
+                ranker.in_words,
+                num_masked=None if mask is None else mask.num_masked,
+                listed=ranker.listed,
+                person=task.person,
             ),
         )
-
-    def _of_edges(self) -> dict[str, Tensor]:
-        """Returns what is known of all truth; what is no candidate is never retrieved."""
-        ranks = self._ranks
-        if self._is_candidate is not None:
-            ranks = Ranks.unknown(self.task.truth[1])
-            ranks.update(self._is_candidate.nonzero().squeeze(1), self._ranks)
-            ranks.leave_out(~self._is_candidate)
-        known = ranks._asdict() if self.recommender.has_scores else {"rank": ranks.rank}
-        known |= {"weight": self.task.weight, "is_candidate": self._is_candidate}
-        return {name: value for name, value in known.items() if value is not None}
 
     def warn(self) -> None:
         """Warns of what is odd about what has been ranked."""

@@ -4,10 +4,10 @@ import inspect
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 
 import numpy as np
 import torch
@@ -49,7 +49,7 @@ from pyg_recmetrics.ranking.schedule import BYTES_PER_POSITION, Chunk
 from pyg_recmetrics.sums import Numbers
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.edges import contains
-from pyg_recmetrics.utils import Memory, set_attributes, verb, warn
+from pyg_recmetrics.utils import Memory, V, set_attributes, verb, warn
 
 
 class ScoreMask:
@@ -63,43 +63,24 @@ class ScoreMask:
     Attributes:
         allows_empty (bool): Whether a user with truth may be left without a candidate, such as one
             that a fitted model does not know.
+        num_candidates (torch.Tensor): How many items each user can be recommended, of shape
+            `[num_users]`. Scores of users without truth are not used, unless lists are kept.
+        is_masked (torch.Tensor): Which truth edges can never be retrieved, of shape `[num_edges]`.
+        num_masked (torch.Tensor or None): How many items of each user have a score of `-inf`, of
+            shape `[num_users]`; `None` if none has. It is known after :meth:`check`.
     """
 
     def __init__(self, task: RankingTask) -> None:
         self.task = task
         self.allows_empty = False
-        self._ends: Tensor | None = None
+        self.num_candidates = task.num_candidates.clone()
+        self.is_masked = torch.zeros_like(task.truth[1], dtype=torch.bool)
+        self.num_masked: Tensor | None = None
+        self._highest: Tensor | None = None
 
-    @cached_property
-    def num_candidates(self) -> Tensor:
-        """How many items each user can be recommended, of shape `[num_users]`.
-
-        Scores of users without truth are not used, unless lists are kept.
-        """
-        return self.task.num_candidates.clone()
-
-    @cached_property
-    def is_masked(self) -> Tensor:
-        """Which truth edges can never be retrieved, of shape `[num_edges]`."""
-        return torch.zeros_like(self.task.truth[1])
-
-    @property
-    def is_noted(self) -> bool:
-        """Whether anything was noted that may be `-inf`."""
-        return "num_candidates" in vars(self)
-
-    def check_scores(self, scores: Tensor) -> Tensor:
-        """Notes scores that are NaN, `inf` or `-inf`. Returns the lowest of all."""
-        # To count what is wrong would take longer than to rank.
-        lowest, highest = scores.aminmax()
-        self.note_ends(lowest, highest)
-        return lowest
-
-    def note_ends(self, lowest: Tensor, highest: Tensor) -> None:
-        """Notes the ends of some scores: NaN if one of them is."""
-        ends = torch.stack([-lowest, highest])
-        # NaN is the largest.
-        self._ends = ends if self._ends is None else ends.maximum(self._ends)
+    def note_highest(self, score: Tensor) -> None:
+        """Notes the highest of some scores: `inf` or NaN if one of them is."""
+        self._highest = score if self._highest is None else self._highest.maximum(score)
 
     def note(self, chunk: Chunk, num_candidates: Tensor, of_truth: Tensor) -> None:
         """Notes the candidates of the users of a chunk whose scores are not `-inf`.
@@ -110,23 +91,24 @@ class ScoreMask:
             of_truth (torch.Tensor): The scores of the truth edges, of shape `[num_edges]`.
         """
         self.num_candidates[chunk.users] = num_candidates
-        self.is_masked[chunk.truth.index] = of_truth.isneginf().long()
+        self.is_masked[chunk.truth.index] = of_truth.isneginf()
 
     def check(self) -> None:
         """Raises if there are scores that nothing can be ranked by."""
-        lowest, highest = (torch.inf, 0.0) if self._ends is None else self._ends.tolist()
+        if self._highest is None:
+            return
+        task, num_masked = self.task, self.task.num_candidates - self.num_candidates
+        highest, total = torch.stack([self._highest.double(), num_masked.sum()]).tolist()
         if not highest < torch.inf:
             raise ValueError(
                 "'recommender' needs to give scores that are finite, or '-inf' for items that must "
                 "not be retrieved (got NaN or 'inf')"
             )
-        if lowest < torch.inf:  # nothing is `-inf`
-            vars(self).pop("num_candidates", None)
-        if not self.is_noted:
+        if total == 0:
             return
+        self.num_masked = num_masked
         # A user without truth may be left without an item. Only lists look at such users.
-        is_empty = (self.num_candidates == 0) & (self.task.num_candidates > 0)
-        is_empty &= self.task.degree > 0
+        is_empty = (self.num_candidates == 0) & (num_masked > 0) & (task.degree > 0)
         if not self.allows_empty and (num_empty := int(is_empty.sum())):
             first = int(is_empty.nonzero()[0])
             raise ValueError(
@@ -134,18 +116,12 @@ class ScoreMask:
                 f"'-inf' for {num_empty} users, such as user {first})"
             )
 
-    @property
-    def num_masked(self) -> Tensor | None:
-        """How many items of each user have such a score, `[num_users]`; `None` if none has."""
-        num_masked = self.task.num_candidates - self.num_candidates
-        return num_masked if bool(num_masked.any()) else None
-
     def warn(self) -> None:
         """Warns of truth edges that can never be retrieved."""
-        if num_masked := int(self.is_masked.sum()) if self.is_noted else 0:
+        if self.num_masked is not None and (num_edges := int(self.is_masked.sum())):
             warn(
-                f"{num_masked} of {self.is_masked.numel()} ground-truth edges "
-                f"{verb(num_masked, 'have')} a score of '-inf': such an edge can never be "
+                f"{num_edges} of {self.is_masked.numel()} ground-truth edges "
+                f"{verb(num_edges, 'have')} a score of '-inf': such an edge can never be "
                 f"retrieved, and counts as missed"
             )
 
@@ -354,6 +330,7 @@ class EmbeddingRecommender(Recommender):
         num_bytes = self.items.num_items * self.items.dim * torch.double.itemsize
         is_large = num_bytes > at_once(MAX_BYTES_OF_ITEMS, device)
         self.items_at_once = at_once(ITEMS_IN_TILE, device) if is_large else self.items.num_items
+        self._is_whole = self.items_at_once >= self.items.num_items
 
     def users(self, users: Tensor) -> Tensor:
         """Returns the scaled embeddings of users, in double precision."""
@@ -385,21 +362,25 @@ class EmbeddingRecommender(Recommender):
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
         user = self.users(chunk.users)
         own = self.items.exact_scores(user, *chunk.truth.pairs)
-        best = [torch.empty(user.size(0), 0, dtype=torch.long, device=self.device)] * 2
+        item = key = torch.empty(user.size(0), 0, dtype=torch.long, device=self.device)
 
         def tiles() -> Iterator[tuple[int, Tensor]]:
-            for first, scores in self._masked_tiles(chunk, user):
-                yield first, scores  # which are overwritten once they are counted
+            nonlocal item, key
+            for part, factors in self._parts("bounded", self._bounded):
+                scores = inner_product_matrix(user, factors, chunk.scratch)
+                chunk.mask_(scores, -torch.inf, part.start)
+                yield part.start, scores  # which are overwritten once they are counted
                 if k == 0:
                     continue
-                column, key = top_k(scores, min(k, scores.size(1)), chunk.scratch)
-                item = (column + first).masked_fill_(column < 0, -1)
-                item, key = (torch.cat(both, dim=1) for both in zip(best, (item, key), strict=True))
+                column, key_of_column = top_k(scores, min(k, scores.size(1)), chunk.scratch)
+                found = (column + part.start).masked_fill_(column < 0, -1)
+                item, key = torch.cat([item, found], dim=1), torch.cat([key, key_of_column], dim=1)
                 # Where keys are equal, the best so far have lower ids, and stand first.
-                key, order = (x[:, :k] for x in key.sort(dim=1, descending=True, stable=True))
-                best[:] = item.gather(1, order), key
+                order = key.argsort(dim=1, descending=True, stable=True)[:, :k]
+                item, key = item.gather(1, order), key.gather(1, order)
 
-        return count_ranks(tiles(), chunk.truth.pairs, own, chunk.scratch), best[0]
+        ranks = count_ranks(tiles(), chunk.truth.pairs, own, chunk.scratch)
+        return ranks, item
 
     def products(self, user: Tensor, dtype: torch.dtype, scratch: Scratch) -> tuple[Tensor, Error]:
         """Returns products of some users with all items, and how far they can be off.
@@ -411,49 +392,40 @@ class EmbeddingRecommender(Recommender):
             dtype (torch.dtype): The precision of the products, single or double.
             scratch (Scratch): The buffers to compute in.
         """
-        factor, errors = user.norm(dim=1), self._errors(dtype)
+        factor = user.norm(dim=1)
+        errors = self._known.once(("errors", dtype), partial(self._errors, dtype))
         if dtype == torch.float32:
             user, factor = self.items.for_single(user).float(), factor.mul_(self.items.scale)
-        if dtype == torch.float32 and self.items_at_once >= self.items.num_items:
-            [(_, item)] = self._parts(dtype)
-            return matrix_product(user, item, scratch, "products"), (factor, errors)
+            if self._is_whole:
+                [(_, item)] = self._tables(dtype)
+                return matrix_product(user, item, scratch, "products"), (factor, errors)
         scores = scratch("products", (user.size(0), self.items.num_items), dtype)
-        for columns, item in self._parts(dtype):
-            torch.mm(user, item.t(), out=scores[:, columns])
+        for part, item in self._tables(dtype):
+            torch.mm(user, item.t(), out=scores[:, part])
         return scores, (factor, errors)
-
-    def _parts(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-        """Yields all items; if their table is large, some of them after the other."""
-        read = self.items.double if dtype == torch.double else self.items.single
-        if self.items_at_once < self.items.num_items:
-            for first in range(0, self.items.num_items, self.items_at_once):
-                columns = slice(first, first + self.items_at_once)
-                yield columns, read(columns)
-        else:
-            yield slice(None), self._known.once(dtype, lambda: read(slice(None)))
 
     def _errors(self, dtype: torch.dtype) -> Tensor:
         """Returns the norm of each item times the error of a product, of shape `[num_items]`."""
+        norm = torch.cat([item.norm(dim=1) for _, item in self._tables(dtype)])
+        error = norm.mul_(relative_error(self.items.dim, dtype))
+        # What is added is far more than underflow changes a product by.
+        return error.add_(error.amax(), alpha=2.0**-30)
 
-        def make() -> Tensor:
-            norm = torch.cat([item.norm(dim=1) for _, item in self._parts(dtype)])
-            error = norm.mul_(relative_error(self.items.dim, dtype))
-            # What is added is far more than underflow changes a product by.
-            return error.add_(error.amax(), alpha=2.0**-30)
+    def _tables(self, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
+        """Yields the embeddings of items in single or double precision."""
+        return self._parts(dtype, self.items.double if dtype == torch.double else self.items.single)
 
-        return self._known.once(("errors", dtype), make)
+    def _bounded(self, part: slice) -> BoundedFactors:
+        return BoundedFactors(self.items.double(part))
 
-    def _masked_tiles(self, chunk: Chunk, user: Tensor) -> Iterator[tuple[int, Tensor]]:
+    def _parts(self, key: Hashable, read: Callable[[slice], V]) -> Iterator[tuple[slice, V]]:
+        """Yields all items: at once, which are read once; or one part after the other."""
         for first in range(0, self.items.num_items, self.items_at_once):
-            is_all = self.items_at_once >= self.items.num_items
-            tile = slice(first, first + self.items_at_once)
-            items = self._all_items if is_all else BoundedFactors(self.items.double(tile))
-            scores = inner_product_matrix(user, items, chunk.scratch)
-            yield first, chunk.mask_(scores, -torch.inf, first)
-
-    @cached_property
-    def _all_items(self) -> BoundedFactors:
-        return BoundedFactors(self.items.double(slice(None)))
+            part = slice(first, first + self.items_at_once)
+            yield (
+                part,
+                self._known.once(key, partial(read, part)) if self._is_whole else read(part),
+            )
 
 
 def _as_numbers(values: Tensor) -> Numbers:
@@ -483,35 +455,34 @@ class GivenScoresRecommender(Recommender):
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         """Returns a matrix of scores, which is only read, and the row of each user in it."""
 
+    def copied(self, chunk: Chunk) -> Tensor:
+        """Returns a copy of the scores of the users of a chunk, zeros where none is a candidate."""
+        matrix, row = self.given(chunk.users)
+        dtype = torch.promote_types(matrix.dtype, torch.float32)
+        return chunk.ignore_(matrix.index_select(0, row).to(dtype))
+
     def rank(self, chunk: Chunk, k: int) -> tuple[Ranks, Tensor | None]:
-        scores, pairs = self._masked_scores(chunk), chunk.truth.pairs
-        ranks = count_ranks([(0, scores)], pairs, scores[pairs], chunk.scratch)
+        scores, truth = self.copied(chunk), chunk.truth.pairs
+        # To count what is wrong would take longer than to rank.
+        lowest, highest = scores.aminmax()
+        self.mask.note_highest(highest)
+        chunk.mask_(scores, -torch.inf)
+        # A CPU sees at once whether there is anything to count. A GPU counts without waiting.
+        if scores.device.type != "cpu" or bool(lowest.isneginf()):
+            self.mask.note(chunk, (scores > -torch.inf).sum(dim=1), scores[truth])
+        ranks = count_ranks([(0, scores)], truth, scores[truth], chunk.scratch)
         return ranks, top_k(scores, min(k, scores.size(1)), chunk.scratch).column if k else None
 
     def learn_from(self, scores: GivenScores, chunk: Chunk) -> None:
         """Notes what a search came across."""
-        seen, of_truth = chunk.seen, scores.exactly(*chunk.truth.pairs)
-        unknown = torch.full_like(scores.highest, -torch.inf)
-        self.mask.note_ends(unknown, scores.highest)
-        num_missing = scores.num_missing
-        if bool(num_missing.any()):
-            is_missing = scores.exactly(*seen.pairs).isneginf()
-            is_missing &= scores.column[seen.item] >= 0
-            num_missing = num_missing.scatter_add(0, seen.row, -is_missing.long())
-        self.mask.note(chunk, self.task.num_candidates[chunk.users] - num_missing, of_truth)
-
-    def _masked_scores(self, chunk: Chunk) -> Tensor:
-        matrix, row = self.given(chunk.users)
-        dtype = torch.promote_types(matrix.dtype, torch.float32)
-        scores = chunk.scratch("given.scores", (row.numel(), matrix.size(1)), dtype)
-        chunk.ignore_(scores.copy_(matrix[row]))
-        lowest = self.mask.check_scores(scores)
-        chunk.mask_(scores, -torch.inf)
-        # A CPU sees at once whether there is anything to count. A GPU counts without waiting.
-        if scores.device.type != "cpu" or bool(lowest.isneginf()):
-            num_candidates = (scores > -torch.inf).sum(dim=1)
-            self.mask.note(chunk, num_candidates, scores[chunk.truth.pairs])
-        return scores
+        self.mask.note_highest(scores.highest)
+        if not bool(scores.num_missing.any()):
+            return
+        seen = chunk.seen
+        is_seen = scores.exactly(*seen.pairs).isneginf() & (scores.column[seen.item] >= 0)
+        num_missing = scores.num_missing.scatter_add(0, seen.row, -is_seen.long())
+        num_candidates = self.task.num_candidates[chunk.users] - num_missing
+        self.mask.note(chunk, num_candidates, scores.exactly(*chunk.truth.pairs))
 
 
 class MatrixRecommender(GivenScoresRecommender):
@@ -525,11 +496,6 @@ class MatrixRecommender(GivenScoresRecommender):
 
     def given(self, users: Tensor) -> tuple[Tensor, Tensor]:
         return self.matrix, users
-
-    def copied(self, chunk: Chunk) -> Tensor:
-        """Returns the scores of the users of a chunk, of which those of candidates are numbers."""
-        dtype = torch.promote_types(self.matrix.dtype, torch.float32)
-        return chunk.hide_shared_(self.matrix.index_select(0, chunk.users).to(dtype), 0.0)
 
     def scores_of_pairs(self, user: Tensor, item: Tensor) -> Tensor:
         """Returns the scores of pairs of a user and an item, of shape `[num_pairs]`."""
@@ -579,11 +545,17 @@ class FunctionRecommender(GivenScoresRecommender):
 NO_CHANCE = 14
 
 
+def are_hardly_chance(items: Tensor, num_expected: int, num_items: int) -> bool:
+    """Returns whether different items hardly all are some of so many of all items by chance."""
+    if not 0 < num_expected < num_items:
+        return False
+    return items.numel() * math.log(num_items / num_expected) > NO_CHANCE
+
+
 def begins_behind_users(items: Tensor, num_users: int, num_items: int) -> bool:
     """Returns whether different items begin at the number of users, which is hardly chance."""
-    if items.numel() == 0 or num_users >= num_items or int(items.min()) < num_users:
-        return False
-    return items.numel() * -math.log1p(-num_users / num_items) > NO_CHANCE
+    is_odd = are_hardly_chance(items, num_items - num_users, num_items)
+    return is_odd and int(items.min()) >= num_users
 
 
 class ListRecommender(Recommender):
@@ -809,7 +781,7 @@ class PairRecommender(Recommender):
         remedy = "; .squeeze(1) turns [num_pairs, 1] into it"
         check_shape(score, "recommender()", (user.numel(),), "scores [num_pairs]", remedy)
         check_device(score, "recommender()", user.device, "task")
-        self.mask.check_scores(score)
+        self.mask.note_highest(score.max())
         return score.clone()  # since a function may use its own tensor for the next batch
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,9 +14,6 @@ from pyg_recmetrics.kernels.exact.ranks import are_edges
 from pyg_recmetrics.kernels.fast.stored_scores import Layout
 from pyg_recmetrics.task import RankingTask, TruthByUser
 from pyg_recmetrics.utils import Memory
-
-#: Which users a chunk has, and how deep the deepest of them is ranked.
-Span: TypeAlias = tuple[slice, int]
 
 #: How many bytes each position of a list takes.
 BYTES_PER_POSITION = 64
@@ -138,12 +134,11 @@ class Chunk:
         """
         return scores.masked_fill_(self.adjacency(first, scores.size(1)), value)
 
-    def ignore_(self, scores: Tensor) -> None:
+    def ignore_(self, scores: Tensor) -> Tensor:
         """Overwrites the scores of all but the candidates, which need not be numbers, by zeros."""
         if self.candidates is not None:
-            self.mask_(scores, 0.0)
-        else:
-            self.hide_shared_(scores, 0.0)
+            return self.mask_(scores, 0.0)
+        return self.hide_shared_(scores, 0.0)
 
     def must_not_retrieve(self, lists: Tensor) -> Tensor:
         """Returns which entries of lists are excluded items: `[num_rows, K]`; `-1` is none."""
@@ -217,7 +212,7 @@ class Schedule:
         self.truth = _EdgesByUser(task.truth, *of_users)
         self.seen = _EdgesByUser(task.excluded, *of_users)
         self._keeps = task.truth.size(1) + task.excluded.size(1) <= MAX_EDGES_KEPT
-        self._kept: tuple[list[Span], list[Memory]] = [], []
+        self._known = Memory(most=1)
 
     @classmethod
     def of(
@@ -243,14 +238,17 @@ class Schedule:
         Args:
             num_rows (callable): Returns how many users a chunk has, given the depth of its deepest.
         """
-        spans, (of_known, known) = list(self._spans(num_rows)), self._kept
-        if spans != of_known:  # or else the same chunks were ranked before
-            known = [Memory() for _ in spans]
-            self._kept = (spans, known) if self._keeps else ([], [])
+        bounds, num_users = [0], self.users.numel()
+        while (start := bounds[-1]) < num_users:
+            bounds.append(min(start + num_rows(self.depths[start]), num_users))
+        known = [Memory() for _ in bounds[1:]]
+        if self._keeps:  # as the same chunks may be ranked again
+            known = self._known.once(tuple(bounds), partial(list, known))
         scratch = Scratch(self.device)
-        for (rows, max_depth), of_chunk in zip(spans, known, strict=True):
+        for start, end, of_chunk in zip(bounds, bounds[1:], known, strict=False):
+            rows = slice(start, end)
             users, depth = of_chunk.once("users", partial(self._users_of, rows))
-            yield Chunk(users, depth, max_depth, self, rows, of_chunk, scratch)
+            yield Chunk(users, depth, self.depths[start], self, rows, of_chunk, scratch)
 
     def _users_of(self, rows: slice) -> tuple[Tensor, Tensor]:
         """Returns the users of a chunk, and how deep each is ranked."""
@@ -259,14 +257,6 @@ class Schedule:
         # A chunk of all users has them in the order of a matrix of scores.
         users, order = self.users[rows].sort()
         return users, self.depth[rows][order]
-
-    def _spans(self, num_rows: Callable[[int], int]) -> Iterator[Span]:
-        """Yields which users each chunk has, and how deep its deepest is ranked."""
-        start = 0
-        while start < self.users.numel():
-            end = min(start + num_rows(self.depths[start]), self.users.numel())
-            yield slice(start, end), self.depths[start]
-            start = end
 
     @cached_property
     def candidates(self) -> "_EdgesByUser | None":

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from scipy.sparse import csr_matrix
 
 from pyg_recmetrics import PairScorer, RankedEdges, RankingTask, evaluate, rank
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching
 from pyg_recmetrics.ranking import recommenders as ranked_embeddings
-from pyg_recmetrics.ranking.recommenders import ScoreMask
 from tests.support.cases.embeddings import assert_same_ranks
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.strategies import cases
@@ -241,13 +241,17 @@ class TestErrorsOfScoreMask:
 
 
 def test_a_fitted_model_may_leave_a_user_without_a_candidate():
+    class Fitted:
+        """A model of implicit to which no item is like another."""
+
+        __module__ = "implicit.nearest_neighbours"
+        similarity = csr_matrix((3, 3))
+
     task = RankingTask(torch.tensor([[0], [1]]), num_users=1, num_items=3)
-    mask = ScoreMask(task)
-    mask.num_candidates.zero_()
     with pytest.raises(ValueError, match="every user a candidate with a finite score"):
-        mask.check()
-    mask.allows_empty = True
-    mask.check()
+        rank(torch.full((1, 3), MASKED), task)
+    with pytest.warns(UserWarning, match="counts as missed"):
+        assert rank(Fitted(), task).num_candidates.tolist() == [0]
 
 
 def overwriting_function(scores):
