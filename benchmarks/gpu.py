@@ -62,7 +62,7 @@ RULE = "|".join(["", "-" * 60, *("-" * (width + 1) + ":" for width in (14, 9, 9,
 def largest_share_of_bound(data: Embeddings) -> float:
     """How far a product is from the exact score, as a share of the bound, among some users."""
     user, item = data.user[:NUM_COMPARED], data.item[:NUM_COMPARED]
-    recommender = EmbeddingRecommender(user, item, None, user.device)
+    recommender = EmbeddingRecommender(user, item, device=user.device)
     scaled = recommender.users(torch.arange(len(user), device=user.device))
     scores, (factor, norm) = recommender.products(scaled, torch.float32, Scratch(user.device))
     exact = scaled @ recommender.items.double(slice(None)).t()
