@@ -144,6 +144,8 @@ def test_the_gate_does_not_decide_by_few_who_differ_in_one_direction(
     for new, old in (("old", "new"), ("new", "old")):
         status, out, err = run(f"gate {new}.npz --baseline {old}.npz --metric ndcg@10 --margin 10%")
         assert (status == 2) == (num_differing < 30), out
+        side = "better" if new == "old" else "worse"
+        assert (f"{new} is {side} for all of them" in out) == (0 < num_differing < 30)
         assert "ndcg@10 above 0.99: the recommender may know the truth" in err
         found = json.loads(
             run(f"gate {new}.npz --baseline {old}.npz --metric ndcg@10 --margin 10% --json")[1]

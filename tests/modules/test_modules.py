@@ -136,13 +136,14 @@ def users_between(start, stop, lists, truth, weight=None):
     return batch if weight is None else batch | {"edge_label_weight": weight[is_in]}
 
 
-#: What both curves take.
+#: What curves take, where each argument may be left out.
 CURVE_ARGUMENTS = {
     "max_k": st.none() | st.integers(1, 12),
     "adaptive_k": st.booleans(),
     "empty_target_action": st.sampled_from(list(COUNTS_AS)),
     "aggregation": st.sampled_from(["mean", "median", "min", "max", torch.amax]),
 }
+MIN_PRECISION = {"min_precision": st.sampled_from([0.0, 0.25, 1.0])}
 
 
 @st.composite
@@ -154,12 +155,9 @@ def uses_of_pairs(draw, cls):
     # Equal scores rank in the order in which they come.
     order = drawn.argsort(stable=True)
     preds, target, indexes = preds.double()[order] / 1e4, target.long()[order], indexes[order]
-    arguments = draw(st.fixed_dictionaries(CURVE_ARGUMENTS))
-    options = dict(arguments)
-    if cls.__name__ == "RecallAtFixedPrecision":
-        arguments["min_precision"] = options["min_precision"] = draw(
-            st.sampled_from([0.0, 0.25, 1.0])
-        )
+    of_class = MIN_PRECISION if cls.__name__ == "RecallAtFixedPrecision" else {}
+    options = draw(st.fixed_dictionaries({}, optional=CURVE_ARGUMENTS | of_class))
+    arguments = dict(options)
     is_kept = torch.ones(num_pairs, dtype=torch.bool)
     if draw(st.booleans()):
         arguments["ignore_index"] = -100
