@@ -80,6 +80,21 @@ def in_parts(size: int, *values: Tensor) -> Iterable[tuple[Tensor, ...]]:
     return zip(*(each.split(size) for each in values), strict=True)
 
 
+def largest_values(values: Tensor, k: int) -> Tensor:
+    """Returns the `k` largest values of each row, in ascending order: `[num_rows, k]`.
+
+    NumPy finds and sorts them by vector instructions, in a fraction of the time that torch takes.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`, on the CPU; `NaN` is the
+            largest. **Overwritten**, as to copy them takes as long.
+        k (int): How many of them, at most `num_columns`.
+    """
+    matrix, first = values.numpy(), values.size(1) - k
+    matrix.partition(first, axis=1)
+    return torch.from_numpy(np.sort(matrix[:, first:], axis=1))
+
+
 def nonzero(flags: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
     """Returns the rows and the columns of the flags of a matrix that are set, in order.
 
