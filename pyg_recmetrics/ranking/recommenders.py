@@ -34,9 +34,10 @@ from pyg_recmetrics.kernels.exact.ranks import (
     without_repeats,
 )
 from pyg_recmetrics.kernels.exact.scores import (
-    BoundedFactors,
     ItemFactors,
+    Measured,
     inner_product_matrix,
+    measured,
     relative_error,
     scaled_by_row,
     with_column,
@@ -447,13 +448,13 @@ class EmbeddingRecommender(Recommender):
         for first in range(0, self.items.num_items, self.items_at_once):
             is_all = self.items_at_once >= self.items.num_items
             tile = slice(first, first + self.items_at_once)
-            items = self._all_items if is_all else BoundedFactors(self.items.double(tile))
+            items = self._all_items if is_all else measured(self.items.double(tile))
             scores = inner_product_matrix(user, items, chunk.scratch)
             yield first, chunk.mask_(scores, -torch.inf, first)
 
     @cached_property
-    def _all_items(self) -> BoundedFactors:
-        return BoundedFactors(self.items.double(slice(None)))
+    def _all_items(self) -> Measured:
+        return measured(self.items.double(slice(None)))
 
 
 def _as_numbers(values: Tensor) -> Numbers:
