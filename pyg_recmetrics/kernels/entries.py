@@ -67,7 +67,8 @@ class Entries:
             value (float): What to write.
         """
         first, last = self.ptr[[rows.start, rows.stop]].tolist()
-        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
+        row = self.row[first:last] - rows.start
+        column = self.column[first:last] - start
         inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
         place = row[inside].mul_(values.size(1)).add_(column[inside])
         values.view(-1).index_fill_(0, place, value)

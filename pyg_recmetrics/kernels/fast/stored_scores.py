@@ -62,7 +62,8 @@ class Layout:
     """
 
     def __init__(self, relevant: UserItems, shape: tuple[int, int]) -> None:
-        (self.row, self.item), (self.num_rows, self.num_items) = relevant, shape
+        self.row, self.item = relevant
+        self.num_rows, self.num_items = shape
         self.place = self.item.add(self.row, alpha=self.num_items)
         rows = Entries(*relevant, self.num_rows)
         num_slots = max_id(rows.ptr.diff())
