@@ -24,8 +24,8 @@ by their exact scores, and equal ones by item id.
 So the steps are: the sieve raises the reach of each user. The threshold says how many of the first
 columns to look at. In these, what reaches the threshold is found, block by block, while the reach
 rises further. What was found is sorted by scores in single precision, and what is close by exact
-scores. A user to whom too many items may matter is left unsettled, and so is one to whom values
-matter that are in no order: those of negative scores in `bfloat16`.
+scores. A user with too many items that may matter is left unsettled. So is one whose reach is at
+values that are in no order: those of negative scores in `bfloat16`.
 
 **An example.** A user's list of the best two of eight items is wanted. Fast scores are within
 :math:`\alpha = 0.1` of the exact ones, and scores in single precision within 0.01. There are four
@@ -100,8 +100,8 @@ class FastScores(ABC):
             first of them more than others. Zero if there are no such columns.
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
             user, of shape `[num_rows]`.
-        lowest_in_order (float): Values are in the order of their scores from this score on. Users
-            to whom lower ones matter are left unsettled.
+        lowest_in_order (float): Values are in the order of their scores from this score on. A user
+            is left unsettled if lower ones may matter.
         error_of_items (torch.Tensor): How far the scores of some items can be from the exact ones,
             for each user, of shape `[num_rows]`. Zero if they are exact.
     """
