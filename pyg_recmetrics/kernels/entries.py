@@ -67,7 +67,8 @@ class Entries:
             value (float): What to write.
         """
         first, last = self.ptr[[rows.start, rows.stop]].tolist()
-        row, column = self.row[first:last] - rows.start, self.column[first:last] - start
+        row = self.row[first:last] - rows.start
+        column = self.column[first:last] - start
         inside = ((column >= 0) & (column < values.size(1))).nonzero().squeeze(1)
         place = row[inside].mul_(values.size(1)).add_(column[inside])
         values.view(-1).index_fill_(0, place, value)
@@ -78,6 +79,21 @@ def in_parts(size: int, *values: Tensor) -> Iterable[tuple[Tensor, ...]]:
     if values[0].size(0) <= size:  # to split takes as long as to compute a few numbers
         return [values]
     return zip(*(each.split(size) for each in values), strict=True)
+
+
+def largest_values(values: Tensor, k: int) -> Tensor:
+    """Returns the `k` largest values of each row, in ascending order: `[num_rows, k]`.
+
+    NumPy finds and sorts them by vector instructions, in a fraction of the time that torch takes.
+
+    Args:
+        values (torch.Tensor): Values of shape `[num_rows, num_columns]`, on the CPU; `NaN` is the
+            largest. **Overwritten**, as to copy them takes as long.
+        k (int): How many of them, at most `num_columns`.
+    """
+    matrix, first = values.numpy(), values.size(1) - k
+    matrix.partition(first, axis=1)
+    return torch.from_numpy(np.sort(matrix[:, first:], axis=1))
 
 
 def nonzero(flags: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:

@@ -36,6 +36,7 @@ from pyg_recmetrics.kernels.exact.ranks import (
 from pyg_recmetrics.kernels.exact.scores import (
     BoundedFactors,
     ItemFactors,
+    bounded,
     inner_product_matrix,
     relative_error,
     scaled_by_row,
@@ -416,7 +417,7 @@ class EmbeddingRecommender(Recommender):
         return self._parts(dtype, self.items.double if dtype == torch.double else self.items.single)
 
     def _bounded(self, part: slice) -> BoundedFactors:
-        return BoundedFactors(self.items.double(part))
+        return bounded(self.items.double(part))
 
     def _parts(self, key: Hashable, read: Callable[[slice], V]) -> Iterator[tuple[slice, V]]:
         """Yields all items: at once, which are read once; or one part after the other."""

@@ -30,7 +30,7 @@ def in_tiles(size):
         patch.setattr(ranked_embeddings, "ITEMS_IN_TILE", size)
         patch.setattr(rounded_items, "_MAX_BYTES", 0)
         patch.setattr(rounded_items, "_ITEMS_AT_ONCE", size)
-        patch.setattr(searching, "MAX_COLUMNS", searching.width_to_join())
+        patch.setattr(searching, "MAX_COLUMNS", searching.BLOCK_SIZE)
         patch.setattr(bounded_counting, "NUM_SCORES_IN_TILE", 1)
         yield
 

@@ -18,10 +18,10 @@ NOT_RETRIEVED = torch.iinfo(torch.int64).max
 #: Single precision counts as many without an error.
 NUM_COMPARISONS = 2**18
 
-#: The bits of an integer of 64 bits that stand behind a key of :func:`key_of`.
-LOW_HALF = 0xFFFFFFFF
+#: The bits of an integer of 64 bits in which :func:`top_k` packs the column.
+_LOW_HALF = 0xFFFFFFFF
 
-#: What `_sortable_keys` makes of the bits of minus infinity.
+#: What `_in_order_` makes of minus infinity.
 _NEG_INF = -0x7F800001
 
 
@@ -199,45 +199,28 @@ def top_k(scores: Tensor, k: int, scratch: Scratch) -> TopK:
         scratch (Scratch): The buffers to compute in.
     """
     if scores.dtype == torch.float64:
-        values, columns = (x[:, :k] for x in scores.sort(dim=1, descending=True, stable=True))
+        values, columns = scores.sort(dim=1, descending=True, stable=True)
+        values, columns = values[:, :k], columns[:, :k]
         return TopK(columns.masked_fill(values.isneginf(), -1), values)
+    # `torch.topk` leaves open which of two equal values it returns. So a score and its column are
+    # packed into one integer of 64 bits, and no two of these are equal.
     last = scores.size(1) - 1
     columns_from_last = torch.arange(last, -1, -1, device=scores.device)
-    keys = _sortable_keys(scores, columns_from_last, scratch).topk(k, dim=1).values
-    key = keys >> 32
-    column = (last - (keys & LOW_HALF)).masked_fill_(key == _NEG_INF, -1)
+    packed = scratch("top_k.packed", tuple(scores.shape), torch.int64).copy_(_in_order_(scores))
+    packed.bitwise_left_shift_(32).bitwise_or_(columns_from_last)
+    best = packed.topk(k, dim=1).values
+    key = best >> 32
+    column = (last - (best & _LOW_HALF)).masked_fill_(key == _NEG_INF, -1)
     return TopK(column, key)
 
 
-def key_of(scores: Tensor) -> Tensor:
-    """Returns the keys that :func:`top_k` compares scores in single precision by."""
-    return put_in_order_((scores + 0.0).view(torch.int32))
-
-
-def put_in_order_(bits: Tensor, flip: Tensor | None = None) -> Tensor:
-    """Converts the bits of numbers to integers in the order of the numbers, or back, in place.
-
-    Args:
-        bits (torch.Tensor): The bits, as integers of the same size.
-        flip (torch.Tensor, optional): A buffer of the same shape and type. (default: `None`)
-    """
-    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
-    # flipping all bits but the sign of the negative ones mends that.
-    flip = torch.bitwise_right_shift(bits, 8 * bits.element_size() - 1, out=flip)
-    return bits.bitwise_xor_(flip.bitwise_and_(torch.iinfo(bits.dtype).max))
-
-
-def _sortable_keys(scores: Tensor, low_half: Tensor, scratch: Scratch) -> Tensor:
-    """Packs a score and an integer into one 64-bit integer that sorts by the one, then the other.
-
-    `torch.topk` leaves open which of two equal values it returns. No two keys are equal.
-    """
+def _in_order_(scores: Tensor) -> Tensor:
+    """Turns scores in single precision into integers in the same order, in place."""
     # Adding zero turns the negative zero, which equals zero but has other bits, into zero.
     bits = scores.add_(0.0).view(torch.int32)
-    flip = scratch("top_k.flip", tuple(bits.shape), torch.int32)
-    put_in_order_(bits, flip)
-    keys = scratch("top_k.keys", tuple(bits.shape), torch.int64).copy_(bits)
-    return keys.bitwise_left_shift_(32).bitwise_or_(low_half)
+    # Read as an integer, a non-negative float keeps its order and a negative one reverses it:
+    # flipping all bits but the sign of the negative ones mends that.
+    return bits.bitwise_xor_((bits >> 31).bitwise_and_(0x7FFFFFFF))
 
 
 # All ranks of few items among many, without sorting: what scores higher is counted.
@@ -284,17 +267,19 @@ def count_around(scores: Tensor, ranked: Ranked, error: Error | None, scratch: S
     if card.has_kernel(scores.device):
         return card.count(scores, ranked, error)
     parts = []
+    columns = torch.arange(scores.size(1), dtype=scores.dtype, device=scores.device)
     for part, lower, upper in _gathered(scores, ranked, error, scratch):
-        flags = scratch("counting.flags", tuple(lower.shape), scores.dtype)
         # As numbers instead of booleans, the results are several times faster to sum.
-        counts = [torch.gt(lower, part.high, out=flags).sum(dim=1)]
-        if error is None:
-            counts.append(torch.eq(upper, part.low, out=flags).sum(dim=1))
-            columns = torch.arange(scores.size(1), dtype=scores.dtype, device=scores.device)
-            counts.append(flags.mul_(torch.lt(columns, part.column, out=lower)).sum(dim=1))
-        else:
-            counts.append(torch.ge(upper, part.low, out=flags).sum(dim=1).sub_(counts[0]))
-        parts.append(torch.stack(counts))
+        flags = scratch("counting.flags", tuple(lower.shape), scores.dtype)
+        num_above = torch.gt(lower, part.high, out=flags).sum(dim=1)
+        if error is not None:
+            num_close = torch.ge(upper, part.low, out=flags).sum(dim=1) - num_above
+            parts.append(torch.stack([num_above, num_close]))
+            continue
+        num_close = torch.eq(upper, part.low, out=flags).sum(dim=1)
+        is_before = torch.lt(columns, part.column, out=lower)
+        num_before = flags.mul_(is_before).sum(dim=1)
+        parts.append(torch.stack([num_above, num_close, num_before]))
     return torch.cat(parts, dim=1).long()
 
 
@@ -317,7 +302,8 @@ def find_around(
     ranked = ranked._replace(low=ranked.low.masked_fill(num == 0, torch.inf))
     if card.has_kernel(scores.device):
         return card.find(scores, ranked, error, num, total)
-    columns, found, first = torch.arange(scores.size(1), device=scores.device), [], 0
+    columns = torch.arange(scores.size(1), device=scores.device)
+    found, first = [], 0
     for part, lower, upper in _gathered(scores, ranked, error, scratch):
         is_close = (upper >= part.low) & (lower <= part.high) & (columns != part.column)
         number, column = is_close.nonzero(as_tuple=True)
@@ -356,9 +342,9 @@ def ranks_among_close(
         num_above (torch.Tensor): How many items are proved to score higher: `[num_ranked]`.
     """
     is_tied = score == own
-    above, tied, before = (
-        torch.zeros_like(num_above).scatter_add_(0, number, flags.long())
-        for flags in (score > own, is_tied, is_tied & (other < item))
-    )
-    num_above = num_above + above
-    return Ranks(1 + num_above + before, num_above, tied)
+
+    def num_of(flags: Tensor) -> Tensor:
+        return torch.zeros_like(num_above).scatter_add_(0, number, flags.long())
+
+    above = num_above + num_of(score > own)
+    return Ranks(1 + above + num_of(is_tied & (other < item)), above, num_of(is_tied))

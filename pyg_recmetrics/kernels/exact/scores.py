@@ -46,6 +46,7 @@ as zero, so that no term is below :math:`2^{-904}`.
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -81,41 +82,55 @@ _PRECISION = 2.0**-40
 
 def scaled_by_row(embedding: Tensor) -> Tensor:
     """Scales every row by the power of two that brings its largest number near `2**EXPONENT`."""
-    return scaled(embedding, torch.linalg.vector_norm(embedding, torch.inf, 1, keepdim=True))
+    largest = torch.linalg.vector_norm(embedding, torch.inf, 1, keepdim=True).double()
+    return scaled(embedding, (EXPONENT - largest.frexp().exponent).double())
 
 
-def scaled(embedding: Tensor, largest: Tensor) -> Tensor:
-    """Copies to double precision, and scales such that `largest` comes near `2**EXPONENT`."""
-    exponent = (EXPONENT - largest.double().frexp().exponent).double()
+def scaled(embedding: Tensor, exponent: Tensor | int) -> Tensor:
+    """Copies to double precision, and multiplies by two to the power of `exponent`."""
     if embedding.dtype != torch.double:
         # The power of two is not too large for one number, and nothing comes near to negligible.
-        return embedding.double().mul_(exponent.exp2())
+        return embedding.double().mul_(_power_of_two(exponent))
     # In two steps, since the power of two may be too large for one number.
-    half = (exponent / 2).floor()
-    embedding = (embedding * half.exp2()).mul_((exponent - half).exp2())
+    half = exponent // 2
+    embedding = (embedding * _power_of_two(half)).mul_(_power_of_two(exponent - half))
     return torch.hardshrink(embedding, _NEGLIGIBLE, out=embedding)
+
+
+def _power_of_two(exponent: Tensor | int) -> Tensor | float:
+    """Returns two to the power of whole numbers."""
+    # `exp2` is exact for these on every device, and `pow` need not be.
+    return exponent.exp2() if isinstance(exponent, Tensor) else 2.0**exponent
 
 
 def inner_products(user: Tensor, row: Tensor, item: Tensor, column: Tensor) -> Tensor:
     """Returns the scores of pairs of rows of two scaled matrices, of shape `[num_pairs]`."""
-    pairs = partial(_scores_of_rows, user, partial(item.index_select, 0))
-    return _of_pairs(pairs, row, column, user.size(1))
+    return _of_pairs(_scores, user, row, partial(item.index_select, 0), column)
 
 
 def _of_pairs(
-    function: Callable[[Tensor, Tensor], Tensor], row: Tensor, column: Tensor, dim: int
+    function: Callable[[Tensor, Tensor], Tensor],
+    user: Tensor,
+    row: Tensor,
+    items: Callable[[Tensor], Tensor],
+    column: Tensor,
 ) -> Tensor:
     """Computes something of pairs of rows, of so few at once that their products fit a cache."""
-    num_pairs = max(1, at_once(_NUM_PRODUCTS, row.device) // max(1, dim))
-    parts = [function(*part) for part in in_parts(num_pairs, row, column)]
+    num_pairs = max(1, at_once(_NUM_PRODUCTS, row.device) // max(1, user.size(1)))
+    parts = [
+        function(user.index_select(0, rows), items(columns))
+        for rows, columns in in_parts(num_pairs, row, column)
+    ]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _scores_of_rows(
-    user: Tensor, items: Callable[[Tensor], Tensor], row: Tensor, item: Tensor
-) -> Tensor:
-    """Returns the scores of pairs of a row of a scaled matrix and an item: `[num_pairs]`."""
-    left, right = user.index_select(0, row), items(item)
+def _products(left: Tensor, right: Tensor) -> Tensor:
+    """Returns the inner products of rows as they are rounded: `[num_rows]`."""
+    return (left * right).sum(dim=1)
+
+
+def _scores(left: Tensor, right: Tensor) -> Tensor:
+    """Returns the exact inner products of rows, rounded once to single precision: `[num_rows]`."""
     product = left * right
     total = product.sum(dim=1)
     error = product.abs_().sum(dim=1).mul_(relative_error(product.size(1)))
@@ -126,20 +141,14 @@ def _scores_of_rows(
     return score
 
 
-class BoundedFactors:
-    """Embeddings with what the error of a product in double precision depends on.
+#: Scaled embeddings of shape `[num_rows, dim]`, and what the error of their products in double
+#: precision depends on: their norms and their grains, of shape `[num_rows]` each.
+BoundedFactors: TypeAlias = tuple[Tensor, Tensor, Tensor]
 
-    Args:
-        embedding (torch.Tensor): Scaled embeddings of shape `[num_rows, dim]`.
 
-    Attributes:
-        parts: These, their norms, and their grains, of shape `[num_rows]` each.
-    """
-
-    def __init__(self, embedding: Tensor) -> None:
-        self.embedding = embedding
-        self.norm = embedding.norm(dim=1)
-        self.parts = embedding, self.norm, grains(embedding)
+def bounded(embedding: Tensor) -> BoundedFactors:
+    """Returns scaled embeddings `[num_rows, dim]` with what bounds the error of their products."""
+    return embedding, embedding.norm(dim=1), grains(embedding)
 
 
 def grains(embedding: Tensor) -> Tensor:
@@ -162,19 +171,19 @@ def inner_product_matrix(user: Tensor, item: BoundedFactors, scratch: Scratch) -
 
     The next call overwrites the result.
     """
-    scores = scratch("scores.rounded", (user.size(0), item.norm.size(0)), torch.float32)
+    scores = scratch("scores.rounded", (user.size(0), item[0].size(0)), torch.float32)
     num_scores = at_once(_NUM_SCORES_IN_TILE, scores.device)
-    width = max(_MIN_WIDTH, num_scores // max(1, scores.size(0)))
-    of_users = BoundedFactors(user).parts
-    for items, item_norm, item_grain, columns in in_parts(width, *item.parts, scores.t()):
+    width = max(_MIN_WIDTH, num_scores // max(1, user.size(0)))
+    height = max(1, num_scores // width)
+    of_users = bounded(user)
+    for items, item_norm, item_grain, columns in in_parts(width, *item, scores.t()):
         largest, finest = item_norm.max(), 2.0**52 * item_grain.min()
-        tiles = in_parts(max(1, num_scores // width), *of_users, columns.t())
-        for of_rows, norm, grain, tile in tiles:
+        for users, norm, grain, tile in in_parts(height, *of_users, columns.t()):
             is_exact = norm * largest <= grain * finest
             error = (relative_error(user.size(1)) * norm).masked_fill_(is_exact, 0).unsqueeze(1)
-            row, column = _round_tile(of_rows, items, error, item_norm, tile, scratch)
+            row, column = _round_tile(users, items, error, item_norm, tile, scratch)
             if row.numel() > 0:
-                tile[row, column] = inner_products(of_rows, row, items, column)
+                tile[row, column] = inner_products(users, row, items, column)
     return scores
 
 
@@ -216,14 +225,21 @@ def relative_error(dim: int, dtype: torch.dtype = torch.double) -> float:
     return 1.001 * (dim + 8) * torch.finfo(dtype).eps / 2
 
 
+# Error-free transformations, by their names in the literature.
+
+
 def _exact_products(left: Tensor, right: Tensor) -> Tensor:
-    """Returns terms whose exact sums are the inner products of rows: `[num_pairs, num_terms]`."""
-    parts = [a * b for a in _halves(left) for b in _halves(right)]
+    """Returns terms whose exact sums are the inner products of rows: `[num_pairs, num_terms]`.
+
+    The products of numbers of 26 bits are exact in double precision (Dekker).
+    """
+    rights = _split(right)
+    parts = [a * b for a in _split(left) for b in rights]
     return torch.cat(parts, dim=1)
 
 
-def _halves(values: Tensor) -> list[Tensor]:
-    """Splits numbers into two of at most 26 bits, by the method of Veltkamp."""
+def _split(values: Tensor) -> list[Tensor]:
+    """Splits numbers into two of at most 26 bits, whose sum they are (Veltkamp's *Split*)."""
     large = values * (2.0**27 + 1)
     high = large - (large - values)
     low = values - high
@@ -231,12 +247,19 @@ def _halves(values: Tensor) -> list[Tensor]:
     return [high, low] if low.any() else [high]
 
 
+def _two_sum(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns rounded sums, and their errors, which are exact (Knuth's *TwoSum*)."""
+    total = left + right
+    shift = total - left
+    return total, (left - (total - shift)) + (right - shift)
+
+
 def _rounded_sums(terms: Tensor) -> Tensor:
     """Rounds the exact sums of rows to single precision."""
     terms, rest = _distilled(terms)
     total = terms[:, 0]
-    # The fraction of the sum allows for the rounding of the bounds, where they are not exact.
-    error = rest + 2.0**-50 * total.abs() * (rest > 0)
+    # The fraction of the sum allows for the rounding of the bounds.
+    error = rest + 2.0**-50 * total.abs()
     lower, upper = (total - error).float(), (total + error).float()
     if torch.equal(lower, upper):
         return lower
@@ -269,9 +292,8 @@ def _summed(terms: Tensor) -> Tensor:
     while terms.size(1) > 1:
         half = terms.size(1) // 2
         left, right, single = terms.split([half, half, terms.size(1) % 2], dim=1)
-        total = left + right
-        shift = total - left
-        errors.append((left - (total - shift)) + (right - shift))
+        total, error = _two_sum(left, right)
+        errors.append(error)
         terms = torch.cat([total, single], dim=1)
     return torch.cat([terms, *errors], dim=1)
 
@@ -308,18 +330,16 @@ class ItemFactors:
         self.num_items = embedding.size(0)
         self.dim = embedding.size(1) + (bias is not None)
         parts = [embedding] if bias is None else [embedding, bias]
-        self._largest = max(map(largest_number, parts)) if largest is None else largest
-        self._exponent = math.frexp(self._largest)[1]
-        is_double = torch.double in (part.dtype for part in parts)
+        if largest is None:
+            largest = max(map(largest_number, parts))
+        self._exponent = math.frexp(largest)[1]
+        is_double = any(part.dtype == torch.double for part in parts)
         self._is_moderate = not is_double and self._exponent in _MODERATE_EXPONENTS
         self.scale = 2.0 ** (EXPONENT - self._exponent) if self._is_moderate else 1.0
 
     def double(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in double precision, of shape `[num_asked, dim]`."""
-        rows = self._rows(index)
-        if rows.dtype == torch.double:
-            return scaled(rows, rows.new_tensor(self._largest))
-        return rows.double().mul_(2.0 ** (EXPONENT - self._exponent))
+        return scaled(self._rows(index), EXPONENT - self._exponent)
 
     def single(self, index: Tensor | slice) -> Tensor:
         """Returns some embeddings in single precision, for users that :meth:`for_single` scaled."""
@@ -338,11 +358,7 @@ class ItemFactors:
             row (torch.Tensor): The row of the user of each pair.
             item (torch.Tensor): The item of each pair.
         """
-
-        def scores(row: Tensor, item: Tensor) -> Tensor:
-            return (user.index_select(0, row) * self.single(item)).sum(dim=1)
-
-        return _of_pairs(scores, row, item, self.dim)
+        return _of_pairs(_products, user, row, self.single, item)
 
     def exact_scores(self, user: Tensor, row: Tensor, item: Tensor) -> Tensor:
         """Returns the exact scores of pairs of a user and an item, of shape `[num_pairs]`.
@@ -352,7 +368,7 @@ class ItemFactors:
             row (torch.Tensor): The row of the user of each pair.
             item (torch.Tensor): The item of each pair.
         """
-        return _of_pairs(partial(_scores_of_rows, user, self.double), row, item, self.dim)
+        return _of_pairs(_scores, user, row, self.double, item)
 
     def _rows(self, index: Tensor | slice) -> Tensor:
         rows = _copied(self.embedding, index, self.device)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries, UserItems, nonzero
+from pyg_recmetrics.kernels.entries import Entries, UserItems, in_parts, nonzero
 from pyg_recmetrics.kernels.exact.ranks import Ranks, ranks_among_close
 from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
@@ -97,27 +97,23 @@ class ThresholdCount:
             tell on which side it is, of shape `[num_rows]`.
         max_close (torch.Tensor): How many values of a row may be close to its thresholds, of shape
             `[num_rows]`. A row with more is given up.
-        scratch (Scratch): The buffers to compute in.
 
     Attributes:
         num_above: How many values are above each threshold, of shape `[num_thresholds]`.
         num_close: How many values of each row are close to one, of shape `[num_rows]`.
     """
 
-    def __init__(
-        self, rows: Entries, threshold: Tensor, margin: Tensor, max_close: Tensor, scratch: Scratch
-    ) -> None:
+    def __init__(self, rows: Entries, threshold: Tensor, margin: Tensor, max_close: Tensor) -> None:
         self.rows, self.row = rows, rows.row
-        self.threshold, self.max_close, self.scratch = threshold, max_close, scratch
-        self.low = (threshold - margin[self.row]).short()
-        self.high = (threshold + margin[self.row]).short()
+        self.threshold, self.max_close = threshold, max_close
+        reach = margin[self.row]
+        self.low = (threshold - reach).short()
+        self.high = (threshold + reach).short()
         self.num_above = torch.zeros_like(self.row)
         self.num_close = torch.zeros_like(max_close)
         # No integer is above the empty slots, or next to them.
-        self.lows, self.highs = (
-            rows.side_by_side(values, LARGEST + 1)[:, :, None, None]
-            for values in (self.low, self.high)
-        )
+        self.lows = rows.side_by_side(self.low, LARGEST + 1)[:, :, None, None]
+        self.highs = rows.side_by_side(self.high, LARGEST + 1)[:, :, None, None]
 
     @property
     def is_given_up(self) -> Tensor:
@@ -141,7 +137,8 @@ class ThresholdCount:
         row, slot, stretch = close.nonzero(as_tuple=True)
         found, row, stretch = self.left(self.rows.ptr[row] + slot, row, stretch)
         value = keys.view(-1, STRETCH).index_select(0, row * num_stretches + stretch).numpy()
-        low, high = (ends[found].unsqueeze(1).numpy() for ends in (self.low, self.high))
+        low = self.low[found].unsqueeze(1).numpy()
+        high = self.high[found].unsqueeze(1).numpy()
         index, column = nonzero((value >= low) & (value <= high))
         return found[index], stretch[index] * STRETCH + column
 
@@ -151,20 +148,17 @@ class ThresholdCount:
         Returns:
             Packed counts, of shape `[num_rows, num_slots, num_stretches]` each.
         """
-        num_rows, num_slots = self.lows.shape[:2]
-        shape = (num_rows, num_slots, keys.size(2))
-        above = self.scratch("comparison.above", shape, torch.long)
-        close = self.scratch("comparison.close", shape, torch.long)
-        max_rows = max(1, NUM_COMPARISONS_AT_ONCE // (num_slots * keys.size(2) * STRETCH))
-        rows_at_once = min(num_rows, max_rows)
-        flags = self.scratch("comparison.flags", (rows_at_once, *shape[1:], STRETCH), keys.dtype)
-        for start in range(0, num_rows, rows_at_once):
-            rows = slice(start, start + rows_at_once)
-            is_beyond = flags[: keys[rows].size(0)]
-            pack_counts(torch.ge(keys[rows], self.lows[rows], out=is_beyond), out=close[rows])
-            pack_counts(torch.gt(keys[rows], self.highs[rows], out=is_beyond), out=above[rows])
-        close -= above
-        return above, close
+        num_rows, num_slots, num_stretches = keys.size(0), self.lows.size(1), keys.size(2)
+        above = keys.new_empty((num_rows, num_slots, num_stretches), dtype=torch.long)
+        at_least = torch.empty_like(above)
+        max_rows = max(1, NUM_COMPARISONS_AT_ONCE // (num_slots * num_stretches * STRETCH))
+        flags = keys.new_empty((min(num_rows, max_rows), num_slots, num_stretches, STRETCH))
+        parts = in_parts(max_rows, keys, self.lows, self.highs, at_least, above)
+        for of_rows, low, high, num_at_least, num_above in parts:
+            is_beyond = flags[: of_rows.size(0)]
+            pack_counts(torch.ge(of_rows, low, out=is_beyond), out=num_at_least)
+            pack_counts(torch.gt(of_rows, high, out=is_beyond), out=num_above)
+        return above, at_least.sub_(above)
 
     def decide(self, found: Tensor, value: Tensor, margin: Tensor) -> Tensor:
         """Counts values that are close to a threshold.
@@ -255,16 +249,20 @@ def bounded_ranks(
     middle, scale = _middle_and_scale(score, row, error)
     threshold = (score - middle[row].double()) * scale[row]
     rows, max_close = Entries(row, item, depth.numel()), _max_close(depth, norm.numel())
-    count = ThresholdCount(rows, threshold, error * scale, max_close, scratch)
-    found = []
+    count = ThresholdCount(rows, threshold, error * scale, max_close)
     num_slots = max(_FEW_RELEVANT, count.lows.size(1))
     num_scores = NUM_SCORES_IN_TILE * _FEW_RELEVANT // num_slots
     masked = Entries(seen[0], items.column[seen[1]], depth.numel())
-    user_and_shift = (scaled * scale.unsqueeze(1)).float(), (middle * scale).float().unsqueeze(1)
-    for start, scores, keys in _tiles(*user_and_shift, items, masked, num_scores, scratch):
+    single = (scaled * scale.unsqueeze(1)).float()
+    shift = (middle * scale).float().unsqueeze(1)
+    thresholds, columns, values = [], [], []
+    for start, scores, keys in _tiles(single, shift, items, masked, num_scores, scratch):
         close, column = count.add(keys)
-        found.append((close, column + start, scores[row[close], column]))
-    close, other, value = count.left(*map(torch.cat, zip(*found, strict=True)))
+        thresholds.append(close)
+        columns.append(column + start)
+        values.append(scores[row[close], column])
+    found = torch.cat(thresholds), torch.cat(columns), torch.cat(values)
+    close, other, value = count.left(*found)
     at_row = row[close]
     margin = bound.of(norm[other], error_in_single(norm[other]), at_row) + error_of_shift[at_row]
     index = count.decide(close, value, margin * scale[at_row])
@@ -314,12 +312,9 @@ def _middle_and_scale(score: Tensor, row: Tensor, error: Tensor) -> tuple[Tensor
 
     The scores of relevant items then span the range of thresholds, unless their error is too large.
     """
-    least, most = (
-        torch.zeros_like(error, dtype=score.dtype).scatter_reduce_(
-            0, row, score, reduce, include_self=False
-        )
-        for reduce in ("amin", "amax")
-    )
+    nothing = torch.zeros_like(error, dtype=score.dtype)
+    least = nothing.scatter_reduce(0, row, score, "amin", include_self=False)
+    most = nothing.scatter_reduce(0, row, score, "amax", include_self=False)
     middle = least / 2 + most / 2
     reach = (most.double() - least) / 2 + 2 * error
     return middle, torch.minimum(LARGEST_THRESHOLD / reach, LARGEST_MARGIN / error)

@@ -19,8 +19,13 @@ the first of them take part in the second pass.
 
 **The order** of the items that were found follows from their scores in single precision, wherever
 two neighbours differ by more than twice the bound on these. Others are *close*. They are compared
-by their exact scores, and equal ones by item id. If no lists are wanted, only those are that may
-stand beside a relevant item.
+by their exact scores, and equal ones by item id.
+
+So the steps are: the sieve raises the reach of each user. The threshold says how many of the first
+columns to look at. In these, what reaches the threshold is found, block by block, while the reach
+rises further. What was found is sorted by scores in single precision, and what is close by exact
+scores. A user with too many items that may matter is left unsettled. So is one whose reach is at
+values that are in no order: those of negative scores in `bfloat16`.
 
 **An example.** A user's list of the best two of eight items is wanted. Fast scores are within
 :math:`\alpha = 0.1` of the exact ones, and scores in single precision within 0.01. There are four
@@ -55,10 +60,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries, UserItems, max_id, nonzero
-from pyg_recmetrics.kernels.exact.ranks import LOW_HALF, Ranks, key_of, put_in_order_
+from pyg_recmetrics.kernels.entries import Entries, UserItems, largest_values, max_id, nonzero
+from pyg_recmetrics.kernels.exact.ranks import Ranks
 from pyg_recmetrics.kernels.fast.rounded_items import (
     ErrorBound,
     RoundedItems,
@@ -69,68 +75,10 @@ from pyg_recmetrics.kernels.fast.rounded_items import (
     rounding_in_single,
 )
 
-# Values of some rows and columns in blocks. A search starts at the largest value of each block.
-#
-# A block has every `num_blocks`-th value of a row. So a processor finds the largest values of
-# neighbouring blocks together. The first columns tend to have the highest scores, and lie in
-# different blocks.
-
-
-class Blocks:
-    """Values in blocks, some of which are hidden: these are not looked at.
-
-    They are in memory that may be overwritten: numbers, or the bits of those in `bfloat16`.
-
-    Args:
-        values (torch.Tensor): The values, of shape `[num_rows, block_size * num_blocks]`.
-        num_columns (int): How many columns have values. The others can hold anything.
-    """
-
-    #: How many values form a block.
-    block_size = 16
-
-    def __init__(self, values: Tensor, num_columns: int) -> None:
-        self.matrix, self.num_columns = values, num_columns
-        self._hide_padding()
-
-    def hide(self, entries: Entries, rows: slice, start: int) -> None:
-        """Hides some values. Columns that have no values are hidden already.
-
-        Args:
-            entries (Entries): Entries of a larger matrix, of which these rows and columns are a
-                part.
-            rows (slice): The rows of this part.
-            start (int): Its first column.
-        """
-        entries.fill_(self.matrix, rows, start, nothing_of(self.matrix.dtype))
-
-    def _hide_padding(self) -> None:
-        self.matrix[:, self.num_columns :] = nothing_of(self.matrix.dtype)
-
-    def maxima(self) -> Tensor:
-        """Returns the largest value of each block, of shape `[num_rows, num_blocks]`."""
-        return self._in_blocks().amax(dim=1)
-
-    def values(self, row: Tensor, block: Tensor) -> Tensor:
-        """Returns the values of some blocks, of shape `[num_asked, block_size]`.
-
-        Args:
-            row (torch.Tensor): The rows, of shape `[num_asked]`.
-            block (torch.Tensor): The blocks.
-        """
-        return self._in_blocks()[row, :, block]
-
-    def _in_blocks(self) -> Tensor:
-        return self.matrix.view(self.matrix.size(0), self.block_size, -1)
-
-    def put_in_order_(self) -> None:
-        """Also puts the lowest values in the order of their scores. They may be in order.
-
-        Entries that were hidden have to be hidden again.
-        """
-        if self.matrix.dtype == torch.int16:
-            put_in_order_(self.matrix)
-            self._hide_padding()
+#: How many values form a block. It has every `num_blocks`-th value of a row, so that a processor
+#: finds the largest values of neighbouring blocks together. The first columns tend to have the
+#: highest scores, and lie in different blocks.
+BLOCK_SIZE = 16
 
 
 def nothing_of(dtype: torch.dtype) -> float:
@@ -152,7 +100,8 @@ class FastScores(ABC):
             first of them more than others. Zero if there are no such columns.
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
             user, of shape `[num_rows]`.
-        lowest_in_order (float): Values from this one on are in the order of their scores.
+        lowest_in_order (float): Values are in the order of their scores from this score on. A user
+            is left unsettled if lower ones may matter.
         error_of_items (torch.Tensor): How far the scores of some items can be from the exact ones,
             for each user, of shape `[num_rows]`. Zero if they are exact.
     """
@@ -165,10 +114,11 @@ class FastScores(ABC):
     lowest_in_order: float
 
     @abstractmethod
-    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
-        """Returns the values of columns from `start` to `end` for some rows.
+    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
+        """Returns the values of some columns for some rows, of shape `[num_asked, end - start]`.
 
-        They are valid until the next call.
+        Behind the last column, the matrix can hold anything. It may be overwritten, and is valid
+        until the next call.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num_asked]`.
@@ -179,7 +129,7 @@ class FastScores(ABC):
 
     @abstractmethod
     def to_value(self, score: Tensor) -> Tensor:
-        """Returns the values of scores."""
+        """Returns the values of scores: numbers that are more than :func:`nothing_of` them."""
 
     @abstractmethod
     def to_score(self, value: Tensor) -> Tensor:
@@ -226,8 +176,8 @@ class FastProducts(FastScores):
         largest = items.norm[0]
         self.error_of_items = of_single.of(largest, error_in_single(largest))
         self.is_bfloat16 = items.dtype == torch.bfloat16
-        # The bits of positive numbers have the order of the numbers, and lie above all others.
-        self.lowest_in_order = 1 if self.is_bfloat16 else torch.finfo(items.dtype).min
+        # As integers, the bits of positive numbers are in order, and more than those of others.
+        self.lowest_in_order = torch.finfo(items.dtype).tiny if self.is_bfloat16 else -torch.inf
 
     def of_items(self, row: Tensor, item: Tensor) -> Tensor:
         return self.items.factors.single_scores(self.single, row, item)
@@ -239,22 +189,20 @@ class FastProducts(FastScores):
         norm = score / self.bound.norm
         return torch.searchsorted(-self.items.norm, -norm, right=True)
 
-    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
+    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         user, items = self.rounded.index_select(0, rows), self.items.rounded(start, end)
         scores = matrix_product(user, items, scratch, "fast_products")
-        values = scores.view(torch.int16) if self.is_bfloat16 else scores
-        return Blocks(values, min(end, self.item.numel()) - start)
+        return scores.view(torch.int16) if self.is_bfloat16 else scores
 
     def to_value(self, score: Tensor) -> Tensor:
         value = score.to(self.items.dtype)
-        return put_in_order_(value.view(torch.int16)) if self.is_bfloat16 else value
+        return value.view(torch.int16) if self.is_bfloat16 else _finite(value)
 
     def to_score(self, value: Tensor) -> Tensor:
         if not self.is_bfloat16:
             return value.double()
-        number = put_in_order_(value.clone()).view(torch.bfloat16).double()
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
-        return number - 2.0**-8 * number.abs()
+        return value.view(torch.bfloat16).double().mul_(1 - 2.0**-8)
 
 
 class GivenScores(FastScores):
@@ -283,11 +231,11 @@ class GivenScores(FastScores):
             self.item, self.column = candidates, torch.full_like(every, -1)
             self.column[candidates] = every[: candidates.numel()]
         self.error = self.error_of_items = torch.zeros_like(row, dtype=torch.double)
-        self.lowest_in_order = torch.finfo(self.dtype).min
+        self.lowest_in_order = -torch.inf
         self.highest = torch.zeros((), device=row.device)
         self.num_missing = torch.zeros_like(row)
 
-    def blocks(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Blocks:
+    def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
         values = scratch("given_scores", (rows.numel(), end - start), self.dtype)
         last = min(end, self.item.numel())
         given = values[:, : last - start]
@@ -296,10 +244,10 @@ class GivenScores(FastScores):
         self.highest = self.highest.maximum(highest)
         if bool(lowest.isneginf()):
             self.num_missing[rows] += given.isneginf().sum(dim=1)
-        return Blocks(values, last - start)
+        return values
 
     def to_value(self, score: Tensor) -> Tensor:
-        return score.to(self.dtype)
+        return _finite(score.to(self.dtype))
 
     def to_score(self, value: Tensor) -> Tensor:
         return value.double()
@@ -324,38 +272,26 @@ class GivenScores(FastScores):
             out.copy_(self.matrix[row, columns])
 
 
+def _finite(value: Tensor) -> Tensor:
+    """Replaces minus infinity, which stands for nothing, by the lowest number."""
+    return value.clamp(min=torch.finfo(value.dtype).min)
+
+
 # What is looked for in each row of a matrix.
-#
-# NumPy sorts and finds by vector instructions, in a fraction of the time that torch takes.
-
-
-def largest_values(values: Tensor, k: int) -> Tensor:
-    """Returns the largest values of each row, in descending order: `[num_rows, at most k]`.
-
-    Args:
-        values (torch.Tensor): Values of shape `[num_rows, num_columns]`. `NaN` is the largest.
-        k (int): How many of them.
-    """
-    k = min(k, values.size(1))
-    ordered = np.sort(values.numpy(), axis=1)[:, values.size(1) - k :]
-    return torch.from_numpy(ordered[:, ::-1].copy())
 
 
 def sorted_rows(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Sorts each row in descending order.
+    """Sorts each row in descending order, equal values in any order.
+
+    NumPy sorts by vector instructions, in a fraction of the time that torch takes.
 
     Args:
         values (torch.Tensor): Values of shape `[num_rows, num_columns]`, none of them `NaN`.
 
     Returns:
-        The values, and the columns that they come from. Equal values are in any order.
+        The values, and the columns that they come from.
     """
-    if values.dtype != torch.float32:
-        value, column = values.sort(dim=1, descending=True)
-        return value, column
-    key = key_of(values).bitwise_not_().long().bitwise_left_shift_(32)
-    key.bitwise_or_(torch.arange(values.size(1), device=values.device)).numpy().sort(axis=1)
-    column = key.bitwise_and_(LOW_HALF)
+    column = torch.from_numpy(np.argsort(-values.numpy(), axis=1))
     return values.gather(1, column), column
 
 
@@ -369,17 +305,10 @@ def find_at_least(values: Tensor, threshold: Tensor) -> tuple[Tensor, Tensor]:
     return nonzero(values.numpy() >= threshold.unsqueeze(1).numpy())
 
 
-#: The number of blocks is a multiple of this, so that they can be joined to larger ones.
-MAX_JOINED = 16
-
-#: How many maxima per position tell what is within reach, at least and at most. If the best items
-#: are dealt to blocks at random, twice as many maxima as positions reach down to about 1.4 times as
-#: many positions, since some blocks hold several of the best. Eight times as many reach down to
-#: 1.07 times as many, which more maxima could hardly improve.
-_MIN_MAXIMA_PER_POSITION, _MAX_MAXIMA_PER_POSITION = 2, 8
-
-#: How many maxima tell what is within reach, as far as these limits allow.
-NUM_MAXIMA = 160
+#: How many blocks the sieve has for each position, at least. If the best items are dealt to blocks
+#: at random, twice as many blocks as positions reach down to about 1.4 times as many positions,
+#: since some blocks hold several of the best.
+_MIN_BLOCKS_PER_POSITION = 2
 
 #: How many users are taken at once. With more of them, nothing gets faster.
 MAX_ROWS = 2048
@@ -448,7 +377,6 @@ class Search:
         self.scores, self.depth, self.makes_lists = scores, depth, makes_lists
         self.scratch = scratch
         self.max_depth = int(depth.max())
-        self.min_maxima = _MIN_MAXIMA_PER_POSITION * self.max_depth
         num_rows = depth.numel()
         row, item = relevant
         self.item = item
@@ -478,18 +406,17 @@ class Search:
 
     def _sieve(self) -> None:
         """Looks at the first columns, to find what is out of reach because of these alone."""
-        num_needed = self.min_maxima * Blocks.block_size
+        num_needed = _MIN_BLOCKS_PER_POSITION * self.max_depth * BLOCK_SIZE
         width = min(self.scores.num_in_sieve, MAX_COLUMNS)
         if width // 2 >= num_needed:
             width //= 2
-        width = width // width_to_join() * width_to_join()
+        width = width // BLOCK_SIZE * BLOCK_SIZE
         if width < num_needed:
             return
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
         for part, _ in _parts_of_rows(width, torch.full_like(rows, width), 0):
-            blocks = self.scores.blocks(rows[part], 0, width, self.scratch)
-            blocks.hide(self.masked, part, 0)
-            self._raise_reach(rows[part], blocks.maxima(), self.scores.lowest_in_order)
+            values = self._values(rows[part], self.masked, part, 0, width)
+            self._raise_reach(rows[part], _in_blocks(values).amax(dim=1))
 
     def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
         """Returns the items that may matter to each of some rows, but those that are relevant.
@@ -499,15 +426,17 @@ class Search:
             width (torch.Tensor): How many of the first columns to look at for each, descending.
         """
         relevant, masked = self.relevant.of(rows), self.masked.of(rows)
-        num_found, places = torch.zeros_like(rows), [(rows[:0], rows[:0])]
+        num_found = torch.zeros_like(rows)
+        found_rows, found_items = [rows[:0]], [rows[:0]]
         for start in range(0, max_id(width), MAX_COLUMNS):
             for part, end in _parts_of_rows(self.scores.item.numel(), width, start):
                 row, column = self._places_in_part(rows[part], relevant, masked, part, start, end)
                 num_found[part] += torch.bincount(row, minlength=part.stop - part.start)
                 # One user with many items would make the rows of all others as long.
                 row, column = self._drop_crowded(rows[part], num_found[part], row, column)
-                places.append((row + part.start, self.scores.item.index_select(0, column + start)))
-        row, item = (torch.cat(values) for values in zip(*places, strict=True))
+                found_rows.append(row + part.start)
+                found_items.append(self.scores.item.index_select(0, column + start))
+        row, item = torch.cat(found_rows), torch.cat(found_items)
         if bool((row[1:] < row[:-1]).any()):  # if there is more than one column tile
             row, order = row.sort(stable=True)
             item = item[order]
@@ -521,51 +450,46 @@ class Search:
         What is relevant need not be found, as it is known already. What the values took is free
         afterwards, so that those of the next part take the same memory.
         """
-        blocks = self.scores.blocks(rows, start, end, self.scratch)
-        for lowest_in_order in (self.scores.lowest_in_order, _lowest_value(blocks.matrix.dtype)):
-            blocks.hide(masked, part, start)
-            maxima = blocks.maxima()
-            self._raise_reach(rows, maxima, lowest_in_order)
-            threshold = self._value_of_threshold(rows)
-            if bool((threshold >= lowest_in_order).all()):
-                break
-            blocks.put_in_order_()
-        blocks.hide(relevant, part, start)
-        return self._find_places(rows, blocks, maxima, threshold)
-
-    def _raise_reach(self, rows: Tensor, maxima: Tensor, lowest_in_order: float) -> None:
-        """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach.
-
-        Args:
-            rows (torch.Tensor): The rows, of shape `[num]`.
-            maxima (torch.Tensor): The maxima.
-            lowest_in_order (float): Values below this one are in no order.
-        """
-        most = _MAX_MAXIMA_PER_POSITION * self.max_depth
-        num_wanted = max(self.min_maxima, min(most, NUM_MAXIMA))
-        num_joined = MAX_JOINED
-        while num_joined > 1 and maxima.size(1) < num_wanted * num_joined:
-            num_joined //= 2
-        maxima = maxima.view(rows.numel(), num_joined, -1).amax(dim=1)
-        top, depth = largest_values(maxima, self.max_depth), self.depth[rows]
-        t = top.gather(1, (depth.unsqueeze(1) - 1).clamp(max=top.size(1) - 1)).squeeze(1)
-        # As many items of each row as it is deep have this exact score.
-        reach = self.scores.to_score(t).sub_(self.scores.error[rows])
-        is_known = (depth <= top.size(1)) & (t >= lowest_in_order)
-        self.reach[rows] = torch.where(is_known, reach, -torch.inf).maximum(self.reach[rows])
-
-    def _find_places(
-        self, rows: Tensor, blocks: Blocks, maxima: Tensor, threshold: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Returns where the values are that may matter, as rows and columns, sorted by row."""
+        values = self._values(rows, masked, part, start, end)
+        blocks = _in_blocks(values)
+        maxima = blocks.amax(dim=1)
+        self._raise_reach(rows, maxima)
+        threshold = self._value_of_threshold(rows)
+        relevant.fill_(values, part, start, nothing_of(values.dtype))
         row, block = find_at_least(maxima, threshold)
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
-        lowest = threshold.index_select(0, row)
-        asked, offset = find_at_least(blocks.values(row, block), lowest)
+        asked, offset = find_at_least(blocks[row, :, block], threshold.index_select(0, row))
         # To index takes several times as long.
-        row, block = (values.index_select(0, asked) for values in (row, block))
+        row, block = row.index_select(0, asked), block.index_select(0, asked)
         return row, offset * maxima.size(1) + block
+
+    def _values(self, rows: Tensor, masked: Entries, part: slice, start: int, end: int) -> Tensor:
+        """Returns values of some rows and columns, less than all others where there is none.
+
+        Args:
+            rows (torch.Tensor): The rows, of shape `[num]`.
+            masked (Entries): The entries of a larger matrix that have no values.
+            part (slice): The rows of this matrix.
+            start (int): The first column.
+            end (int): The end of the columns, which may lie behind the last one.
+        """
+        values = self.scores.values(rows, start, end, self.scratch)
+        nothing = nothing_of(values.dtype)
+        values[:, max(0, self.scores.item.numel() - start) :] = nothing
+        masked.fill_(values, part, start, nothing)
+        return values
+
+    def _raise_reach(self, rows: Tensor, maxima: Tensor) -> None:
+        """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach."""
+        depth, num = self.depth[rows], min(self.max_depth, maxima.size(1))
+        top = largest_values(maxima.clone(), num)
+        t = top.gather(1, (num - depth).clamp_(min=0).unsqueeze(1)).squeeze(1)
+        score = self.scores.to_score(t)
+        is_known = (depth <= num) & (score >= self.scores.lowest_in_order)
+        # As many items of each row as it is deep have this exact score.
+        reach = torch.where(is_known, score - self.scores.error[rows], -torch.inf)
+        self.reach[rows] = reach.maximum(self.reach[rows])
 
     def _drop_crowded(
         self, rows: Tensor | slice, num_found: Tensor, row: Tensor, found: Tensor
@@ -593,24 +517,27 @@ class Search:
         return threshold.masked_fill(self.is_unsettled[rows], torch.inf)
 
     def _value_of_threshold(self, rows: Tensor) -> Tensor:
-        """Returns the lowest value of a score that matters."""
-        value = self.scores.to_value(self._threshold(rows) - self.scores.error[rows])
-        return value.clamp(min=_lowest_value(value.dtype))
+        """Returns the lowest value of a score that matters; rows without one are unsettled."""
+        lowest = self._threshold(rows) - self.scores.error[rows]
+        is_in_no_order = lowest < self.scores.lowest_in_order
+        self.is_unsettled[rows] |= is_in_no_order
+        return self.scores.to_value(lowest.masked_fill_(is_in_no_order, torch.inf))
 
     def _sort(self, rows: Tensor, found: Entries) -> "_SortedItems":
         """Puts what is relevant to some rows, and what was found for them, in order."""
         row, slot = self._is_within_reach(rows).nonzero(as_tuple=True)
         edge = self.relevant.ptr[rows[row]] + slot
         relevant = Entries(row, self.item[edge], rows.numel())
-        entries = relevant, found
+        of_relevant = self.relevant_scores[rows[row], slot]
         of_found = self.scores.of_items(rows[found.row], found.column)
-        scores = self.relevant_scores[rows[row], slot], of_found
-        item = torch.cat([part.side_by_side(part.column, -1) for part in entries], 1)
-        pairs = zip(entries, scores, strict=True)
-        score = torch.cat([part.side_by_side(of_part, -torch.inf) for part, of_part in pairs], 1)
-        score, origin = sorted_rows(score)
-        num_slots = max_id(relevant.slot) + 1
-        ranking = _SortedItems(item.gather(1, origin), score, origin, edge, relevant, num_slots)
+        items = [relevant.side_by_side(relevant.column, -1), found.side_by_side(found.column, -1)]
+        scores = [
+            relevant.side_by_side(of_relevant, -torch.inf),
+            found.side_by_side(of_found, -torch.inf),
+        ]
+        score, origin = sorted_rows(torch.cat(scores, dim=1))
+        item = torch.cat(items, dim=1).gather(1, origin)
+        ranking = _SortedItems(item, score, origin, edge, relevant, items[0].size(1))
         self._sort_exactly(rows, ranking)
         return ranking
 
@@ -620,18 +547,9 @@ class Search:
         margin = _BOUNDS_IF_CLOSE * self.scores.error_of_items[rows].unsqueeze(1)
         is_close = F.pad(score[:, :-1] - score[:, 1:] <= margin, (1, 1))
         row, place = (is_close[:, 1:] | is_close[:, :-1]).nonzero(as_tuple=True)
-        if not self.makes_lists:
-            # What is not close to anything relevant may stand in any order.
-            run = (~is_close[row, place]).cumsum(0)
-            run_of_relevant = run[origin[row, place] < ranking.num_slots]
-            matters = torch.zeros(max_id(run) + 1, dtype=torch.bool, device=run.device)
-            left = matters.index_fill_(0, run_of_relevant, True)[run].nonzero().squeeze(1)
-            row, place = row[left], place[left]
         exact = self.scores.exactly(rows[row], item[row, place]).to(score.dtype)
         # The others stay where they are, and so does each run of items that are close.
-        order = item[row, place].argsort()
-        order = order[exact[order].argsort(descending=True, stable=True)]
-        order = order[row[order].argsort(stable=True)]
+        order = lexsort([item[row, place], -exact, row])
         score[row, place] = exact[order]
         for values in (item, origin):
             values[row, place] = values[row, place[order]]
@@ -689,14 +607,9 @@ def _max_found(depth: _Depth) -> _Depth:
     return _FOUND_PER_POSITION * depth + _SPARE_FOUND
 
 
-def _lowest_value(dtype: torch.dtype) -> float:
-    """Returns the lowest value that may stand for a score."""
-    return torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min + 1
-
-
-def width_to_join() -> int:
-    """Returns what the number of columns is a multiple of, so that blocks can be joined."""
-    return Blocks.block_size * MAX_JOINED
+def _in_blocks(values: Tensor) -> Tensor:
+    """Returns the values of a matrix by block, of shape `[num_rows, BLOCK_SIZE, num_blocks]`."""
+    return values.view(values.size(0), BLOCK_SIZE, -1)
 
 
 def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tuple[slice, int]]:
@@ -709,14 +622,13 @@ def _parts_of_rows(num_columns: int, width: Tensor, start: int) -> Iterator[tupl
         width (torch.Tensor): How many columns each row has, descending, of shape `[num_rows]`.
         start (int): The first column.
     """
-    widths, unit = width[width > start].tolist(), width_to_join()
-    num_rows = len(widths)
-    last = -(-num_columns // unit) * unit
+    widths = (width[width > start] - start).clamp_(max=MAX_COLUMNS).tolist()
+    last = -(-num_columns // BLOCK_SIZE) * BLOCK_SIZE
     first = 0
-    while first < num_rows:
-        num_joined = one_of_few_from(-(-min(widths[first] - start, MAX_COLUMNS) // unit))
-        end = min(start + num_joined * unit, start + MAX_COLUMNS, last)
+    while first < len(widths):
+        num_blocks = one_of_few_from(-(-widths[first] // BLOCK_SIZE))
+        end = min(start + min(num_blocks * BLOCK_SIZE, MAX_COLUMNS), last)
         stop = first + max(1, one_of_few_to(NUM_VALUES // (end - start)))
-        part = slice(first, min(stop, num_rows))
+        part = slice(first, min(stop, len(widths)))
         yield part, end
         first = part.stop

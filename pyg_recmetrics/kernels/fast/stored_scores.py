@@ -32,7 +32,7 @@ from torch import Tensor
 
 from pyg_recmetrics.kernels.card import Error, Ranked
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.entries import Entries, UserItems, max_id
+from pyg_recmetrics.kernels.entries import Entries, UserItems, largest_values, max_id
 from pyg_recmetrics.kernels.exact.ranks import Ranks, count_around, find_around, ranks_among_close
 
 #: How many items may be close to a relevant one: so many, and one of so many. The user of an item
@@ -62,7 +62,8 @@ class Layout:
     """
 
     def __init__(self, relevant: UserItems, shape: tuple[int, int]) -> None:
-        (self.row, self.item), (self.num_rows, self.num_items) = relevant, shape
+        self.row, self.item = relevant
+        self.num_rows, self.num_items = shape
         self.place = self.item.add(self.row, alpha=self.num_items)
         rows = Entries(*relevant, self.num_rows)
         num_slots = max_id(rows.ptr.diff())
@@ -111,12 +112,7 @@ def largest(scores: Tensor, layout: Layout, k: int, makes_lists: bool) -> Larges
     if makes_lists:
         value, item = scores.topk(k, dim=1)
         return Largest(value.flip(1).double(), item, own)
-    # NumPy does it by vector instructions, in place, as to copy takes as long.
-    values, first = scores.numpy(), scores.size(1) - k
-    if first > 0:
-        values.partition(first, axis=1)
-    value = torch.from_numpy(np.sort(values[:, first:], axis=1))
-    return Largest(value.double(), None, own)
+    return Largest(largest_values(scores, k).double(), None, own)
 
 
 def ranks_among(

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings, strategies as st
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact import scores
 from pyg_recmetrics.kernels.exact.scores import (
-    BoundedFactors,
     ItemFactors,
+    bounded,
     grains,
     inner_product_matrix,
     inner_products,
@@ -43,7 +43,7 @@ def all_pairs(user, item):
 
 
 def matrix(user, item):
-    return inner_product_matrix(user, BoundedFactors(item), Scratch(CPU)).clone()
+    return inner_product_matrix(user, bounded(item), Scratch(CPU)).clone()
 
 
 @settings(max_examples=80)

@@ -20,8 +20,6 @@ from pyg_recmetrics.kernels.fast.bounded_counting import (
 )
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 
-CPU = torch.device("cpu")
-
 
 def test_a_user_with_more_items_than_a_count_holds():
     item = torch.randn(300_000, 4, generator=torch.Generator().manual_seed(0))
@@ -95,9 +93,7 @@ def test_values_are_counted_or_left_open(
         patch.setattr(bounded_counting, "STRETCH", 8)
         patch.setattr(bounded_counting, "NUM_COMPARISONS_AT_ONCE", at_once)
         limits = torch.full((num_rows,), max_close)
-        count = ThresholdCount(
-            Entries(row, row, num_rows), threshold, margins, limits, Scratch(CPU)
-        )
+        count = ThresholdCount(Entries(row, row, num_rows), threshold, margins, limits)
         parts = []
         for tile, part in enumerate(keys.split(width, dim=1)):
             close, column = count.add(part.contiguous())
@@ -131,7 +127,7 @@ def test_nothing_more_is_found_in_rows_that_are_given_up():
     margin, max_close = torch.ones(2, dtype=torch.double), torch.tensor([3, 3])
     keys = torch.zeros(2, 128, dtype=torch.int16)
     keys[1, 2:] = 500
-    count = ThresholdCount(Entries(row, row, 2), threshold, margin, max_close, Scratch(CPU))
+    count = ThresholdCount(Entries(row, row, 2), threshold, margin, max_close)
     found, _ = count.add(keys)
     assert count.row[found].tolist() == [1, 1]
     keys[:] = 0

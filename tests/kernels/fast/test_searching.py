@@ -9,12 +9,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from pyg_recmetrics.kernels.devices import Scratch
-from pyg_recmetrics.kernels.exact.ranks import put_in_order_
 from pyg_recmetrics.kernels.exact.scores import ItemFactors, scaled_by_row
 from pyg_recmetrics.kernels.fast import searching
 from pyg_recmetrics.kernels.fast.rounded_items import RoundedItems
 from pyg_recmetrics.kernels.fast.searching import (
-    Blocks,
     FastProducts,
     FastScores,
     Search,
@@ -25,18 +23,6 @@ from tests.support.references import exact_scores, naive
 
 #: Numbers of four binary digits, with zeros behind them.
 FEW = {digits << zeros for digits in range(1, 16) for zeros in range(20)}
-
-
-class Disordered(Blocks):
-    """Values in some order, until they are put in order."""
-
-    def __init__(self, values, in_order, num_columns):
-        super().__init__(values, num_columns)
-        self.in_order = in_order
-
-    def put_in_order_(self):
-        self.matrix.copy_(self.in_order)
-        self._hide_padding()
 
 
 class WrongScores(FastScores):
@@ -65,18 +51,17 @@ class WrongScores(FastScores):
         self.column = torch.full(exact.shape[1:], -1)
         self.column[item] = torch.arange(item.numel())
 
-    def blocks(self, rows, start, end, scratch):
+    def values(self, rows, start, end, scratch):
         values = torch.zeros(rows.numel(), end - start, dtype=torch.double)
         known = self.fast[rows][:, self.item[start:end]]
         values[:, : known.size(1)] = known
-        # Low values have the opposite order, until they are put in order.
+        # Low values have the opposite order.
         is_low = (values < self.lowest_in_order) & values.isfinite()
         lowest = values[values.isfinite()].amin() if values.isfinite().any() else 0.0
-        disordered = torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
-        return Disordered(disordered, values, known.size(1))
+        return torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
 
     def to_value(self, score):
-        return score
+        return score.clamp(min=torch.finfo(score.dtype).min)
 
     def to_score(self, value):
         return value.clone()
@@ -150,15 +135,13 @@ def draw_case(draw, generator):
 @contextmanager
 def small_blocks(data):
     """Few values fill many blocks, and few items leave a row unsettled."""
-    block_size, max_joined = (data.draw(st.sampled_from([1, 2, 8])) for _ in range(2))
-    multiple = block_size * max_joined
+    block_size = data.draw(st.sampled_from([1, 2, 8, 32]))
     num_spare = data.draw(st.sampled_from([2, 20, 1000]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Blocks, "block_size", block_size)
-        patch.setattr(searching, "MAX_JOINED", max_joined)
-        patch.setattr(searching, "MAX_COLUMNS", multiple * data.draw(st.sampled_from([1, 7, 300])))
+        patch.setattr(searching, "BLOCK_SIZE", block_size)
+        num_blocks = data.draw(st.sampled_from([1, 7, 300]))
+        patch.setattr(searching, "MAX_COLUMNS", block_size * num_blocks)
         patch.setattr(searching, "NUM_VALUES", data.draw(st.sampled_from([1, 200, 2**20])))
-        patch.setattr(searching, "NUM_MAXIMA", data.draw(st.sampled_from([1, 160])))
         patch.setattr(searching, "_max_found", lambda depth: depth + num_spare)
         yield num_spare
 
@@ -170,11 +153,11 @@ def test_the_first_of_each_ranking_is_that_of_plain_python(data, seed):
     case = data.draw(draw_case(generator))
     errors = [data.draw(st.sampled_from([0.0, 0.3, 2.0])) for _ in range(2)]
     num_in_sieve = case.item.numel() // data.draw(st.sampled_from([1, 2, 16]))
-    lowest_in_order = data.draw(st.sampled_from([-(10.0**9), 0.0, 3.0]))
+    lowest_in_order = data.draw(st.sampled_from([-math.inf, 0.0, 3.0]))
     scores = WrongScores(case.exact, case.item, errors, num_in_sieve, lowest_in_order, generator)
     with small_blocks(data) as num_spare:
         found = case.search(scores)
-    assert num_spare < 1000 or not found.is_unsettled.any()
+    assert num_spare < 1000 or lowest_in_order > -math.inf or not found.is_unsettled.any()
     check_ranks(case, found)
     if case.makes_lists:
         check_lists(case, found)
@@ -235,9 +218,9 @@ class CountingScores(WrongScores):
         self.found = item.tolist()
         return super().of_items(row, item)
 
-    def blocks(self, rows, start, end, *others):
+    def values(self, rows, start, end, *others):
         self.asked.append((rows.tolist(), start, end))
-        return super().blocks(rows, start, end, *others)
+        return super().values(rows, start, end, *others)
 
 
 def scores_of(case, error=0.0, num_in_sieve=0):
@@ -276,16 +259,27 @@ def test_a_row_of_too_many_items_is_left_unsettled_and_others_stay_short(
     assert found.lists.size(1) < 1000 if makes_lists else found.lists is None
 
 
-def test_only_what_is_close_to_a_relevant_item_is_settled_unless_lists_are_wanted():
-    # Pairs of equal scores: the relevant item is one of the third pair.
-    exact = (torch.arange(8192, 0, -1) // 2).double().unsqueeze(0)
-    num_settled = []
-    for makes_lists in (False, True):
-        case = case_of(exact, 20, [5], makes_lists)
-        scores = scores_of(case)
-        check_ranks(case, case.search(scores))
-        num_settled.append(len(scores.settled))
-    assert num_settled[0] == 2 < num_settled[1]
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_only_what_is_close_to_another_item_is_asked_for_its_exact_score(makes_lists):
+    # Of all scores down to the depth, those of the items 4 and 5 alone are equal.
+    exact = torch.arange(8192, 0, -1).double().unsqueeze(0)
+    exact[0, 5] = exact[0, 4]
+    case = case_of(exact, 20, [5], makes_lists)
+    scores = scores_of(case)
+    check_ranks(case, case.search(scores))
+    assert sorted(scores.settled) == [4, 5]
+
+
+@pytest.mark.parametrize("makes_lists", [False, True])
+def test_a_row_is_left_unsettled_only_if_values_in_no_order_matter_to_it(makes_lists):
+    exact = torch.arange(8192, 0, -1).double().repeat(2, 1)
+    exact[1] -= 8190
+    case = case_of(exact, 20, [10, 10], makes_lists)
+    scores = scores_of(case)
+    scores.lowest_in_order = 0.0
+    found = case.search(scores)
+    assert found.is_unsettled.tolist() == [False, True]
+    check_ranks(case, found)
 
 
 def test_what_the_sieve_settles_is_not_looked_at_again():
@@ -296,12 +290,12 @@ def test_what_the_sieve_settles_is_not_looked_at_again():
     scores = scores_of(case, num_in_sieve=1024)
     found = case.search(scores)
     check_ranks(case, found)
-    assert scores.asked == [([0, 1, 2, 3], 0, 512), ([2], 0, 256)]
+    assert scores.asked == [([0, 1, 2, 3], 0, 512), ([2], 0, 16)]
     # In lists, everybody is looked at, as far as an item may be within reach.
     case.makes_lists = True
     scores = scores_of(case, num_in_sieve=1024)
     check_lists(case, case.search(scores))
-    assert scores.asked == [([0, 1, 2, 3], 0, 512), ([0, 1, 2, 3], 0, 256)]
+    assert scores.asked == [([0, 1, 2, 3], 0, 512), ([0, 1, 2, 3], 0, 16)]
 
 
 def test_a_deeper_ranking_has_fewer_rows_and_always_one():
@@ -320,8 +314,7 @@ def test_parts_of_rows(widths, start, max_columns):
     width = torch.tensor(sorted(widths, reverse=True), dtype=torch.long)
     left = [min(each - start, max_columns) for each in width.tolist() if each > start]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Blocks, "block_size", 1)
-        patch.setattr(searching, "MAX_JOINED", 1)
+        patch.setattr(searching, "BLOCK_SIZE", 1)
         patch.setattr(searching, "MAX_COLUMNS", max_columns)
         patch.setattr(searching, "NUM_VALUES", 150)
         parts = list(searching._parts_of_rows(100, width, start))
@@ -355,9 +348,7 @@ def draw(users, items, dim, dtype):
 
 def all_values(scores):
     """The values of all columns, in order."""
-    blocks = scores.blocks(torch.arange(scores.user.size(0)), 0, 64, Scratch(CPU))
-    blocks.put_in_order_()
-    return blocks.matrix
+    return scores.values(torch.arange(scores.user.size(0)), 0, 64, Scratch(CPU))
 
 
 @given(
@@ -369,9 +360,12 @@ def test_no_score_is_further_from_the_exact_one_than_its_bound(makers, dtype, di
     scores, exact = draw(*makers, dim, dtype)
     of_columns, error = exact[:, scores.item], scores.error.unsqueeze(1)
     values = all_values(scores)[:, :50]
-    assert (values >= scores.to_value(of_columns - error)).all()
-    assert (values <= scores.to_value(of_columns + error)).all()
-    assert (scores.to_score(values) - error <= of_columns).all()
+    low, high = of_columns - error, of_columns + error
+    is_in_order = low >= scores.lowest_in_order
+    assert (values >= scores.to_value(low))[is_in_order].all()
+    assert (values <= scores.to_value(high))[high >= scores.lowest_in_order].all()
+    score = scores.to_score(values)
+    assert (score - error <= of_columns)[score >= scores.lowest_in_order].all()
 
     rows = torch.tensor([3, 0])
     found = scores.of_items(*torch.cartesian_prod(rows, torch.arange(50)).t()).view(2, 50)
@@ -393,20 +387,6 @@ def test_items_of_small_norms_are_out_of_reach():
     assert scores.num_within_reach(-tenth).tolist() == [100, 100]
 
 
-def test_bits_are_put_in_the_order_of_numbers_and_back():
-    bits = torch.arange(-(2**15), 2**15).to(torch.int16)
-    number = bits.view(torch.bfloat16)
-    bits, number = bits[~number.isnan()], number[~number.isnan()].float()
-    ordered = put_in_order_(bits.clone())
-    assert torch.equal(put_in_order_(ordered.clone()), bits)
-    by_bits = number[ordered.argsort()]
-    assert (by_bits.diff().nan_to_num() >= 0).all()
-    zeros = by_bits[by_bits == 0]
-    assert zeros.signbit().tolist() == [True, False]
-    assert (by_bits[1:] == by_bits[:-1]).sum() == 1
-    assert ordered.min() > torch.iinfo(torch.int16).min  # which stands for what is masked
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
     scores, _ = draw(KINDS["random"], KINDS["random"], 8, dtype)
@@ -414,6 +394,7 @@ def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
     score = torch.randn(5000, generator=generator, dtype=torch.double)
     score *= torch.randint(-80, 80, score.shape, generator=generator).double().exp2()
     score = torch.cat([score, torch.tensor([0.0, -0.0, 1.0, -1.0])]).sort().values
+    score = score[score >= scores.lowest_in_order]
     value = scores.to_value(score)
     assert (value[1:] >= value[:-1]).all()
     assert (scores.to_score(value) <= score + 2.0**-24 * score.abs()).all()

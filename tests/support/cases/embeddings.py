@@ -1,8 +1,10 @@
 """Embeddings that are hard to rank."""
 
+import math
+
 import torch
 
-from pyg_recmetrics.kernels.exact.scores import scaled
+from pyg_recmetrics.kernels.exact.scores import EXPONENT, scaled
 
 #: Random embeddings of a shape, from a generator, by what is special about them.
 KINDS = {
@@ -39,7 +41,8 @@ KINDS = {
 
 def scaled_by_all(embedding):
     """Scales all rows by one power of two, as items are."""
-    return scaled(embedding, embedding.abs().max())
+    largest = float(embedding.abs().max())
+    return scaled(embedding, EXPONENT - math.frexp(largest)[1])
 
 
 def assert_same_ranks(one, other):

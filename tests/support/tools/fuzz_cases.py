@@ -14,7 +14,6 @@ import torch
 from pyg_recmetrics import PairScorer, RankingTask, rank
 from pyg_recmetrics.kernels.exact import ranks, scores
 from pyg_recmetrics.kernels.fast import bounded_counting, rounded_items, searching, stored_scores
-from pyg_recmetrics.kernels.fast.searching import Blocks
 from pyg_recmetrics.ranking import algorithms, recommenders as ranked_embeddings
 from tests.support.cases import embeddings
 from tests.support.references import exact_scores, oracle
@@ -491,13 +490,10 @@ def draw_patches(draw, task):
             (bounded_counting, "NUM_COMPARISONS_AT_ONCE", draw.choice([1, 300])),
         ]
     if draw.chance(0.75):
-        block, joined = draw.choice([1, 1, 2, 4]), draw.choice([1, 2, 4])
-        multiple = block * joined
+        block = draw.choice([1, 1, 2, 4])
         patches += [
-            (Blocks, "block_size", block),
-            (searching, "MAX_JOINED", joined),
-            (searching, "NUM_MAXIMA", draw.choice([1, 20, 160])),
-            (searching, "MAX_COLUMNS", multiple * draw.choice([1, 4, 99, 99]) * _scale(task)),
+            (searching, "BLOCK_SIZE", block),
+            (searching, "MAX_COLUMNS", block * draw.choice([1, 4, 99, 99]) * _scale(task)),
             (searching, "NUM_VALUES", draw.choice([1, 100, 1000]) * _scale(task)),
             (searching, "MAX_ROWS", draw.choice([1, 3, 2048])),
             (searching, "NUM_FOUND", draw.choice([1, 2**20])),
