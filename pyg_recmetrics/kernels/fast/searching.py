@@ -417,6 +417,8 @@ class Search:
         for part, _ in _parts_of_rows(width, torch.full_like(rows, width), 0):
             values = self._values(rows[part], self.masked, part, 0, width)
             self._raise_reach(rows[part], _in_blocks(values).amax(dim=1))
+        # Later columns hardly have higher scores.
+        self._leave_what_is_in_no_order(rows)
 
     def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
         """Returns the items that may matter to each of some rows, but those that are relevant.
@@ -518,10 +520,13 @@ class Search:
 
     def _value_of_threshold(self, rows: Tensor) -> Tensor:
         """Returns the lowest value of a score that matters; rows without one are unsettled."""
+        self._leave_what_is_in_no_order(rows)
+        return self.scores.to_value(self._threshold(rows) - self.scores.error[rows])
+
+    def _leave_what_is_in_no_order(self, rows: Tensor) -> None:
+        """Leaves rows unsettled in which values that are in no order may matter."""
         lowest = self._threshold(rows) - self.scores.error[rows]
-        is_in_no_order = lowest < self.scores.lowest_in_order
-        self.is_unsettled[rows] |= is_in_no_order
-        return self.scores.to_value(lowest.masked_fill_(is_in_no_order, torch.inf))
+        self.is_unsettled[rows] |= lowest < self.scores.lowest_in_order
 
     def _sort(self, rows: Tensor, found: Entries) -> "_SortedItems":
         """Puts what is relevant to some rows, and what was found for them, in order."""
