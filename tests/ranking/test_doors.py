@@ -19,7 +19,7 @@ ODD = "ignore:.*(gives too few items|are no candidates|no item below|holds every
 def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
     task = RankingTask([[0], [0]], num_users=1, num_items=2, user_ids=["u"], item_ids=["A", "B"])
     for lists in ({"u": ["x", "A"]}, torch.tensor([[-1, 0, 1]])):
-        with pytest.raises(ValueError, match="places that hold none"):
+        with pytest.raises(ValueError, match="places that hold no candidate"):
             evaluate(lists, task, metric)
     assert evaluate({"u": ["B", "A"]}, task, metric)[metric] <= 0
     for lists in ({"u": ["B"]}, torch.tensor([[1]])):
