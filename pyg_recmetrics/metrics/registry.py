@@ -298,11 +298,14 @@ def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
         got = "only lists"
     else:
         return
+    remedy = (
+        "give each of them a score that is finite, and write RankingTask(..., missing='drop') where "
+        "some are no candidates, and rank(..., full=True) in place of a depth"
+    )
+    if num_others or ranked.num_candidates is None or ranked.origin.listed is not None:
+        remedy = "lists do not hold such ranks, so evaluate scores or embeddings"
     raise ValueError(
-        f"'{name}' needs the rank of every relevant item among all candidates (got {got}): give "
-        f"each of them a score that is finite, and write RankingTask(..., missing='drop') where "
-        f"some are no candidates, and rank(..., full=True) in place of a depth. Lists do not hold "
-        f"such ranks: evaluate scores or embeddings"
+        f"'{name}' needs the rank of every relevant item among all candidates (got {got}): {remedy}"
     )
 
 
