@@ -23,7 +23,7 @@ def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
             evaluate(lists, task, metric)
     assert evaluate({"u": ["B", "A"]}, task, metric)[metric] <= 0
     for lists in ({"u": ["B"]}, torch.tensor([[1]])):
-        with pytest.raises(ValueError, match="which lists do not hold: evaluate scores"):
+        with pytest.raises(ValueError, match="so evaluate scores or embeddings"):
             evaluate(lists, task, metric)
 
 
