@@ -93,7 +93,7 @@ def describe_lack(
     users: str = "users",
     user_of_row: Tensor | None = None,
 ) -> str | None:
-    """Says how many users with truth have too few items in their lists, and which; or `None`.
+    """Returns how many users with truth have too few items in their lists, and which; or `None`.
 
     Args:
         table (torch.Tensor): The columns of :class:`ListStatistics`, of shape `[num_users, 3]`.
@@ -765,6 +765,9 @@ class RankedEdges:
             edge_label_weight (torch.Tensor, optional): How relevant each edge is, of shape
                 `[num_edges]`. Edges of weight zero or less are not truth. (default: `None`)
 
+        Returns:
+            A ranking of all edges, whose `lists` are those that were given.
+
         Raises:
             TypeError: If an argument does not hold numbers.
             ValueError: If an argument has a wrong shape, dtype or device, or holds wrong ids.
@@ -830,6 +833,10 @@ class RankedEdges:
             ties (str, optional): How equal scores are ranked, see :meth:`with_ties`.
                 (default: `"index"`, in the order in which the pairs are given)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
+
+        Returns:
+            A ranking of the relevant pairs: a user is a query, and an item is the place of its pair
+            in `preds`.
 
         Raises:
             TypeError: If an argument does not hold numbers.
@@ -901,6 +908,9 @@ class RankedEdges:
                 (default: `"mean"`, with which a constant model has the mean rank of chance)
             seed (int, optional): The seed of `ties="random"`. (default: `0`)
 
+        Returns:
+            A ranking with a row for each positive, which is its only edge.
+
         Raises:
             TypeError: If an argument does not hold numbers.
             ValueError: If an argument has a wrong shape, dtype or device, scores are NaN or `inf`,
@@ -963,8 +973,10 @@ class RankedEdges:
             level (float, optional): The smallest relevance that is relevant, `trec_eval -l`.
                 (default: `None`, all above zero)
 
+        Returns:
+            A ranking of what the qrels say is relevant, with the lists of the run.
+
         Raises:
-            ImportError: If pandas is not installed.
             OSError: If a file cannot be opened, such as `FileNotFoundError`.
             ValueError: If a file is empty, a line is malformed, is not text in UTF-8 or repeats an
                 item, or `level` is not positive; the error names the file and the line.

@@ -299,8 +299,8 @@ def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
     else:
         return
     remedy = (
-        "give each of them a score that is finite, and write RankingTask(..., missing='drop') where "
-        "some are no candidates, and rank(..., full=True) in place of a depth"
+        "give each of them a score that is finite, and write RankingTask(..., missing='drop') "
+        "where some are no candidates, and rank(..., full=True) in place of a depth"
     )
     if num_others or ranked.num_candidates is None or ranked.origin.listed is not None:
         remedy = "lists do not hold such ranks, so evaluate scores or embeddings"
@@ -378,11 +378,15 @@ def register(
         aliases (tuple, optional): Other names under which the same formula is known, in lower case.
             (default: `()`)
 
+    Returns:
+        A decorator, which returns the function with checked arguments.
+
     Raises:
         ValueError: If the name of the function or an alias is that of another metric, an alias is
             no name in lower case, or the range is not in ascending order.
-        TypeError: If a parameter besides `k` is neither a cut-off, nor has words that say what its
-            values mean, the function takes no `ranked`, or an argument has a wrong type.
+        TypeError: If a parameter besides `k` has no default, or is neither a cut-off nor has words
+            that say what its values mean, the function takes no `ranked`, or an argument has a
+            wrong type.
 
     Example:
         >>> from pyg_recmetrics import metrics
@@ -445,6 +449,9 @@ def register_aggregate(
             (default: `("items", "num_items")`)
         aliases (tuple, optional): Other names of the same formula, see :func:`register`.
             (default: `()`)
+
+    Returns:
+        A decorator, which takes a function of a sum of states, and returns `f(ranked, k)`.
 
     Raises:
         ValueError: If the name of the function or an alias is that of another metric, an alias is
@@ -590,6 +597,8 @@ def _check_properties(range: Any, needs: object, aliases: Any, **booleans: objec
 def _read_parameter(parameter: inspect.Parameter, metric_name: str) -> Parameter:
     """Reads what a parameter takes, and what its values mean, from its annotation."""
     name, hint = parameter.name, parameter.annotation
+    if parameter.default is parameter.empty:
+        raise TypeError(f"'{name}' of '{metric_name}' needs a default, for when it is left out")
     match get_args(hint):
         case [given, none] if none is NoneType:
             hint = given

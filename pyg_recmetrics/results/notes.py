@@ -54,7 +54,7 @@ _END, _SPACE = "\x1e", "\x1f"
 
 
 class _Layout(Extension):
-    """Tells the line ends and spaces of sentences from those in what they speak of."""
+    """Marks the line ends and spaces of sentences, to tell them from those in names."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         """Replaces them in all that is written out."""

@@ -208,7 +208,8 @@ ERRORS = [
             Literal["a", "b"],
         )
     ),
-    (lambda: metrics.register()(lambda ranked, x: x), TypeError, r"'x' .*\(got no annotation\)"),
+    (lambda: metrics.register()(lambda ranked, x: x), TypeError, "'x' of .* needs a default"),
+    (lambda: metrics.register()(lambda ranked, x=1: x), TypeError, r"'x' .*\(got no annotation\)"),
     *(
         (lambda spelling=spelling: metrics.parse(spelling), ValueError, message)
         for spelling, message in {
