@@ -206,14 +206,15 @@ def as_matrix(value: Any, name: str) -> Matrix:
     if len(shape) != 2:
         raise ValueError(f"'{name}' needs to be a matrix (got shape {list(shape)})")
     if not is_sparse_matrix(matrix):
-        matrix = matrix.to_sparse()
+        edges = matrix.nonzero().t()
+        return Matrix(edges, matrix[edges[0], edges[1]], shape)
     edges, numbers = _add_up(*_entries(matrix, name))
     is_entry = numbers != 0  # a sparse matrix may also store zeros
     return Matrix(edges[:, is_entry].long(), numbers[is_entry], shape)
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    """Returns the shape of a sparse matrix."""
+    """Returns the shape of a matrix, sparse or dense."""
     return tuple(map(int, value.sizes() if hasattr(value, "sizes") else value.shape))
 
 
@@ -573,7 +574,7 @@ def check_num_pairs(name: str, num_users: int, num_items: int) -> None:
 def check_weight(weight: object, name: str, edges: Tensor, owner: str) -> Tensor:
     """Returns `weight` in double precision if it gives every edge one finite number.
 
-    It needs to be on the device of the edges, the `owner`.
+    It needs to be on the device of the edges, which an error calls `owner`.
     """
     tensor = as_tensor(weight, name)
     check_shape(tensor, name, tuple(edges.shape[1:]), "a number for every edge")
@@ -594,6 +595,8 @@ def check_finite(values: Tensor, name: str) -> float:
 
 def check_all_finite(parts: Sequence[Tensor], name: str) -> list[float]:
     """Returns the largest size of a value of each part, see :func:`check_finite`."""
+    if len({values.device for values in parts}) > 1:
+        return [check_finite(values, name) for values in parts]
     ends: list[Tensor] = []
     for values in parts:
         # Torch can neither compare complex numbers nor compute with floating-point ones of 8 bits.
@@ -603,13 +606,11 @@ def check_all_finite(parts: Sequence[Tensor], name: str) -> list[float]:
             )
         # The extremes show what is not finite, and take no memory, unlike a mask of all values.
         ends += values.aminmax() if values.numel() else values.new_zeros(2)
-    if len({end.device for end in ends}) > 1:
-        return [check_finite(values, name) for values in parts]
     numbers = torch.stack(ends).tolist()  # all of them come to the host in one copy
     if not all(map(math.isfinite, numbers)):
         wrong = sum(int((~values.isfinite()).sum()) for values in parts)
         raise ValueError(f"'{name}' needs to hold finite numbers (got {wrong} NaN or infinite)")
-    return [max(-low, high) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
+    return [max(high, -low) for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def check_ranked_scores(scores: Tensor, name: str) -> None:

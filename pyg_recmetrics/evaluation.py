@@ -392,7 +392,7 @@ class Evaluator(Frozen):
     def _items_to_keep(self, keep_items: bool | int) -> bool | int:
         """Returns whether to keep lists, or how many items of each: at least what metrics need."""
         needed = [metric.k or 0 for metric in self._resolved if "items" in metric.needs]
-        return keep_items is True or max([keep_items, *needed])
+        return keep_items is True or max([int(keep_items), *needed])
 
     def __repr__(self) -> str:
         metrics = ", ".join(str(metric) for metric in self.metrics)

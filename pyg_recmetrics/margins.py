@@ -231,7 +231,7 @@ class ConfidenceSequence:
 
     @property
     def is_known(self) -> bool:
-        """Whether the mean is known to the margin. It never is if no user has a value."""
+        """Whether the mean is known to the margin. It is not as long as no user has a value."""
         low, high = self.interval()
         return max(self.mean - low, high - self.mean) <= self.margin
 

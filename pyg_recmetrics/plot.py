@@ -220,7 +220,7 @@ def cut_offs_of(named: Mapping[str, Measured], max_k: int | None) -> list[int]:
 
 
 def noun_of(named: Mapping[str, Measured]) -> str:
-    """Returns what means are over, such as `"queries"`, which is the same for all of one task."""
+    """Returns what means are over, such as `"queries"`. Comparable results have the same."""
     first = next(iter(named.values()))
     return first.runs[0].nouns.means
 
@@ -842,7 +842,7 @@ def _title(data_set: str, metric: str | Metric, end: str) -> str:
 def _forest(panels: Sequence[_Panel], note: str, figure: "Figure | SubFigure | None") -> Picture:
     """Draws panels one below the other, and what they are above them.
 
-    The axis of differences may break.
+    The axis of a panel with a side may be broken, see :func:`_break`.
     """
     note = fill(note)
     every = dict.fromkeys(name for panel in panels for name in panel.rows)

@@ -326,9 +326,9 @@ def _check_negatives(positive: TensorLike, negative: TensorLike) -> tuple[Tensor
     is_shared = negative.dim() == 1 and (num == 1 or negative.numel() % num > 0)
     if negative.numel() == 0 or not (is_matrix or is_shared):
         raise ValueError(
-            f"'negative' needs to have shape [{num}, num_negatives], as negative.view({num}, -1) "
-            f"if each positive has its own, or negative.expand({num}, -1) if all share them (got "
-            f"{list(negative.shape)})"
+            f"'negative' needs to have shape [{num}, num_negatives] with num_negatives > 0, or "
+            f"[num_negatives] if all share them; where that is a multiple of {num}, write "
+            f"negative.view({num}, -1) or negative.expand({num}, -1) (got {list(negative.shape)})"
         )
     if is_matrix and negative.stride(0) == 0:
         negative = negative[0]  # which `expand` has repeated

@@ -135,7 +135,7 @@ def integer(text: str) -> int:
 
 
 def number(text: str) -> float | str:
-    """Reads a number, and leaves a share such as `2%` to the function that takes it."""
+    """Reads a number. A share such as `2%` stays a text, for the function that takes it."""
     return text if "%" in text else read_number(text, float)
 
 

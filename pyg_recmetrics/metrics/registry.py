@@ -27,6 +27,7 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
+    get_type_hints,
 )
 
 import torch
@@ -305,7 +306,7 @@ def _check_all_ranks(ranked: RankedEdges, name: str) -> None:
     if num_others or ranked.num_candidates is None or ranked.origin.listed is not None:
         remedy = "lists do not hold such ranks, so evaluate scores or embeddings"
     raise ValueError(
-        f"'{name}' needs the rank of every relevant item among all candidates (got {got}): {remedy}"
+        f"'{name}' needs the rank of every relevant item among all candidates: {remedy} (got {got})"
     )
 
 
@@ -399,7 +400,7 @@ def register(
     _check_properties(**properties)
 
     def decorate(formula: Callable[P, Tensor]) -> Callable[P, Tensor]:
-        signature = inspect.signature(formula, eval_str=True)
+        signature, hints = inspect.signature(formula), get_type_hints(formula, include_extras=True)
 
         @written("metrics.recall(rank(recommender, task), k=20)")
         @wraps(formula)
@@ -422,7 +423,10 @@ def register(
             formula=formula,
             has_cut_off=k is not None,
             needs_cut_off=k is not None and k.default is k.empty,
-            parameters={each: _read_parameter(of, name) for each, of in parameters.items()},
+            parameters={
+                each: _read_parameter(of.replace(annotation=hints.get(each, of.empty)), name)
+                for each, of in parameters.items()
+            },
         )
         _add(defined)
         return function
@@ -532,6 +536,8 @@ def definition(name: str) -> Definition:
         ('r_precision', 'hit_rate')
     """
     _check_spelling(name)
+    if name in _DEFINITIONS:
+        return _DEFINITIONS[name]
     known = aliases() | {each: each for each in _DEFINITIONS}
     found = known.get(spelled(name, known))
     if found is None:
@@ -700,6 +706,9 @@ class Metric:
     def definition(self) -> Definition:
         """What is known about the metric, whatever its arguments."""
         return definition(self.name)
+
+    def __deepcopy__(self, memo: object) -> "Metric":
+        return self  # It cannot be changed, and keeps its definition.
 
     def __reduce__(self) -> tuple[type["Metric"], tuple[Any, ...]]:
         return type(self), (self.name, self.k, self.arguments)  # without what is known

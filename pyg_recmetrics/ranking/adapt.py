@@ -373,7 +373,7 @@ def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
     """Ranks by embeddings of users and of items, and by item biases if there are any."""
     user, item, *biases = parts
     dim = user.size(-1) if user.dim() else 0
-    if dim == 0 or [*user.shape, *item.shape] != [task.num_users, dim, task.num_items, dim]:
+    if dim == 0 or (user.shape, item.shape) != ((task.num_users, dim), (task.num_items, dim)):
         raise ValueError(
             f"'recommender' needs to hold user embeddings of shape [{task.num_users}, dim] and "
             f"item embeddings of shape [{task.num_items}, dim], in this order (got "
@@ -399,7 +399,9 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
     """Ranks by scores or lists, whose labels, if they are given any, are in the order of a task."""
     names = columns_of(given)
     is_narrow = len(names) in (2, 3, 4) and len(given) != task.num_users
-    if is_narrow or (names and np.asarray(given).dtype == object):
+    # Nullable numbers become objects, too, but are of another kind.
+    kinds = {getattr(dtype, "kind", "O") for dtype in (given.dtypes if names else ())}
+    if is_narrow or ("O" in kinds and np.asarray(given).dtype == object):
         raise ValueError(
             f"'recommender' needs to have the columns 'user_id', 'item_id' and 'rank' or 'score', "
             f"or a row of numbers for every user (got {len(given)} rows, and the columns "

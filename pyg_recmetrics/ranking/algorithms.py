@@ -471,7 +471,7 @@ def _by_count(request: Request) -> list[RankingAlgorithm]:
 
 
 def _on_card(request: Request) -> list[RankingAlgorithm]:
-    """Returns what takes few steps."""
+    """Returns counts of stored products, which take a card few launches."""
     if not isinstance(request.recommender, EmbeddingRecommender):
         return []
     in_single = _is_in_single(request.task, _NUM_STORED)

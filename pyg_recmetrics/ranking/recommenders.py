@@ -420,7 +420,7 @@ class EmbeddingRecommender(Recommender):
         return bounded(self.items.double(part))
 
     def _parts(self, key: Hashable, read: Callable[[slice], V]) -> Iterator[tuple[slice, V]]:
-        """Yields all items: at once, which are read once; or one part after the other."""
+        """Yields all items in one part, which is read once, or a large table part by part."""
         for first in range(0, self.items.num_items, self.items_at_once):
             part = slice(first, first + self.items_at_once)
             yield (
@@ -457,7 +457,7 @@ class GivenScoresRecommender(Recommender):
         """Returns a matrix of scores, which is only read, and the row of each user in it."""
 
     def copied(self, chunk: Chunk) -> Tensor:
-        """Returns a copy of the scores of the users of a chunk, zeros where none is a candidate."""
+        """Returns a copy of the scores of a chunk, with zeros for what is no candidate."""
         matrix, row = self.given(chunk.users)
         dtype = torch.promote_types(matrix.dtype, torch.float32)
         return chunk.ignore_(matrix.index_select(0, row).to(dtype))
@@ -547,7 +547,7 @@ NO_CHANCE = 14
 
 
 def are_hardly_chance(items: Tensor, num_expected: int, num_items: int) -> bool:
-    """Returns whether different items hardly all are some of so many of all items by chance."""
+    """Returns whether items drawn at random would hardly all be among so many given ones."""
     if not 0 < num_expected < num_items:
         return False
     return items.numel() * math.log(num_items / num_expected) > NO_CHANCE

@@ -261,7 +261,7 @@ def _lines(
 ) -> Iterator[tuple[str, str, PairedDifference | None]]:
     """Yields recommenders, their labels and differences from the reference, which has none.
 
-    The reference is `b` of all, or each `a`, below which stand those that it is compared with.
+    The reference is the common `b` or, without one, each `a`, and the others stand below it.
     """
     for reference, differences in groupby(rows, attrgetter("b" if has_one_b else "a")):
         yield reference, reference, None
@@ -730,7 +730,7 @@ def _judged(
     judged = []
     for row, p, p_equivalent in zip(rows, p_values, p_of_equivalence, strict=True):
         verdict: Verdict | None = None  # as without a test, whose p-value is `NaN`
-        if p_equivalent <= alpha:  # what is too small is not better
+        if p_equivalent <= alpha:  # a difference within the margin is not better
             verdict = "equivalent"
         elif p > alpha:
             verdict = "inconclusive"

@@ -147,7 +147,7 @@ def _task_of(result: EvaluationResult) -> RankingTask:
 
 def _check_alike(parts: Sequence[EvaluationResult], tasks: Sequence[RankingTask]) -> None:
     """Raises if results differ in anything that is not about their users."""
-    # Where there are few candidates, all ranks are known, and without users, lists are empty.
+    # Of few candidates, all ranks are known, and lists of no users are empty: these fit all others.
     depth = largest(part.ranked.depth for part in parts)
     width = largest(part.ranked.lists.width for part in parts if part.ranked.lists is not None)
     facts: dict[str, dict[str, object]] = {}
@@ -278,7 +278,7 @@ def _side_by_side(
     """
     parts = [fields_of(ranked) for ranked in rankings]
     *starts, num_sources = accumulate((ranked.num_users for ranked in rankings), initial=0)
-    place = source.new_zeros(num_sources)
+    place = source.new_full((num_sources,), -1)
     place[source] = torch.arange(len(source), device=source.device)
     user, item = _shifted([ranked.edge_label_index for ranked in rankings], starts)
     row, order = place[user].sort(stable=True)
@@ -338,7 +338,7 @@ def _lists(lists: Sequence[Mapping[str, Tensor]], source: Tensor) -> dict[str, T
 def _seen(
     rankings: Sequence[RankedEdges], tasks: Sequence[RankingTask], task: RankingTask
 ) -> Tensor | None:
-    """Returns the seen edges of the catalogue: those of all tasks, or others that all have."""
+    """Returns the seen edges of the catalogue: those of the tasks, or those all have in common."""
     seen = [catalogue_of(ranked).seen for ranked in rankings]
     if all(is_same(x, of.catalogue.seen) for x, of in zip(seen, tasks, strict=True)):
         return task.catalogue.seen

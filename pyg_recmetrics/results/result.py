@@ -4,7 +4,7 @@ import copy
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -409,7 +409,7 @@ class Measured(Tabular):
         return notes.paragraph(" ".join(self.recipe_of(self.metrics)))
 
     def recipe_of(self, metrics: Sequence[Metric], begin: str = "") -> list[str]:
-        """Returns the sentences of :meth:`recipe` for some metrics that begin with a word."""
+        """Returns the sentences of :meth:`recipe` about some metrics, each of which begins so."""
         first = self.runs[0]
         masked = first.ranked.origin.num_masked
         num_masked = 0 if masked is None else int(masked[evaluated_mask(first.ranked)].sum())
@@ -1364,8 +1364,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns what is unusual about some metrics, whatever the protocol is."""
         own = [name for name in names if name in self.per_user]
         undefined = {x: int((self.per_user[x].isnan() & self._has_truth).sum()) for x in own}
-        ratios = [name for name in own if self.definitions[name].is_pooled]
         num_with_truth = self.user_counts.num_evaluated
+        ratios = [x for x in own if self.definitions[x].is_pooled and num_with_truth > 1]
         return notes.lines("on_metrics", ratios, undefined, num_with_truth, self.nouns)
 
     @cached_property
@@ -1424,6 +1424,8 @@ def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:
         return evaluated
     if getattr(users, "ndim", 1) == 0:
         raise TypeError("'users' needs to be a sequence of user ids (got a single one)")
+    if isinstance(users, Set | Mapping):
+        users = list(users)
     wanted = pd.Index(as_values(users, "users", "user ids"), tupleize_cols=False)
     known = pd.Index(named_ids(evaluated, ranked.user_ids), tupleize_cols=False)
     place = known.get_indexer(wanted)

@@ -82,7 +82,7 @@ def _facts(result: EvaluationResult) -> dict[str, object]:
         for need in metric.needs:
             if need != "items":
                 name = "seen" if need == "popularity" else need
-                facts[need] = getattr(ranked.catalogue, name)
+                facts[f"{name} of the catalogue"] = getattr(ranked.catalogue, name)
     if ranked.num_tied is not None:
         facts |= {"ties": ranked.ties, "seed of ties": ranked.origin.seed}
     return facts

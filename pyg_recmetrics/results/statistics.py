@@ -157,7 +157,7 @@ class Uncertainty(NamedTuple):
         return 2 * math.exp(optimize.brentq(excess, lowest, math.log(0.5), xtol=1e-13))
 
     def p_above(self, difference: float) -> float:
-        """Returns the one-sided p-value of the hypothesis that it is not above zero."""
+        """Returns the one-sided p-value of the hypothesis that the difference is not above zero."""
         tail = self.p_value(difference) / 2
         return tail if difference > 0 else 1 - tail
 

@@ -671,13 +671,12 @@ def _read_rows(value: Any, name: str) -> Tensor:
         given = [check_integers(column, name) for column in value]
         columns = given
         # A list of lists may be rows as well as columns.
-        is_plain = not any(isinstance(column, tuple | list) for column in value)
+        is_plain = columns != [] and not any(isinstance(column, tuple | list) for column in value)
     else:
         given = [check_integers(value, name)]
         columns = list(given[0].unbind(1)) if given[0].dim() == 2 else given
         is_plain = len(columns) > 0
-    shape = (columns[0].numel(),) if columns else ()
-    if not is_plain or any(column.shape != shape for column in columns):
+    if not is_plain or any(column.shape != (columns[0].numel(),) for column in columns):
         raise ValueError(
             f"'{name}' needs to be a tuple of columns, tensors of shape [num_edges], or a tensor "
             f"of shape [num_edges, num_columns] (got {[list(part.shape) for part in given]})"

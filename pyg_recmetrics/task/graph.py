@@ -465,8 +465,10 @@ def _reverse_edges(
     """
     pairs = coalesce_edges(forward, num_items)
     reverse = {}
-    for key, edges in other_edges(data, edge_type).items():
-        if key[2] == edge_type[0]:
+    for key in data.edge_types:
+        is_opposite = key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
+        if is_opposite and "edge_index" in data[key]:
+            edges = read_edge_index(data[key]).flip([0])
             check_device(edges, f"data{list(key)}", forward.device, "edge_type")
             check_pairs(edges, "edge_index", count_nodes(data, key[2]), num_items)
             if torch.equal(coalesce_edges(edges, num_items), pairs):
@@ -479,4 +481,4 @@ def _check_time(value: object, name: str, edge: Tensor) -> Tensor:
     check_shape(time, name, tuple(edge.shape), "a time for every edge")
     check_device(time, name, edge.device, "edge_index")
     check_finite(time, name)
-    return time
+    return time.byte() if time.dtype == torch.bool else time

@@ -417,7 +417,7 @@ class Search:
         for part, _ in _parts_of_rows(width, torch.full_like(rows, width), 0):
             values = self._values(rows[part], self.masked, part, 0, width)
             self._raise_reach(rows[part], _in_blocks(values).amax(dim=1))
-        # Later columns hardly have higher scores.
+        # Users with too few positive scores here rarely have them later.
         self._leave_what_is_in_no_order(rows)
 
     def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
