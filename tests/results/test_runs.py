@@ -298,11 +298,11 @@ def result_of(metrics="diversity@3", scores=TIED_SCORES, facts=(), **options):
 DIFFERING = [
     ({"ties": "worst"}, {}, "ties"),
     ({"ties": "random", "seed": 1}, {"ties": "random", "seed": 2}, "seed of ties"),
-    ({"catalogue": Catalogue(6, item_category=SIX_ITEMS % 2)}, {}, "item_category"),
+    ({"catalogue": Catalogue(6, item_category=SIX_ITEMS % 2)}, {}, "item_category of .*"),
     (
         {"metrics": "novelty@3", "catalogue": None},
         {"metrics": "novelty@3", "catalogue": Catalogue(6, seen=[[0, 1, 2], [3, 3, 4]])},
-        "popularity",
+        "seen of the catalogue",
     ),
     ({"empty_target_action": "neg"}, {}, "empty_target_action"),
     ({"facts": {"truth": [[0, 1], [2, 0]]}}, {}, "truth"),
