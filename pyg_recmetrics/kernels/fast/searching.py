@@ -24,8 +24,7 @@ by their exact scores, and equal ones by item id.
 So the steps are: the sieve raises the reach of each user. The threshold says how many of the first
 columns to look at. In these, what reaches the threshold is found, block by block, while the reach
 rises further. What was found is sorted by scores in single precision, and what is close by exact
-scores. A user with too many items that may matter is left unsettled. So is one whose reach is at
-values that are in no order: those of negative scores in `bfloat16`.
+scores. A user with too many items that may matter is left unsettled.
 
 **An example.** A user's list of the best two of eight items is wanted. Fast scores are within
 :math:`\alpha = 0.1` of the exact ones, and scores in single precision within 0.01. There are four
@@ -81,9 +80,23 @@ from pyg_recmetrics.kernels.fast.rounded_items import (
 BLOCK_SIZE = 16
 
 
+#: The bits of minus infinity in `bfloat16`.
+_BITS_OF_NOTHING = -(2**7)
+
+
 def nothing_of(dtype: torch.dtype) -> float:
-    """Returns a number that is less than all values."""
-    return -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+    """Returns what stands for no value: minus infinity, or its bits."""
+    return -torch.inf if dtype.is_floating_point else _BITS_OF_NOTHING
+
+
+def in_order(values: Tensor) -> Tensor:
+    """Returns the bits of numbers as integers in the order of the numbers, and numbers as they are.
+
+    The bits of negative numbers are in the opposite order. What is in order becomes bits again.
+    """
+    if values.is_floating_point():
+        return values
+    return torch.where(values < 0, torch.iinfo(values.dtype).min - values, values)
 
 
 class FastScores(ABC):
@@ -100,8 +113,6 @@ class FastScores(ABC):
             first of them more than others. Zero if there are no such columns.
         error (torch.Tensor): How far the score of a value can be from the exact one, for each
             user, of shape `[num_rows]`.
-        lowest_in_order (float): Values are in the order of their scores from this score on. A user
-            is left unsettled if lower ones may matter.
         error_of_items (torch.Tensor): How far the scores of some items can be from the exact ones,
             for each user, of shape `[num_rows]`. Zero if they are exact.
     """
@@ -111,7 +122,6 @@ class FastScores(ABC):
     num_in_sieve: int
     error: Tensor
     error_of_items: Tensor
-    lowest_in_order: float
 
     @abstractmethod
     def values(self, rows: Tensor, start: int, end: int, scratch: Scratch) -> Tensor:
@@ -129,11 +139,11 @@ class FastScores(ABC):
 
     @abstractmethod
     def to_value(self, score: Tensor) -> Tensor:
-        """Returns the values of scores: numbers that are more than :func:`nothing_of` them."""
+        """Returns the values of scores, in order, each of which is more than no value is."""
 
     @abstractmethod
     def to_score(self, value: Tensor) -> Tensor:
-        """Returns the lowest scores that have the given values."""
+        """Returns the lowest scores that have the given values, which are in order."""
 
     @abstractmethod
     def of_items(self, row: Tensor, item: Tensor) -> Tensor:
@@ -176,8 +186,6 @@ class FastProducts(FastScores):
         largest = items.norm[0]
         self.error_of_items = of_single.of(largest, error_in_single(largest))
         self.is_bfloat16 = items.dtype == torch.bfloat16
-        # As integers, the bits of positive numbers are in order, and more than those of others.
-        self.lowest_in_order = torch.finfo(items.dtype).tiny if self.is_bfloat16 else -torch.inf
 
     def of_items(self, row: Tensor, item: Tensor) -> Tensor:
         return self.items.factors.single_scores(self.single, row, item)
@@ -195,14 +203,15 @@ class FastProducts(FastScores):
         return scores.view(torch.int16) if self.is_bfloat16 else scores
 
     def to_value(self, score: Tensor) -> Tensor:
-        value = score.to(self.items.dtype)
-        return value.view(torch.int16) if self.is_bfloat16 else _finite(value)
+        value = _finite(score.to(self.items.dtype))
+        return in_order(value.view(torch.int16)) if self.is_bfloat16 else value
 
     def to_score(self, value: Tensor) -> Tensor:
         if not self.is_bfloat16:
             return value.double()
+        number = in_order(value).view(torch.bfloat16).double()
         # Numbers are rounded to a neighbour that differs by at most the last of eight bits.
-        return value.view(torch.bfloat16).double().mul_(1 - 2.0**-8)
+        return number - 2.0**-8 * number.abs()
 
 
 class GivenScores(FastScores):
@@ -231,7 +240,6 @@ class GivenScores(FastScores):
             self.item, self.column = candidates, torch.full_like(every, -1)
             self.column[candidates] = every[: candidates.numel()]
         self.error = self.error_of_items = torch.zeros_like(row, dtype=torch.double)
-        self.lowest_in_order = -torch.inf
         self.highest = torch.zeros((), device=row.device)
         self.num_missing = torch.zeros_like(row)
 
@@ -416,9 +424,7 @@ class Search:
         rows = torch.arange(self.depth.numel(), device=self.depth.device)
         for part, _ in _parts_of_rows(width, torch.full_like(rows, width), 0):
             values = self._values(rows[part], self.masked, part, 0, width)
-            self._raise_reach(rows[part], _in_blocks(values).amax(dim=1))
-        # Users with too few positive scores here rarely have them later.
-        self._leave_what_is_in_no_order(rows)
+            self._learn_from_maxima(rows[part], _in_blocks(values))
 
     def _items_within_reach(self, rows: Tensor, width: Tensor) -> Entries:
         """Returns the items that may matter to each of some rows, but those that are relevant.
@@ -454,20 +460,20 @@ class Search:
         """
         values = self._values(rows, masked, part, start, end)
         blocks = _in_blocks(values)
-        maxima = blocks.amax(dim=1)
-        self._raise_reach(rows, maxima)
+        maxima = self._learn_from_maxima(rows, blocks)
         threshold = self._value_of_threshold(rows)
         relevant.fill_(values, part, start, nothing_of(values.dtype))
         row, block = find_at_least(maxima, threshold)
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
-        asked, offset = find_at_least(blocks[row, :, block], threshold.index_select(0, row))
+        found = in_order(blocks[row, :, block])
+        asked, offset = find_at_least(found, threshold.index_select(0, row))
         # To index takes several times as long.
         row, block = row.index_select(0, asked), block.index_select(0, asked)
         return row, offset * maxima.size(1) + block
 
     def _values(self, rows: Tensor, masked: Entries, part: slice, start: int, end: int) -> Tensor:
-        """Returns values of some rows and columns, less than all others where there is none.
+        """Returns values of some rows and columns, and :func:`nothing_of` them elsewhere.
 
         Args:
             rows (torch.Tensor): The rows, of shape `[num]`.
@@ -482,15 +488,26 @@ class Search:
         masked.fill_(values, part, start, nothing)
         return values
 
+    def _learn_from_maxima(self, rows: Tensor, blocks: Tensor) -> Tensor:
+        """Returns the largest values of blocks, in order, and raises the reach of rows by them."""
+        largest = blocks.amax(dim=1)
+        maxima = in_order(largest)
+        self._raise_reach(rows, maxima)
+        is_low = self._threshold(rows) <= self.scores.error[rows]
+        if not largest.is_floating_point() and bool(is_low.any()):
+            # The largest bits of a block without a positive number are those of the smallest.
+            maxima = torch.where(largest < 0, in_order(blocks.amin(dim=1)), maxima)
+            self._raise_reach(rows, maxima)
+        return maxima
+
     def _raise_reach(self, rows: Tensor, maxima: Tensor) -> None:
         """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach."""
         depth, num = self.depth[rows], min(self.max_depth, maxima.size(1))
         top = largest_values(maxima.clone(), num)
         t = top.gather(1, (num - depth).clamp_(min=0).unsqueeze(1)).squeeze(1)
-        score = self.scores.to_score(t)
-        is_known = (depth <= num) & (score >= self.scores.lowest_in_order)
         # As many items of each row as it is deep have this exact score.
-        reach = torch.where(is_known, score - self.scores.error[rows], -torch.inf)
+        reach = self.scores.to_score(t) - self.scores.error[rows]
+        reach = torch.where(depth <= num, reach, -torch.inf)
         self.reach[rows] = reach.maximum(self.reach[rows])
 
     def _drop_crowded(
@@ -519,14 +536,8 @@ class Search:
         return threshold.masked_fill(self.is_unsettled[rows], torch.inf)
 
     def _value_of_threshold(self, rows: Tensor) -> Tensor:
-        """Returns the lowest value of a score that matters; rows without one are unsettled."""
-        self._leave_what_is_in_no_order(rows)
+        """Returns the lowest value of a score that matters."""
         return self.scores.to_value(self._threshold(rows) - self.scores.error[rows])
-
-    def _leave_what_is_in_no_order(self, rows: Tensor) -> None:
-        """Leaves rows unsettled in which values that are in no order may matter."""
-        lowest = self._threshold(rows) - self.scores.error[rows]
-        self.is_unsettled[rows] |= lowest < self.scores.lowest_in_order
 
     def _sort(self, rows: Tensor, found: Entries) -> "_SortedItems":
         """Puts what is relevant to some rows, and what was found for them, in order."""

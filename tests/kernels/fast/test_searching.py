@@ -16,6 +16,7 @@ from pyg_recmetrics.kernels.fast.searching import (
     FastProducts,
     FastScores,
     Search,
+    in_order,
     rows_to_search,
 )
 from tests.support.cases.embeddings import KINDS
@@ -33,11 +34,10 @@ class WrongScores(FastScores):
         item (torch.Tensor): The item of each column.
         errors (tuple): The largest errors of the values, and of the scores of some items.
         num_in_sieve (int): How many columns belong to the sieve.
-        lowest_in_order (float): Values from this one on are in the order of their scores.
         generator (torch.Generator): The source of the errors.
     """
 
-    def __init__(self, exact, item, errors, num_in_sieve, lowest_in_order, generator):
+    def __init__(self, exact, item, errors, num_in_sieve, generator):
         def wrong(error):
             noise = torch.rand(exact.shape, generator=generator, dtype=torch.double)
             return exact + error * noise.mul(2).sub(1).mul(3).clamp(-1, 1)
@@ -47,7 +47,6 @@ class WrongScores(FastScores):
         self.error, self.error_of_items = (
             torch.full(exact.shape[:1], error, dtype=torch.double) for error in errors
         )
-        self.lowest_in_order = lowest_in_order
         self.column = torch.full(exact.shape[1:], -1)
         self.column[item] = torch.arange(item.numel())
 
@@ -55,10 +54,7 @@ class WrongScores(FastScores):
         values = torch.zeros(rows.numel(), end - start, dtype=torch.double)
         known = self.fast[rows][:, self.item[start:end]]
         values[:, : known.size(1)] = known
-        # Low values have the opposite order.
-        is_low = (values < self.lowest_in_order) & values.isfinite()
-        lowest = values[values.isfinite()].amin() if values.isfinite().any() else 0.0
-        return torch.where(is_low, self.lowest_in_order - 1 - (values - lowest), values)
+        return values
 
     def to_value(self, score):
         return score.clamp(min=torch.finfo(score.dtype).min)
@@ -153,11 +149,10 @@ def test_the_first_of_each_ranking_is_that_of_plain_python(data, seed):
     case = data.draw(draw_case(generator))
     errors = [data.draw(st.sampled_from([0.0, 0.3, 2.0])) for _ in range(2)]
     num_in_sieve = case.item.numel() // data.draw(st.sampled_from([1, 2, 16]))
-    lowest_in_order = data.draw(st.sampled_from([-math.inf, 0.0, 3.0]))
-    scores = WrongScores(case.exact, case.item, errors, num_in_sieve, lowest_in_order, generator)
+    scores = WrongScores(case.exact, case.item, errors, num_in_sieve, generator)
     with small_blocks(data) as num_spare:
         found = case.search(scores)
-    assert num_spare < 1000 or lowest_in_order > -math.inf or not found.is_unsettled.any()
+    assert num_spare < 1000 or not found.is_unsettled.any()
     check_ranks(case, found)
     if case.makes_lists:
         check_lists(case, found)
@@ -225,8 +220,7 @@ class CountingScores(WrongScores):
 
 def scores_of(case, error=0.0, num_in_sieve=0):
     generator = torch.Generator().manual_seed(0)
-    arguments = (error, error), num_in_sieve, -torch.inf, generator
-    return CountingScores(case.exact, case.item, *arguments)
+    return CountingScores(case.exact, case.item, (error, error), num_in_sieve, generator)
 
 
 def rows_of_which_the_first_has(score, items):
@@ -268,18 +262,6 @@ def test_only_what_is_close_to_another_item_is_asked_for_its_exact_score(makes_l
     scores = scores_of(case)
     check_ranks(case, case.search(scores))
     assert sorted(scores.settled) == [4, 5]
-
-
-@pytest.mark.parametrize("makes_lists", [False, True])
-def test_a_row_is_left_unsettled_only_if_values_in_no_order_matter_to_it(makes_lists):
-    exact = torch.arange(8192, 0, -1).double().repeat(2, 1)
-    exact[1] -= 8190
-    case = case_of(exact, 20, [10, 10], makes_lists)
-    scores = scores_of(case)
-    scores.lowest_in_order = 0.0
-    found = case.search(scores)
-    assert found.is_unsettled.tolist() == [False, True]
-    check_ranks(case, found)
 
 
 def test_what_the_sieve_settles_is_not_looked_at_again():
@@ -348,7 +330,7 @@ def draw(users, items, dim, dtype):
 
 def all_values(scores):
     """The values of all columns, in order."""
-    return scores.values(torch.arange(scores.user.size(0)), 0, 64, Scratch(CPU))
+    return in_order(scores.values(torch.arange(scores.user.size(0)), 0, 64, Scratch(CPU)))
 
 
 @given(
@@ -361,11 +343,9 @@ def test_no_score_is_further_from_the_exact_one_than_its_bound(makers, dtype, di
     of_columns, error = exact[:, scores.item], scores.error.unsqueeze(1)
     values = all_values(scores)[:, :50]
     low, high = of_columns - error, of_columns + error
-    is_in_order = low >= scores.lowest_in_order
-    assert (values >= scores.to_value(low))[is_in_order].all()
-    assert (values <= scores.to_value(high))[high >= scores.lowest_in_order].all()
-    score = scores.to_score(values)
-    assert (score - error <= of_columns)[score >= scores.lowest_in_order].all()
+    assert (values >= scores.to_value(low)).all()
+    assert (values <= scores.to_value(high)).all()
+    assert (scores.to_score(values) - error <= of_columns).all()
 
     rows = torch.tensor([3, 0])
     found = scores.of_items(*torch.cartesian_prod(rows, torch.arange(50)).t()).view(2, 50)
@@ -394,7 +374,6 @@ def test_a_value_stands_for_all_scores_that_are_rounded_to_it(dtype):
     score = torch.randn(5000, generator=generator, dtype=torch.double)
     score *= torch.randint(-80, 80, score.shape, generator=generator).double().exp2()
     score = torch.cat([score, torch.tensor([0.0, -0.0, 1.0, -1.0])]).sort().values
-    score = score[score >= scores.lowest_in_order]
     value = scores.to_value(score)
     assert (value[1:] >= value[:-1]).all()
     assert (scores.to_score(value) <= score + 2.0**-24 * score.abs()).all()
