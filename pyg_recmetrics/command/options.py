@@ -134,13 +134,23 @@ def integer(text: str) -> int:
     return read_number(text, int)
 
 
-def number(text: str) -> float | str:
+def number(text: str) -> float:
+    """Reads a number."""
+    return read_number(text, float)
+
+
+def size(text: str) -> float | str:
     """Reads a number. A share such as `2%` stays a text, for the function that takes it."""
-    return text if "%" in text else read_number(text, float)
+    return text if "%" in text else number(text)
 
 
 #: How what an option takes is read; texts are left as they are.
-_KINDS: dict[str, Callable[[str], Any]] = {"FILE": Path, "N": integer, "X": number}
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "FILE": Path,
+    "N": integer,
+    "X": number,
+    "SIZE": size,
+}
 
 # Options, and what they are for. Behind the names of an option stands what it takes, if anything,
 # and dots if it takes several.
@@ -151,7 +161,7 @@ _LEVEL = {
 }
 _COMPARISON = {
     "--baseline NAME": "compare all others with this one",
-    "--equivalence X": "the smallest difference that matters: .01, or 2%%",
+    "--equivalence SIZE": "the smallest difference that matters: .01, or 2%%",
     **_LEVEL,
 }
 _JSON = {"--json": "print JSON"}
@@ -224,7 +234,7 @@ _COMMANDS = {
             "results FILE ..": "results of the new model; several files are its runs",
             "--baseline FILE ..": "the same of the old model",
             "--metric NAME@K": "the one that decides",
-            "--margin X": "how much worse it may be: .01, 2%%",
+            "--margin SIZE": "how much worse it may be: .01, 2%%",
         },
         {**_LEVEL, **_JSON},
         _EXIT_STATUS,
