@@ -460,14 +460,16 @@ class Search:
         """
         values = self._values(rows, masked, part, start, end)
         blocks = _in_blocks(values)
-        maxima = self._learn_from_maxima(rows, blocks)
+        maxima, has_low = self._learn_from_maxima(rows, blocks)
         threshold = self._value_of_threshold(rows)
         relevant.fill_(values, part, start, nothing_of(values.dtype))
         row, block = find_at_least(maxima, threshold)
         num_blocks = torch.bincount(row, minlength=rows.numel())
         row, block = self._drop_crowded(rows, num_blocks, row, block)
-        found = in_order(blocks[row, :, block])
-        asked, offset = find_at_least(found, threshold.index_select(0, row))
+        found = blocks[row, :, block]
+        asked, offset = find_at_least(
+            in_order(found) if has_low else found, threshold.index_select(0, row)
+        )
         # To index takes several times as long.
         row, block = row.index_select(0, asked), block.index_select(0, asked)
         return row, offset * maxima.size(1) + block
@@ -488,26 +490,34 @@ class Search:
         masked.fill_(values, part, start, nothing)
         return values
 
-    def _learn_from_maxima(self, rows: Tensor, blocks: Tensor) -> Tensor:
-        """Returns the largest values of blocks, in order, and raises the reach of rows by them."""
-        largest = blocks.amax(dim=1)
-        maxima = in_order(largest)
-        self._raise_reach(rows, maxima)
-        is_low = self._threshold(rows) <= self.scores.error[rows]
-        if not largest.is_floating_point() and bool(is_low.any()):
-            # The largest bits of a block without a positive number are those of the smallest.
-            maxima = torch.where(largest < 0, in_order(blocks.amin(dim=1)), maxima)
-            self._raise_reach(rows, maxima)
-        return maxima
+    def _learn_from_maxima(self, rows: Tensor, blocks: Tensor) -> tuple[Tensor, bool]:
+        """Raises the reach of rows by the largest value of each block.
 
-    def _raise_reach(self, rows: Tensor, maxima: Tensor) -> None:
-        """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach."""
+        Returns:
+            These values, and whether those of the blocks are to be put in order, as negative ones
+            may matter. The bits of positive ones are in order, and more than those of others.
+        """
+        maxima = blocks.amax(dim=1)
+        are_bits = not maxima.is_floating_point()
+        self._raise_reach(rows, maxima, lowest=0.0 if are_bits else -torch.inf)
+        if not are_bits or bool((self._threshold(rows) > self.scores.error[rows]).all()):
+            return maxima, False
+        # The bits of the largest negative number are the smallest.
+        maxima = torch.where(maxima < 0, in_order(blocks.amin(dim=1)), maxima)
+        self._raise_reach(rows, maxima, lowest=-torch.inf)
+        return maxima, True
+
+    def _raise_reach(self, rows: Tensor, maxima: Tensor, lowest: float) -> None:
+        """Learns from the maxima of blocks, of shape `[num, num_blocks]`, what is within reach.
+
+        They are in order from the lowest one on.
+        """
         depth, num = self.depth[rows], min(self.max_depth, maxima.size(1))
         top = largest_values(maxima.clone(), num)
         t = top.gather(1, (num - depth).clamp_(min=0).unsqueeze(1)).squeeze(1)
         # As many items of each row as it is deep have this exact score.
         reach = self.scores.to_score(t) - self.scores.error[rows]
-        reach = torch.where(depth <= num, reach, -torch.inf)
+        reach = torch.where((depth <= num) & (t >= lowest), reach, -torch.inf)
         self.reach[rows] = reach.maximum(self.reach[rows])
 
     def _drop_crowded(
