@@ -82,6 +82,14 @@ def test_the_size_of_chunks_changes_nothing(case, size):
         assert torch.equal(value.nan_to_num(-1), metric(ranked).nan_to_num(-1)), metric
 
 
+@pytest.mark.parametrize(("most_popular", "share"), [(159, 0.0), (160, 1.0)])
+def test_the_head_begins_at_exactly_so_many_percent_of_all_seen_edges(most_popular, share):
+    item = (torch.arange(200) >= most_popular).long()
+    catalogue = Catalogue(2, seen=torch.stack([torch.arange(200), item]))
+    ranked = RankedEdges.from_topk([[1]], [[0], [1]]).with_catalogue(catalogue)
+    assert metrics.tail_share(ranked, k=1, head=80).tolist() == [share]
+
+
 def test_nobody_has_a_list():
     category = torch.tensor([10**15, 7, 10**15])  # may have large numbers
     catalogue = Catalogue(3, item_category=category, item_embedding=torch.eye(3))
