@@ -4,6 +4,7 @@ One part of a split has truth and message-passing edges, see :func:`read_data`. 
 split yet has pairs of users and items, see :func:`read_interactions`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -308,16 +309,21 @@ def _read_users(store: BaseStorage | Data, num_nodes: int) -> Tensor | None:
 
 def other_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]:
     """The edges of all other types between users and items, flipped to run from users to items."""
-    source, _, destination = edge_type
     others = {}
-    for key in data.edge_types:
-        if key == edge_type or "edge_index" not in data[key]:
-            continue
-        if (key[2], key[0]) == (source, destination):
-            others[key] = read_edge_index(data[key]).flip([0])
-        elif (key[0], key[2]) == (source, destination):
-            others[key] = read_edge_index(data[key])
+    for key, is_reverse in _other_types(data, edge_type):
+        edges = read_edge_index(data[key])
+        others[key] = edges.flip([0]) if is_reverse else edges
     return others
+
+
+def _other_types(data: HeteroData, edge_type: EdgeType) -> Iterator[tuple[EdgeType, bool]]:
+    """Yields the other types of edges between users and items, and whether they begin at items."""
+    source, _, destination = edge_type
+    for key in data.edge_types:
+        is_reverse = (key[2], key[0]) == (source, destination)
+        is_between = is_reverse or (key[0], key[2]) == (source, destination)
+        if is_between and key != edge_type and "edge_index" in data[key]:
+            yield key, is_reverse
 
 
 def to_homogeneous(edges: Tensor, num_users: int) -> Tensor:
@@ -465,9 +471,8 @@ def _reverse_edges(
     """
     pairs = coalesce_edges(forward, num_items)
     reverse = {}
-    for key in data.edge_types:
-        is_opposite = key != edge_type and (key[2], key[0]) == (edge_type[0], edge_type[2])
-        if is_opposite and "edge_index" in data[key]:
+    for key, is_reverse in _other_types(data, edge_type):
+        if is_reverse:
             edges = read_edge_index(data[key]).flip([0])
             check_device(edges, f"data{list(key)}", forward.device, "edge_type")
             check_pairs(edges, "edge_index", count_nodes(data, key[2]), num_items)
