@@ -222,7 +222,9 @@ class Convention:
         """Returns the same definitions for other users.
 
         Args:
-            population (Population): Who is evaluated.
+            population (Population): Who is evaluated. All of its options count, and none of those
+                that the convention had. `dataclasses.replace(convention.population,
+                min_pos_test=5)` changes one of them.
 
         Raises:
             TypeError: If `population` is not a `Population`.
@@ -267,7 +269,8 @@ class Convention:
         if asked.name not in self.metrics:
             raise ValueError(
                 f"'metrics' needs to name metrics of the convention '{self.name}', "
-                f"{list(self.metrics)} (got '{asked}'); name some of these"
+                f"{list(self.metrics)} (got '{asked}'); name some of these, or spell the variants "
+                f"without a convention, as in 'recall(normalizer=min)@10'"
             )
         arguments = {
             name: max(deepest or 1, asked.k or 1) if value == DEEPEST else value

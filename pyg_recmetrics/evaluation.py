@@ -156,10 +156,26 @@ def evaluate(
         >>> result["recall@2"], result.per_user["recall@2"]
         (1.0, tensor([1., 1.], dtype=torch.float64))
     """
-    options = dict(locals())
-    counts = complete_counts(options.pop("recommender"), data, num_users, num_items)
-    options["num_users"], options["num_items"] = counts
-    return Evaluator(**options)._evaluate(recommender)
+    num_users, num_items = complete_counts(recommender, data, num_users, num_items)
+    evaluator = Evaluator(
+        data,
+        metrics,
+        convention=convention,
+        empty_target_action=empty_target_action,
+        per=per,
+        num_users=num_users,
+        num_items=num_items,
+        edge_index=edge_index,
+        exclude_seen=exclude_seen,
+        catalogue=catalogue,
+        ties=ties,
+        seed=seed,
+        keep_items=keep_items,
+        batch_size=batch_size,
+        margin=margin,
+        progress=progress,
+    )
+    return evaluator._evaluate(recommender)
 
 
 class Evaluator(Frozen):

@@ -904,6 +904,8 @@ class Metric:
             got = f"a tensor of shape {[*value.shape]} on {value.device}"
         if got != wanted:
             raise ValueError(f"'{self.name}' needs to return {wanted} (got {got})")
+        if value.dtype == torch.bool:
+            raise ValueError(f"'{self.name}' needs to return numbers (got booleans); add .double()")
         if self.is_pooled:
             return  # the value of a user is then multiplied by its weight
         if not is_one:

@@ -143,6 +143,19 @@ class StreamingMetric(link_pred.BaseMetric):  # type: ignore[misc]
             value = value.to(torch.get_default_dtype())
         return value.to(self._result_device)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Adds a mini-batch, and returns the value of this batch alone, as torchmetrics does.
+
+        Raises:
+            ImportError: If torchmetrics is not installed.
+        """
+        if not link_pred.WITH_TORCHMETRICS:
+            raise ImportError(
+                "a call of a metric needs torchmetrics: pip install torchmetrics; without it, "
+                "write update(...) and compute()"
+            )
+        return super().forward(*args, **kwargs)
+
     def reset(self) -> None:
         """Forgets all users."""
         if link_pred.WITH_TORCHMETRICS:
@@ -531,7 +544,11 @@ def _signature(definition: Definition) -> inspect.Signature:
     function = definition.formula
     _, *of_function = inspect.signature(function).parameters.values()
     hints = get_type_hints(function)
-    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in of_function]
+    # A metric of one's own need not have annotations.
+    parameters = [
+        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+        for parameter in of_function
+    ]
     options = dict(inspect.signature(_options).parameters)
     if not set(definition.needs) - {"items"}:
         del options["catalogue"]

@@ -55,6 +55,7 @@ class TestNames:
         for worth in (1.0, 0.5):
             exec(cell.format(worth=worth), notebook)
             assert metrics.parse("First@2")(ranked).tolist() == [worth]
+            assert str(modules.FirstHit(k=2)) == "FirstHit(k=2)"
         assert definitions["first_hit"].function is notebook["first_hit"]
         assert metrics.aliases()["fh"] == "first_hit"
         for other in ({"metrics": metrics, "__name__": "another"}, None):
@@ -239,6 +240,7 @@ RETURNED = {
     "a tensor of shape": lambda ranked: ranked.rank.double(),
     r"on cpu \(got a tensor of shape \[2\] on meta": lambda ranked: torch.ones(2, device="meta"),
     r"\(got list\)": lambda ranked: [1.0, 1.0],
+    r"numbers \(got booleans\)": lambda ranked: ranked.hits(2) > 0,
     r"'range' of 'new' .* from 0 to 1 \(got 2\)": lambda ranked: ranked.hits(2).double(),
 }
 

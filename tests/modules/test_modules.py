@@ -540,6 +540,8 @@ def test_what_is_missing_without_torchmetrics(name):
     metric.update(*BATCH[name in CURVES])
     with pytest.raises(ImportError, match="pip install torchmetrics"):
         metric.plot()
+    with pytest.raises(ImportError, match=r"write update\(\.\.\.\) and compute\(\)"):
+        metric(*BATCH[name in CURVES])
 
 
 def test_printing_also_of_a_subclass_that_takes_other_arguments():
