@@ -126,7 +126,8 @@ def describe_lack(
     num_counted = user_of_row[is_counted].unique().numel()
     return (
         f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
-        f"too short, hold seen items, or are padded with -1"
+        f"missing or too short, hold items that were seen or are no candidates, or are padded "
+        f"with -1"
     )
 
 

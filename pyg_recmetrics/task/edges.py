@@ -231,12 +231,12 @@ def keep_retrievable(
     in_seen = contains(excluded, truth, num_items)
     if candidates is None and not bool(in_seen.any()):
         return truth, weight
+    again = written_as("exclude_seen=False", "--include-seen")
     remedy = (
-        f"in a test part, truth that a model learns from is a leak; a training part needs "
-        f"'{written_as('exclude_seen=False', '--include-seen')}'"
+        f"in a test part, truth that a model learns from is a leak; a training part needs '{again}'"
     )
-    reason = "are also in 'seen', the 'edge_index' of a graph"
-    is_kept = _take_out(torch.ones_like(in_seen), in_seen, reason, remedy)
+    reason, note = "are also in 'seen'", f". If users may get an item again, write {again}"
+    is_kept = _take_out(torch.ones_like(in_seen), in_seen, reason, remedy, note)
     if missing == "drop":
         is_missing = ~are_candidates(truth, candidates, num_items)
         remedy = "add relevant items to the 'candidates'"

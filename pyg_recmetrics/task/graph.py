@@ -80,10 +80,12 @@ def read_data(
     if candidates is not None:
         candidates = check_edges(candidates, "candidate_edge_index")
     if isinstance(data, HeteroData):
-        source, _, destination = store._key
+        source, relation, destination = store._key
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
         users = _read_users(data[source], num_users)
         others = other_edges(data, store._key)
+        if source == destination and _run_both_ways(seen, num_users):
+            others[source, f"{relation}, reversed", destination] = seen.flip([0])
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
@@ -314,6 +316,12 @@ def other_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]
         edges = read_edge_index(data[key])
         others[key] = edges.flip([0]) if is_reverse else edges
     return others
+
+
+def _run_both_ways(edges: Tensor, num_nodes: int) -> bool:
+    """Returns whether edges between nodes of one type are those of an undirected graph."""
+    index = coalesce_edges(edges, num_nodes)
+    return 2 * int(contains(index, index.flip([0]), num_nodes).sum()) > index.size(1)
 
 
 def _other_types(data: HeteroData, edge_type: EdgeType) -> Iterator[tuple[EdgeType, bool]]:

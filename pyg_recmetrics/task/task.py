@@ -588,7 +588,8 @@ class RankingTask(Frozen):
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
         remedy = (
             "Take the truth out of these: name them as 'rev_edge_types' of 'RandomLinkSplit', or "
-            "split by 'pyg_recmetrics.transforms'. Or do not propagate over them"
+            "split by 'pyg_recmetrics.transforms'; if they are of the same type, split by "
+            "'RandomLinkSplit(is_undirected=True)'. Or do not propagate over them"
         )
         for key, other in edges.others.items():
             between = coalesce_edges(other, task.num_items)

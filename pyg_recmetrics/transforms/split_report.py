@@ -22,7 +22,7 @@ _LABELS = {
     "num_edges": "message-passing edges",
     "num_truth": "truth edges",
     "num_leaks": "leaks: truth in message-passing edges",
-    "num_reverse_leaks": "  in edges of other types",
+    "num_reverse_leaks": "  in reverse edges, or of other types",
     "num_earlier": "  in an earlier part",
     "num_unmasked": "earlier truth that is a candidate",
     "num_timed": "edges with times",
@@ -38,7 +38,7 @@ _LABELS = {
 #: What numbers above zero mean in a part.
 _FINDINGS = {
     "num_leaks": "of {1:,} truth edges of the {0} are among its message-passing edges: a leak",
-    "num_reverse_leaks": "of {1:,} truth edges of the {0} are in its edges of other types: a leak",
+    "num_reverse_leaks": "of {1:,} truth edges of the {0} are in reverse or other edges: a leak",
     "num_earlier": "of {1:,} truth edges of the {0} are edges of an earlier part: a leak",
     "num_unmasked": "truth edges of earlier parts are candidates of the {0}, which count as wrong",
     "num_later": "of {2:,} message-passing edges of the {0} are later than truth of their user",
@@ -57,7 +57,8 @@ class SplitReport(Tabular):
     - `num_leaks`: truth edges that are also message-passing edges. `None` for training, which may
       learn from these.
     - `num_reverse_leaks`: truth edges that are among the edges of other types, such as reverse
-      ones, in either direction. `None` for training.
+      ones, in either direction, or whose opposite is a message-passing edge of an undirected graph
+      of one type. `None` for training.
     - `num_earlier`: truth edges that an earlier part has as truth or for message passing. `None`
       for training.
     - `num_unmasked`: truth edges of earlier parts that are candidates of this part, as they are not
@@ -184,7 +185,7 @@ def check_split(
         message-passing edges                    150  150   200
         truth edges                              150   50    50
         leaks: truth in message-passing edges      -    0     0
-          in edges of other types                  -    0     0
+          in reverse edges, or of other types      -    0     0
           in an earlier part                       -    0     0
         earlier truth that is a candidate          -    0     0
         edges with times                         300  200   250

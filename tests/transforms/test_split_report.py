@@ -1,10 +1,13 @@
 """A report counts what a split leaks, and what is missing in it."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.transforms import RandomLinkSplit
+from torch_geometric.utils import erdos_renyi_graph
 
 from pyg_recmetrics import RankingTask, datasets, transforms
 from pyg_recmetrics.transforms import KCore, LeaveLastOut, check_split
@@ -51,6 +54,23 @@ class TestCheckSplit:
             for number in earlier:
                 before |= pairs_of(parts[number], graph, "edge_index", "edge_label_index")
             assert found.num_earlier == len(label & before)
+
+    @pytest.mark.parametrize("is_undirected", [True, False])
+    def test_truth_between_nodes_of_one_type_leaks_if_its_opposite_is_there(self, is_undirected):
+        torch.manual_seed(0)
+        data, friend = HeteroData(), ("user", "friend", "user")
+        data["user"].num_nodes, data[friend].edge_index = 40, erdos_renyi_graph(40, 0.3)
+        options = {"edge_types": friend, "neg_sampling_ratio": 0.0}
+        parts = RandomLinkSplit(**options, is_undirected=is_undirected)(data)
+        edges, truth = parts[2][friend].edge_index.tolist(), parts[2][friend].edge_label_index
+        opposite = set(zip(*reversed(edges), strict=True))
+        num_leaks = len(opposite & set(zip(*truth.tolist(), strict=True)))
+        assert (num_leaks == 0) == is_undirected
+        assert check_split(*parts).test.num_reverse_leaks == num_leaks
+        with (
+            nullcontext() if is_undirected else pytest.warns(match=f"^{num_leaks} .* leak: .*undir")
+        ):
+            RankingTask.from_data(parts[2])
 
     def test_truth_of_validation_that_a_test_forgot_to_exclude_is_found(self):
         train, val, test = LeaveLastOut()(interactions())
