@@ -89,7 +89,7 @@ def test_the_loop_trains_the_model_and_tests_its_best_epoch(trained):
 
 
 def test_edges_alone_give_the_numbers_of_the_split_and_of_the_plain_file(trained):
-    namespace = dict(trained)
+    namespace = trained | {"RankingTask": RankingTask}  # which the block before imports
     run(PYTHON[3], namespace)
     call = PYTHON[3].splitlines()[-1]
     assert call.startswith('evaluate(model, truth, "r_precision", edge_index=train_edges')
