@@ -553,8 +553,12 @@ def definition(name: str) -> Definition:
     return _DEFINITIONS[found]
 
 
-def _check_spelling(value: object) -> str:
+def _check_spelling(value: object, argument: str = "metrics") -> str:
     """Returns `value` if it is a string, as all spellings of metrics are."""
+    if not isinstance(value, str) and argument != "metrics":
+        raise TypeError(
+            f"'{argument}' needs to be a string, such as 'recall@20' (got {type(value).__name__})"
+        )
     if not isinstance(value, str):
         raise TypeError(
             f"'metrics' needs to be a string or a list of strings (got {type(value).__name__}); "
@@ -966,7 +970,11 @@ def parse(spelling: str | Metric, argument: str = "metrics") -> Metric:
         (hit_rate@4, hit_rate@4, map(normalizer=min)@4)
     """
     try:
-        return spelling if isinstance(spelling, Metric) else _parse(_check_spelling(spelling))
+        return (
+            spelling
+            if isinstance(spelling, Metric)
+            else _parse(_check_spelling(spelling, argument))
+        )
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("'metrics'", f"'{argument}'")) from None
 
