@@ -18,7 +18,6 @@ from pyg_recmetrics.metrics.registry import (
     check_empty_target_action,
     check_num_without_truth,
     check_ranked,
-    counts_in_mean,
     fill_without_truth,
     parse,
 )
@@ -148,7 +147,8 @@ def precision_recall_curve(
         check_num_without_truth(int(is_without_truth.sum()))
     aggregate = aggregate_of(aggregation)
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
-    is_counted = evaluated_mask(ranked) & counts_in_mean(ranked.degree, empty_target_action)
+    is_filled = empty_target_action in ("neg", "pos")
+    is_counted = evaluated_mask(ranked) & ((ranked.degree > 0) | is_filled)
     if not bool(is_counted.any()):
         zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
         return zeros, zeros.clone(), top_k
