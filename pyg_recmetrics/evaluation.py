@@ -16,7 +16,7 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import EdgesLike, check_choice, check_positive_integer, written
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
+from pyg_recmetrics.margins import Margin, UserSample, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
 from pyg_recmetrics.ranked_edges import RankedEdges, Ties, evaluated_mask, select_users
@@ -346,7 +346,7 @@ class Evaluator(Frozen):
         return UserSample(
             self.task,
             self.metrics,
-            read_margin(margin, self.metrics),
+            margin if isinstance(margin, Margin) else Margin(margin),
             self._convention,
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,

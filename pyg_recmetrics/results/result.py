@@ -659,7 +659,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _measure_all(self) -> None:
         values, counted = {}, []
         for name, metric in self.definitions.items():
-            value = values[name] = self._measure(metric, self.ranked)
+            value = values[name] = self.convention.population.measure(metric, self.ranked)
             if value.dim():
                 value = self._averaged(self._counted(metric, value))
             counted.append(value)
@@ -781,9 +781,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             >>> result.curve("map", max_k=2)
             tensor([[0.0000, 0.2500]], dtype=torch.float64)
         """
-        values = [
-            self._measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)
-        ]
+        measure = self.convention.population.measure
+        values = [measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)]
         return torch.stack(values, dim=-1).flip(-1)
 
     def _ends(self, metric: str | Metric) -> list[float]:
@@ -1228,7 +1227,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         resolved = self._resolve(metric)
         value = self.per_user.get(str(parse(metric)))
         if value is None:
-            value = self._measure(resolved, self.ranked)
+            value = self.convention.population.measure(resolved, self.ranked)
         if not value.dim():
             raise ValueError(
                 f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
@@ -1236,17 +1235,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             )
         return self._counted(resolved, value)
 
-    def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        if metric.is_aggregate or self.convention.population.few_candidates == "count":
-            return metric(ranked)
-        is_defined = self.convention.population.is_defined(metric, ranked)
-        # A ratio of sums is one over those who count, so the others leave before it is made.
-        value = metric(select_users(ranked, is_defined))
-        return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
-
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""
-        return self._counted(metric, self._measure(metric, ranked))
+        return self._counted(metric, self.convention.population.measure(metric, ranked))
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
