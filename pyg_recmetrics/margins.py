@@ -384,7 +384,7 @@ class UserSample:
                 "'constant_scores=False', which scores decide)"
             )
         if self.action == "error":
-            check_num_without_truth(len(self.without_truth))
+            check_num_without_truth(len(self.in_order[1]))
 
     @cached_property
     def margins(self) -> Mapping[str, float]:
@@ -399,7 +399,7 @@ class UserSample:
         return size
 
     @cached_property
-    def _in_order(self) -> list[Tensor]:
+    def in_order(self) -> list[Tensor]:
         """The users with ground truth in random order, and the others in an order of their own."""
         generator = torch.Generator("cpu").manual_seed(self.margin.seed)
         users = self.task.users
@@ -410,20 +410,11 @@ class UserSample:
             in_order.append(part[order.to(part.device)])
         return in_order
 
-    @property
-    def with_truth(self) -> Tensor:
-        """The ids of the users with ground truth, in their order."""
-        return self._in_order[0]
-
-    @property
-    def without_truth(self) -> Tensor:
-        """The ids of the others, in an order of their own."""
-        return self._in_order[1]
-
     def first(self, num_ranked: int) -> Tensor:
         """Returns the first users with ground truth, and as large a share of the others, sorted."""
-        num_without = round(num_ranked / len(self.with_truth) * len(self.without_truth))
-        chosen = [self.with_truth[:num_ranked], self.without_truth[:num_without]]
+        with_truth, without_truth = self.in_order
+        num_without = round(num_ranked / len(with_truth) * len(without_truth))
+        chosen = [with_truth[:num_ranked], without_truth[:num_without]]
         return torch.cat(chosen).sort().values
 
     def ranked(self, users: Tensor, ranking: OpenRanking) -> RankedEdges:
@@ -448,9 +439,9 @@ def sample(
         The ranking of these users, and of as many without truth as they stand for; and what they
         tell about all users.
     """
-    margin, with_truth, action = user_sample.margin, user_sample.with_truth, user_sample.action
-    num_users, num_without_truth = len(with_truth), len(user_sample.without_truth)
-    num_others = num_filled(num_without_truth, action)
+    margin, action = user_sample.margin, user_sample.action
+    with_truth, without_truth = user_sample.in_order
+    num_users, num_others = len(with_truth), num_filled(len(without_truth), action)
     convention = user_sample.convention
     knows_ties = ranking.recommender.has_scores
     metrics = convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
@@ -494,7 +485,7 @@ def sample(
     sampling = Sampling(
         num_users=num_users,
         num_ranked=num_ranked,
-        num_without_truth=num_without_truth,
+        num_without_truth=len(without_truth),
         num_counted={name: round(share * num_users) + num_others for name, share in shares.items()},
         margins=user_sample.margins,
         bounds={name: Interval(*sequence.interval()) for name, sequence in sequences.items()},

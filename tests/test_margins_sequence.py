@@ -184,9 +184,9 @@ def sample_of_users(seed):
 
 def test_it_holds_every_user_once():
     order = sample_of_users(3)
-    assert order.with_truth.sort().values.equal(order.task.users_with_truth)
+    assert order.in_order[0].sort().values.equal(order.task.users_with_truth)
     assert order.first(40).equal(torch.arange(60))
-    assert order.without_truth.sort().values.equal(torch.arange(0, 60, 3))
+    assert order.in_order[1].sort().values.equal(torch.arange(0, 60, 3))
 
 
 def test_a_sample_holds_the_first_and_as_many_others_as_there_are():
@@ -195,7 +195,7 @@ def test_a_sample_holds_the_first_and_as_many_others_as_there_are():
         sample = order.first(number)
         assert sample.equal(sample.sort().values)
         with_truth = sample[sample % 3 != 0]
-        assert with_truth.equal(order.with_truth[:number].sort().values)
+        assert with_truth.equal(order.in_order[0][:number].sort().values)
         assert abs(sample.numel() - 1.5 * number) <= 0.5
         assert set(sample.tolist()) <= set(order.first(number + 1).tolist())
 
@@ -203,7 +203,7 @@ def test_a_sample_holds_the_first_and_as_many_others_as_there_are():
 def test_every_user_may_come_first():
     order = sample_of_users(0)
     orders = (replace(order, margin=Margin(0.1, seed=seed)) for seed in range(2000))
-    counts = torch.tensor([int(each.with_truth[0]) for each in orders]).bincount(minlength=60)
+    counts = torch.tensor([int(each.in_order[0][0]) for each in orders]).bincount(minlength=60)
     counts = counts[order.task.users_with_truth]
     # 50 each on average, and a chi-square of 39 degrees of freedom.
     assert float(((counts - 50) ** 2 / 50).sum()) < 75
