@@ -135,9 +135,8 @@ class Population:
         return select_users(ranked, ~is_constant), int(is_constant.sum())
 
     def measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        """Returns a metric of these users, `NaN` for those for whom it has too few candidates."""
-        is_for_all = self.few_candidates == "count" or metric.is_aggregate
-        if is_for_all or ranked.num_candidates is None:
+        """Returns a metric of every user, `NaN` for those with too few candidates for it."""
+        if metric.is_aggregate or self.few_candidates == "count" or ranked.num_candidates is None:
             return metric(ranked)
         k = metric.k or 0
         can_differ = (count_irrelevant(ranked) > 0) | metric.depends_on_weight

@@ -812,6 +812,12 @@ class Metric:
         parameters = self.definition.parameters
         return {name: each.default for name, each in parameters.items()} | dict(self.arguments)
 
+    @cached_property
+    def _given(self) -> dict[str, Value | None]:
+        """All arguments of its function besides the ranking."""
+        cut_off = {"k": self.k} if self.definition.has_cut_off else {}
+        return cut_off | self.all_arguments
+
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
 
@@ -823,8 +829,7 @@ class Metric:
         """
         self.check_holds(check_ranked(ranked))
         defined, truth = self.definition, grouped_truth(ranked)
-        given: dict[str, Any] = {"k": self.k} if defined.has_cut_off else {}
-        value = defined.formula(ranked, **given, **self.all_arguments)
+        value = defined.formula(ranked, **self._given)
         if not defined.function.__module__.startswith("pyg_recmetrics."):
             self._check_value(value, ranked)
         if not value.dim() or not defined.needs_truth or truth.num_with_truth == truth.num_users:
