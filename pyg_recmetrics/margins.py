@@ -138,6 +138,10 @@ class ConfidenceSequence:
             value. (default: `0`)
         other_value (float, optional): Their value. (default: `0.0`)
 
+    Attributes:
+        num_counted (float): How many of all users have a value, judging by the known ones.
+        variance (float): The variance of the known values, shrunk as if one more had the largest.
+
     Raises:
         ValueError: If a value is outside the limits, for which nothing would be guaranteed.
 
@@ -173,10 +177,25 @@ class ConfidenceSequence:
         self._values = scaled.clamp(0, 1)
         self._is_value = ~self._values.isnan()
         self.num_users, self.num_left = num_users, num_users - values.numel()
+        self._share = float(self._is_value.double().mean())
+        self.num_counted = num_users * self._share
         self.num_others, self._other_value = num_others, (other_value - low) / self._range
         self.alpha, self._threshold = alpha, math.log(2 / alpha)
         # The margin of the mean over the users in random order, in units of the range.
         self.margin, self._margin = margin, margin * (1 + num_others / num_users) / self._range
+        # What a bettor knows before each user, whatever is claimed: the sum and the number of the
+        # values that have come, how many users are left, and the stake.
+        known, count = self._values.nan_to_num(0), self._is_value.cumsum(0)
+        total = known.cumsum(0)
+        self._before = total - known + num_others * self._other_value
+        self._num_before = count - self._is_value.long() + num_others
+        # Integers times a mean would be numbers in single precision.
+        self._left = num_users - torch.arange(known.numel(), dtype=torch.double, device="cpu")
+        mean = (0.5 + total) / (1 + count)
+        squares = _FIRST_VARIANCE + ((known - mean).square() * self._is_value).cumsum(0)
+        variance = torch.cat([known.new_tensor([_FIRST_VARIANCE]), squares / (1 + count)])
+        self._wanted = known.new_tensor(self._margin) / variance[:-1]
+        self.variance = float(variance[-1]) * self._range**2
 
     @property
     def mean(self) -> float:
@@ -189,21 +208,6 @@ class ConfidenceSequence:
             total = num_counted * mean + self.num_others * self._other_value
             mean = total / (num_counted + self.num_others)
         return self._unscaled(mean)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the known values, shrunk as if one more had the prior variance."""
-        return float(self._variances()[-1]) * self._range**2
-
-    @property
-    def num_counted(self) -> float:
-        """How many of all users have a value, judging by the known ones."""
-        return self.num_users * self._share
-
-    @property
-    def _share(self) -> float:
-        """The share of users with a value among those who are known."""
-        return float(self._is_value.double().mean())
 
     def interval(self) -> tuple[float, float]:
         """Returns the ends of the interval, which holds the mean of the known values."""
@@ -254,34 +258,11 @@ class ConfidenceSequence:
 
     def _log_money(self, mean: float, sign: int) -> Tensor:
         """Returns what a bettor has after each value, as a multiple of what it started with."""
-        before, num_before, num_left, wanted = self._past
-        mean_left = ((num_before + num_left) * mean - before) / num_left
+        mean_left = ((self._num_before + self._left) * mean - self._before) / self._left
         mean_left = mean_left.clamp(_SMALLEST, 1 - _SMALLEST)
         largest = _MAX_LOSS / (mean_left if sign > 0 else 1 - mean_left)
         values = self._values.nan_to_num(mean)
-        return torch.log1p(sign * wanted.minimum(largest) * (values - mean_left)).cumsum(0)
-
-    @cached_property
-    def _past(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The sum and the number of values before each user, how many were left, and the stake.
-
-        None of them depends on the claim.
-        """
-        values = self._values.nan_to_num(0)
-        # Integers times a mean would be numbers in single precision.
-        num_left = self.num_users - torch.arange(values.numel(), dtype=torch.double, device="cpu")
-        before = values.cumsum(0) - values + self.num_others * self._other_value
-        num_before = self._is_value.cumsum(0) - self._is_value.long() + self.num_others
-        stakes = values.new_tensor(self._margin) / self._variances()[:-1]
-        return before, num_before, num_left, stakes
-
-    def _variances(self) -> Tensor:
-        """Returns the variance before the first user, and after each: `[num_known + 1]`."""
-        values = self._values.nan_to_num(0)
-        number = 1 + self._is_value.cumsum(0)
-        mean = (0.5 + values.cumsum(0)) / number
-        squares = _FIRST_VARIANCE + ((values - mean).square() * self._is_value).cumsum(0)
-        return torch.cat([squares.new_tensor([_FIRST_VARIANCE]), squares / number])
+        return torch.log1p(sign * self._wanted.minimum(largest) * (values - mean_left)).cumsum(0)
 
     def _unscaled(self, value: float) -> float:
         return self._low + self._range * value
