@@ -45,8 +45,6 @@ from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
     catalogue_of,
-    evaluated_mask,
-    grouped_truth,
     num_with_other_places,
 )
 from pyg_recmetrics.task import Catalogue
@@ -828,7 +826,7 @@ class Metric:
             ValueError: If the ranking does not hold what the metric needs.
         """
         self.check_holds(check_ranked(ranked))
-        defined, truth = self.definition, grouped_truth(ranked)
+        defined, truth = self.definition, ranked._grouped
         value = defined.formula(ranked, **self._given)
         if not defined.function.__module__.startswith("pyg_recmetrics."):
             self._check_value(value, ranked)
@@ -883,7 +881,7 @@ class Metric:
         if self.is_pooled:
             return  # the value of a user is then multiplied by its weight
         if not is_one:
-            is_defined = evaluated_mask(ranked)
+            is_defined = ranked._is_evaluated
             if self.needs_truth:
                 is_defined = is_defined & (ranked.degree > 0)
             value = value[is_defined]
