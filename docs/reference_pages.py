@@ -162,7 +162,7 @@ FOR_THE_PACKAGE = {
     "History": ("append",),
     "Measured": ("cell", "estimate_of", "recipe_of"),
     "Metric": ("check_catalogue", "check_holds", "of"),
-    "Population": ("describe", "is_defined", "is_eligible", "select"),
+    "Population": ("describe", "is_eligible", "measure", "select"),
     "PrecisionRecallCurve": ("curve",),
     "RankingMetric": ("with_catalogue",),
     "RankingTask": ("from_dict", "to_dict"),

@@ -134,16 +134,18 @@ class Population:
             )
         return select_users(ranked, ~is_constant), int(is_constant.sum())
 
-    def is_defined(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        """Returns for which users a metric is defined, given their candidates: `[num_users]`."""
-        if self.few_candidates == "count" or ranked.num_candidates is None:
-            return torch.ones_like(ranked.degree, dtype=torch.bool)
+    def measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
+        """Returns a metric of every user, `NaN` for those with too few candidates for it."""
+        if metric.is_aggregate or self.few_candidates == "count" or ranked.num_candidates is None:
+            return metric(ranked)
         k = metric.k or 0
         can_differ = (count_irrelevant(ranked) > 0) | metric.depends_on_weight
         is_defined = can_differ & (ranked.num_candidates > k)
         if metric.definition.depends_on_order:
             is_defined |= ranked.num_candidates == k
-        return is_defined
+        # A ratio of sums is one over those who count, so the others leave before it is made.
+        value = metric(select_users(ranked, is_defined))
+        return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
 
     def describe(self) -> list[str]:
         """Returns the conditions on users that differ from the default, in words."""

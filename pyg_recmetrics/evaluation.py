@@ -16,10 +16,10 @@ from torch_geometric.data import Data, HeteroData
 from pyg_recmetrics import conventions
 from pyg_recmetrics.checks import EdgesLike, check_choice, check_positive_integer, written
 from pyg_recmetrics.conventions import Convention
-from pyg_recmetrics.margins import Margin, UserSample, read_margin, sample
+from pyg_recmetrics.margins import Margin, UserSample, sample
 from pyg_recmetrics.metrics import Metric, parse, parse_all
 from pyg_recmetrics.metrics.registry import EmptyTargetAction, check_empty_target_action
-from pyg_recmetrics.ranked_edges import RankedEdges, Ties, evaluated_mask, select_users
+from pyg_recmetrics.ranked_edges import RankedEdges, Ties, select_users
 from pyg_recmetrics.ranking import RecommenderLike
 from pyg_recmetrics.ranking.adapt import complete_counts
 from pyg_recmetrics.ranking.models import evaluation_mode
@@ -362,7 +362,7 @@ class Evaluator(Frozen):
         return UserSample(
             self.task,
             self.metrics,
-            read_margin(margin, self.metrics),
+            margin if isinstance(margin, Margin) else Margin(margin),
             self._convention,
             self._catalogue,
             self._empty_target_action or self._convention.empty_target_action,
@@ -393,7 +393,7 @@ class Evaluator(Frozen):
         selected, num_left_out = self._convention.population.select(selected)
         if self._per == "edge":
             rows = ranked.each_edge(max_degree=self.task.max_degree)
-            selected = select_users(rows, evaluated_mask(selected)[self.task.truth[0]])
+            selected = select_users(rows, selected._is_evaluated[self.task.truth[0]])
         return EvaluationResult(
             selected,
             self.metrics,

@@ -1,10 +1,9 @@
 """Ranking users in random order until every mean is known to a margin."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -128,6 +127,8 @@ class ConfidenceSequence:
     r"""The interval of the mean over users, the first of which are known.
 
     Args:
+        values (torch.Tensor): The values of the first users, in their random order, of shape
+            `[num_known]`; `NaN` for users without one, who do not count in the mean.
         num_users (int): How many users come in random order, :math:`N`.
         alpha (float): The probability that the interval is ever wrong.
         margin (float): The margin that is looked for.
@@ -137,12 +138,19 @@ class ConfidenceSequence:
             value. (default: `0`)
         other_value (float, optional): Their value. (default: `0.0`)
 
+    Attributes:
+        num_counted (float): How many of all users have a value, judging by the known ones.
+        variance (float): The variance of the known values, shrunk as if one more had the largest.
+
+    Raises:
+        ValueError: If a value is outside the limits, for which nothing would be guaranteed.
+
     Example:
         >>> import torch
         >>> from pyg_recmetrics.margins import ConfidenceSequence
         >>> values = torch.rand(10_000, generator=torch.Generator().manual_seed(0))
-        >>> sequence = ConfidenceSequence(num_users=10_000, alpha=0.05, margin=0.03)
-        >>> sequence.add(values[:1000])
+        >>> first = values[:1000]
+        >>> sequence = ConfidenceSequence(first, num_users=10_000, alpha=0.05, margin=0.03)
         >>> low, high = sequence.interval()
         >>> low < values.mean() < high, high - low < 0.06
         (tensor(True), True)
@@ -150,6 +158,7 @@ class ConfidenceSequence:
 
     def __init__(
         self,
+        values: Tensor,
         num_users: int,
         alpha: float,
         margin: float,
@@ -157,37 +166,36 @@ class ConfidenceSequence:
         num_others: int = 0,
         other_value: float = 0.0,
     ) -> None:
-        self.num_users, self.alpha, self.margin = num_users, alpha, margin
-        self.num_others = num_others
-        self._threshold = math.log(2 / alpha)
-        self._low, self._range = limits[0], limits[1] - limits[0]
-        self._other_value = (other_value - self._low) / self._range
-        self._values = torch.zeros(0, dtype=torch.double, device="cpu")
-        self.add(self._values)
-
-    def add(self, values: Tensor) -> None:
-        """Adds the values of the next users, in their random order.
-
-        Args:
-            values (torch.Tensor): The values, of shape `[num_added]`; `NaN` for users without one,
-                who do not count in the mean.
-
-        Raises:
-            ValueError: If a value is outside the limits, for which nothing would be guaranteed.
-        """
-        scaled = (values.to("cpu", torch.double) - self._low) / self._range
+        low, high = limits
+        self._low, self._range = low, high - low
+        scaled = (values.to("cpu", torch.double) - low) / self._range
         # What is outside by rounding alone is at the end.
         is_outside = (scaled < -_SMALLEST) | (scaled > 1 + _SMALLEST)
         if bool(is_outside.any()):
             wrong = float(values.cpu()[is_outside][0])
-            high = self._low + self._range
-            raise ValueError(
-                f"a value needs to be between {self._low:g} and {high:g} (got {wrong:g})"
-            )
-        self._values = torch.cat([self._values, scaled.clamp(0, 1)])
+            raise ValueError(f"a margin needs values from {low:g} to {high:g} (got {wrong:g})")
+        self._values = scaled.clamp(0, 1)
         self._is_value = ~self._values.isnan()
-        self.num_left = self.num_users - self._values.numel()
-        self.__dict__.pop("_past", None)
+        self.num_users, self.num_left = num_users, num_users - values.numel()
+        self._share = float(self._is_value.double().mean())
+        self.num_counted = num_users * self._share
+        self.num_others, self._other_value = num_others, (other_value - low) / self._range
+        self.alpha, self._threshold = alpha, math.log(2 / alpha)
+        # The margin of the mean over the users in random order, in units of the range.
+        self.margin, self._margin = margin, margin * (1 + num_others / num_users) / self._range
+        # What a bettor knows before each user, whatever is claimed: the sum and the number of the
+        # values that have come, how many users are left, and the stake.
+        known, count = self._values.nan_to_num(0), self._is_value.cumsum(0)
+        total = known.cumsum(0)
+        self._before = total - known + num_others * self._other_value
+        self._num_before = count - self._is_value.long() + num_others
+        # Integers times a mean would be numbers in single precision.
+        self._left = num_users - torch.arange(known.numel(), dtype=torch.double, device="cpu")
+        mean = (0.5 + total) / (1 + count)
+        squares = _FIRST_VARIANCE + ((known - mean).square() * self._is_value).cumsum(0)
+        variance = torch.cat([known.new_tensor([_FIRST_VARIANCE]), squares / (1 + count)])
+        self._wanted = known.new_tensor(self._margin) / variance[:-1]
+        self.variance = float(variance[-1]) * self._range**2
 
     @property
     def mean(self) -> float:
@@ -200,21 +208,6 @@ class ConfidenceSequence:
             total = num_counted * mean + self.num_others * self._other_value
             mean = total / (num_counted + self.num_others)
         return self._unscaled(mean)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the known values, shrunk as if one more had the prior variance."""
-        return float(self._variances()[-1]) * self._range**2
-
-    @property
-    def num_counted(self) -> float:
-        """How many of all users have a value, judging by the known ones."""
-        return self.num_users * self._share
-
-    @property
-    def _share(self) -> float:
-        """The share of users with a value among those who are known."""
-        return float(self._is_value.double().mean())
 
     def interval(self) -> tuple[float, float]:
         """Returns the ends of the interval, which holds the mean of the known values."""
@@ -245,11 +238,6 @@ class ConfidenceSequence:
         needed = needed_users(self.variance, margin, self.alpha, self.num_counted, largest)
         return needed / self._share
 
-    @property
-    def _margin(self) -> float:
-        """The margin of the mean over the users in random order, in units of the range."""
-        return self.margin * (1 + self.num_others / self.num_users) / self._range
-
     def _end(self, impossible: float, mean: float, sign: int) -> float:
         """Returns an end of the interval: what is refuted, close to what is not, by bisection."""
         refuted, kept = impossible, mean
@@ -270,78 +258,14 @@ class ConfidenceSequence:
 
     def _log_money(self, mean: float, sign: int) -> Tensor:
         """Returns what a bettor has after each value, as a multiple of what it started with."""
-        before, num_before, num_left, wanted = self._past
-        mean_left = ((num_before + num_left) * mean - before) / num_left
+        mean_left = ((self._num_before + self._left) * mean - self._before) / self._left
         mean_left = mean_left.clamp(_SMALLEST, 1 - _SMALLEST)
         largest = _MAX_LOSS / (mean_left if sign > 0 else 1 - mean_left)
         values = self._values.nan_to_num(mean)
-        return torch.log1p(sign * wanted.minimum(largest) * (values - mean_left)).cumsum(0)
-
-    @cached_property
-    def _past(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The sum and the number of values before each user, how many were left, and the stake.
-
-        None of them depends on the claim.
-        """
-        values = self._values.nan_to_num(0)
-        # Integers times a mean would be numbers in single precision.
-        num_left = self.num_users - torch.arange(values.numel(), dtype=torch.double, device="cpu")
-        before = values.cumsum(0) - values + self.num_others * self._other_value
-        num_before = self._is_value.cumsum(0) - self._is_value.long() + self.num_others
-        stakes = values.new_tensor(self._margin) / self._variances()[:-1]
-        return before, num_before, num_left, stakes
-
-    def _variances(self) -> Tensor:
-        """Returns the variance before the first user, and after each: `[num_known + 1]`."""
-        values = self._values.nan_to_num(0)
-        number = 1 + self._is_value.cumsum(0)
-        mean = (0.5 + values.cumsum(0)) / number
-        squares = _FIRST_VARIANCE + ((values - mean).square() * self._is_value).cumsum(0)
-        return torch.cat([squares.new_tensor([_FIRST_VARIANCE]), squares / number])
+        return torch.log1p(sign * self._wanted.minimum(largest) * (values - mean_left)).cumsum(0)
 
     def _unscaled(self, value: float) -> float:
         return self._low + self._range * value
-
-
-class UserOrder:
-    """The users with ground truth in random order, and those without it beside them.
-
-    The order depends on the seed and on who the users are, and on nothing else: neither on the
-    device nor on the number of processes. Every prefix of it is a random sample.
-
-    Args:
-        users (torch.Tensor): The ids of the users, sorted, of shape `[num_users]`.
-        has_truth (torch.Tensor): Which of them have ground truth, of shape `[num_users]`.
-        seed (int): The seed of the order.
-
-    Attributes:
-        with_truth (torch.Tensor): The ids of those with ground truth, in their order.
-        without_truth (torch.Tensor): The ids of the others, in an order of their own.
-
-    Example:
-        >>> import torch
-        >>> from pyg_recmetrics.margins import UserOrder
-        >>> order = UserOrder(torch.arange(6), torch.tensor([1, 1, 0, 1, 0, 1]).bool(), seed=0)
-        >>> order.with_truth, order.sample(2)
-        (tensor([0, 1, 5, 3]), tensor([0, 1, 2]))
-    """
-
-    def __init__(self, users: Tensor, has_truth: Tensor, seed: int) -> None:
-        generator = torch.Generator("cpu").manual_seed(seed)
-        self.with_truth = _shuffled(users[has_truth], generator)
-        self.without_truth = _shuffled(users[~has_truth], generator)
-
-    def sample(self, num_ranked: int) -> Tensor:
-        """Returns the first users with ground truth, and as large a share of the others, sorted."""
-        num_users = self.with_truth.numel()
-        num_without = round(num_ranked / num_users * self.without_truth.numel())
-        chosen = [self.with_truth[:num_ranked], self.without_truth[:num_without]]
-        return torch.cat(chosen).sort().values
-
-
-def _shuffled(users: Tensor, generator: torch.Generator) -> Tensor:
-    order = torch.randperm(users.numel(), generator=generator, device="cpu")
-    return users[order.to(users.device)]
 
 
 @dataclass(frozen=True)
@@ -391,11 +315,6 @@ class Margin:
         level, seed = check_level(self.level), check_natural_number(self.seed, "seed")
         set_attributes(self, level=level, seed=seed)
 
-    @property
-    def sizes(self) -> Mapping[str, float]:
-        """The margin of each metric, if there is one for each."""
-        return cast("Mapping[str, float]", self.size)
-
 
 def _size(margin: object) -> float:
     size = check_number(margin, "margin", "a mapping of metrics to numbers")
@@ -404,32 +323,17 @@ def _size(margin: object) -> float:
     return size
 
 
-def read_margin(margin: float | Mapping[str, float] | Margin, metrics: Iterable[Metric]) -> Margin:
-    """Returns a margin with a size for each metric that has one.
-
-    Raises:
-        TypeError: If it is neither a margin, a number nor a mapping.
-        ValueError: If it names a metric that is not among the given ones.
-    """
-    read = margin if isinstance(margin, Margin) else Margin(margin)
-    names = [str(metric) for metric in metrics]
-    if not isinstance(read.size, Mapping):
-        return replace(read, size=dict.fromkeys(names, read.size))
-    if unknown := sorted(read.size.keys() - set(names)):
-        raise ValueError(
-            f"'margin' needs to name metrics that are evaluated, of {names} (got {unknown})"
-        )
-    return read
-
-
 @dataclass(frozen=True, eq=False)
 class UserSample:
     """The users of a task in random order, made once for all epochs.
 
+    The order depends on the seed and on who the users are, and on nothing else: neither on the
+    device nor on the number of processes. Every prefix of it is a random sample.
+
     Args:
         task (RankingTask): The task.
         metrics (tuple of Metric): The metrics.
-        margins (Margin): The margins.
+        margin (Margin): The margin.
         convention (Convention): How metrics are defined.
         catalogue (Catalogue): What is known about items.
         action (str): What users without ground truth count as.
@@ -437,22 +341,16 @@ class UserSample:
 
     task: RankingTask
     metrics: tuple[Metric, ...]
-    margins: Margin
+    margin: Margin
     convention: Convention
     catalogue: Catalogue
     action: EmptyTargetAction
 
     def __post_init__(self) -> None:
-        self._check_can_sample()
-        if self.action == "error":
-            check_num_without_truth(self.num_without_truth)
-
-    def _check_can_sample(self) -> None:
-        """Raises if a sample of users does not tell the means of a metric."""
         for name, metric in self.convention.resolve_all(self.metrics).items():
             is_mean = metric.needs_truth and not (metric.is_aggregate or metric.is_pooled)
             is_bounded = torch.inf not in map(abs, metric.definition.range)
-            if not is_mean or (name in self.margins.sizes and not is_bounded):
+            if not is_mean or (name in self.margins and not is_bounded):
                 raise ValueError(
                     f"a margin needs means of bounded values over users with truth (got '{name}')"
                 )
@@ -466,46 +364,42 @@ class UserSample:
                 "a margin needs to know before the ranking who is evaluated (got a population with "
                 "'constant_scores=False', which scores decide)"
             )
+        if self.action == "error":
+            check_num_without_truth(len(self.in_order[1]))
 
     @cached_property
-    def order(self) -> UserOrder:
-        """The order of the users."""
+    def margins(self) -> Mapping[str, float]:
+        """The margin of every metric that has one."""
+        names, size = [str(metric) for metric in self.metrics], self.margin.size
+        if not isinstance(size, Mapping):
+            return dict.fromkeys(names, size)
+        if unknown := sorted(size.keys() - set(names)):
+            raise ValueError(
+                f"'margin' needs to name metrics that are evaluated, of {names} (got {unknown})"
+            )
+        return size
+
+    @cached_property
+    def in_order(self) -> list[Tensor]:
+        """The users with ground truth in random order, and the others in an order of their own."""
+        generator = torch.Generator("cpu").manual_seed(self.margin.seed)
         users = self.task.users
-        return UserOrder(users, self.task.degree[users] > 0, self.margins.seed)
+        has_truth = self.task.degree[users] > 0
+        in_order = []
+        for part in (users[has_truth], users[~has_truth]):
+            order = torch.randperm(part.numel(), generator=generator, device="cpu")
+            in_order.append(part[order.to(part.device)])
+        return in_order
 
-    @property
-    def num_users(self) -> int:
-        """How many users have ground truth."""
-        return self.order.with_truth.numel()
-
-    @property
-    def num_without_truth(self) -> int:
-        """How many have none."""
-        return self.order.without_truth.numel()
-
-    def sequence(self, name: str, metric: Metric) -> ConfidenceSequence:
-        """Returns the confidence sequence of a metric, without any user yet."""
-        return ConfidenceSequence(
-            self.num_users,
-            (1 - self.margins.level) / len(self.margins.sizes),
-            self.margins.sizes[name],
-            metric.definition.range,
-            num_filled(self.num_without_truth, self.action),
-            1.0 if self.action == "pos" else 0.0,
-        )
-
-    def measure(self, metric: Metric, ranked: RankedEdges, users: Tensor) -> Tensor:
-        """Returns the value of each of some users; `NaN` where the metric is undefined."""
-        is_defined = self.convention.population.is_defined(metric, ranked)
-        return metric(ranked).masked_fill(~is_defined, torch.nan)[users]
-
-    def num_in_mean(self, metric: Metric, ranked: RankedEdges, users: Tensor) -> int:
-        """Returns how many of all users the mean of a metric is over, judging by some of them."""
-        share = float((~self.measure(metric, ranked, users).isnan()).double().mean())
-        return round(share * self.num_users) + num_filled(self.num_without_truth, self.action)
+    def first(self, num_ranked: int) -> Tensor:
+        """Returns the first users with ground truth, and as large a share of the others, sorted."""
+        with_truth, without_truth = self.in_order
+        num_without = round(num_ranked / len(with_truth) * len(without_truth))
+        chosen = [with_truth[:num_ranked], without_truth[:num_without]]
+        return torch.cat(chosen).sort().values
 
     def ranked(self, users: Tensor, ranking: OpenRanking) -> RankedEdges:
-        """Returns the ranking of some users."""
+        """Returns the ranking of some users, where no others are evaluated."""
         is_one = index_to_mask(users, self.task.num_users)
         return select_users(ranking.to_ranked_edges(self.catalogue), is_one)
 
@@ -526,48 +420,58 @@ def sample(
         The ranking of these users, and of as many without truth as they stand for; and what they
         tell about all users.
     """
-    margins, order, num_users = user_sample.margins, user_sample.order, user_sample.num_users
+    margin, action = user_sample.margin, user_sample.action
+    with_truth, without_truth = user_sample.in_order
+    num_users, num_others = len(with_truth), num_filled(len(without_truth), action)
+    convention = user_sample.convention
     knows_ties = ranking.recommender.has_scores
-    metrics = user_sample.convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
-    sequences = {name: user_sample.sequence(name, metrics[name]) for name in margins.sizes}
-    most = min(num_users, margins.max_users or num_users)
+    metrics = convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
+    values = {name: torch.zeros(0, dtype=torch.double, device="cpu") for name in metrics}
+    most = min(num_users, margin.max_users or num_users)
     num_ranked = 0
     num_next = min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
     while num_next > num_ranked:
-        users = order.with_truth[num_ranked:num_next]
+        users = with_truth[num_ranked:num_next]
         ranking.rank(users.sort().values)
         ranked = with_ties(user_sample.ranked(users, ranking))
-        for name, sequence in sequences.items():
-            try:
-                sequence.add(user_sample.measure(metrics[name], ranked, users))
-            except ValueError as error:
-                raise ValueError(f"a margin needs bounded values of '{name}': {error}") from None
+        for name, metric in metrics.items():
+            measured = convention.population.measure(metric, ranked)[users]
+            values[name] = torch.cat([values[name], measured.cpu()])
+        sequences = {
+            name: ConfidenceSequence(
+                values[name],
+                num_users,
+                (1 - margin.level) / len(user_sample.margins),
+                size,
+                metrics[name].definition.range,
+                num_others,
+                1.0 if action == "pos" else 0.0,
+            )
+            for name, size in user_sample.margins.items()
+        }
         num_ranked = num_next
         is_known = all(sequence.is_known for sequence in sequences.values())
         if not is_known:
             needed = max(sequence.num_needed() for sequence in sequences.values())
             num_next = min(num_to_rank(num_ranked, needed, num_users), most)
     # Lists may be kept of users without truth, too.
-    sampled = order.sample(num_ranked)
+    sampled = user_sample.first(num_ranked)
     ranking.rank(sampled[user_sample.task.degree[sampled] == 0])
     stopped: Stopped = "margin" if is_known else "max_users"
     if num_ranked == num_users:
         stopped, ranked = "all", ranking.to_ranked_edges(user_sample.catalogue)
     else:
         ranked = user_sample.ranked(sampled, ranking)
-    ranked = with_ties(ranked)
-    users = order.with_truth[:num_ranked]
+    shares = {name: float((~known.isnan()).double().mean()) for name, known in values.items()}
     sampling = Sampling(
         num_users=num_users,
         num_ranked=num_ranked,
-        num_without_truth=user_sample.num_without_truth,
-        num_counted={
-            name: user_sample.num_in_mean(metric, ranked, users) for name, metric in metrics.items()
-        },
-        margins=margins.sizes,
+        num_without_truth=len(without_truth),
+        num_counted={name: round(share * num_users) + num_others for name, share in shares.items()},
+        margins=user_sample.margins,
         bounds={name: Interval(*sequence.interval()) for name, sequence in sequences.items()},
-        level=margins.level,
-        seed=margins.seed,
+        level=margin.level,
+        seed=margin.seed,
         stopped=stopped,
     )
-    return ranked, sampling
+    return with_ties(ranked), sampling

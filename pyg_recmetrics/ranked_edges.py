@@ -1332,19 +1332,9 @@ class RankedEdges:
 # What metrics and results ask of a ranking.
 
 
-def grouped_truth(ranked: RankedEdges) -> TruthByUser:
-    """Returns what the ground truth says by itself."""
-    return ranked._grouped
-
-
 def positions(ranked: RankedEdges) -> Tensor:
     """Returns the 1-based position of every edge among its user's edges, of shape `[num_edges]`."""
     return ranked._grouped.position
-
-
-def evaluated_mask(ranked: RankedEdges) -> Tensor:
-    """Returns whether each user is evaluated, of shape `[num_users]`."""
-    return ranked._is_evaluated
 
 
 def has_constant_scores(ranked: RankedEdges) -> Tensor:

@@ -1,13 +1,15 @@
 """Confidence sequences: bets that are counted one by one, and bounds that hold for sure."""
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from pyg_recmetrics.margins import ConfidenceSequence, UserOrder, needed_users, num_to_rank
+from pyg_recmetrics import Evaluator, Margin, RankingTask
+from pyg_recmetrics.margins import ConfidenceSequence, needed_users, num_to_rank
 
 
 def money_one_by_one(values, margin, mean, sign, num_users):
@@ -57,10 +59,8 @@ class TestBets:
         st.sampled_from([0.2, 0.05]),
     )
     def test_they_are_those_that_a_loop_makes(self, values, num_left, mean, sign, margin):
-        num_users, half = len(values) + num_left, len(values) // 2
-        sequence = ConfidenceSequence(num_users, 0.05, margin)
-        sequence.add(torch.tensor(values[:half], dtype=torch.double))
-        sequence.add(torch.tensor(values[half:], dtype=torch.double))
+        num_users, known = len(values) + num_left, torch.tensor(values, dtype=torch.double)
+        sequence = ConfidenceSequence(known, num_users, 0.05, margin)
         wanted = money_one_by_one(values, margin, mean, sign, num_users)
         found = float(sequence._log_money(mean, sign).exp().max())
         assert found == pytest.approx(wanted, rel=1e-9)
@@ -75,8 +75,8 @@ class TestBets:
         mean = float(torch.cat([values, values.new_full((num_others,), other)]).nanmean())
         ends = []
         for order in permutations(range(5)):
-            sequence = ConfidenceSequence(5, 0.05, 0.1, (0, 1), num_others, other)
-            sequence.add(values[list(order[:4])])
+            first = values[list(order[:4])]
+            sequence = ConfidenceSequence(first, 5, 0.05, 0.1, (0, 1), num_others, other)
             ends.append(sequence._log_money(mean, 1).exp()[-1])
         assert float(torch.stack(ends).mean()) == pytest.approx(1)
 
@@ -84,10 +84,9 @@ class TestBets:
 class TestIntervals:
     def test_they_hold_the_mean_of_the_known_values_and_whatever_is_possible(self):
         values = drawn(400)
-        sequence = ConfidenceSequence(400, 0.05, margin=0.05)
-        assert sequence.interval() == (0, 1)
+        assert ConfidenceSequence(values[:0], 400, 0.05, margin=0.05).interval() == (0, 1)
         for first in range(0, 400, 50):
-            sequence.add(values[first : first + 50])
+            sequence = ConfidenceSequence(values[: first + 50], 400, 0.05, margin=0.05)
             low, high = sequence.interval()
             known = float(values[: first + 50].sum())
             assert known / 400 - 1e-9 <= low <= sequence.mean <= high
@@ -97,9 +96,8 @@ class TestIntervals:
     @pytest.mark.parametrize("margin", [1e-5, 0.002, 0.05, 0.6])
     @pytest.mark.parametrize("rate", [0.0, 0.003, 0.3, 1.0])
     def test_their_ends_are_those_that_halving_finds(self, rate, margin):
-        sequence = ConfidenceSequence(1000, 0.05, margin)
-        for first, last in ((0, 100), (100, 600), (600, 990)):
-            sequence.add(drawn(1000, rate)[first:last])
+        for last in (100, 600, 990):
+            sequence = ConfidenceSequence(drawn(1000, rate)[:last], 1000, 0.05, margin)
             total = sequence.mean * last
             ends = (total / 1000, 1), ((total + 1000 - last) / 1000, -1)
             for end, (impossible, sign) in zip(sequence.interval(), ends, strict=True):
@@ -108,10 +106,8 @@ class TestIntervals:
 
     def test_they_follow_the_range_of_the_values(self):
         values = drawn(2000)[:500]
-        narrow = ConfidenceSequence(2000, 0.05, 0.05)
-        wide = ConfidenceSequence(2000, 0.05, 0.4, (-3, 5))
-        narrow.add(values)
-        wide.add(8 * values - 3)
+        narrow = ConfidenceSequence(values, 2000, 0.05, 0.05)
+        wide = ConfidenceSequence(8 * values - 3, 2000, 0.05, 0.4, (-3, 5))
         ends = [8 * end - 3 for end in narrow.interval()]
         assert wide.interval() == pytest.approx(ends, abs=1e-4)
         assert wide.variance == pytest.approx(64 * narrow.variance)
@@ -123,11 +119,11 @@ def test_means_are_over_those_who_have_a_value(num_others, other):
     values = drawn(300)
     values[::3] = math.nan
     mean = float(torch.cat([values, values.new_full((num_others,), other)]).nanmean())
-    sequence = ConfidenceSequence(300, 1e-6, 0.1, (0, 1), num_others, other)
-    for first in range(0, 300, 100):
+    for num_known in (0, 100, 200, 300):
+        known = values[:num_known]
+        sequence = ConfidenceSequence(known, 300, 1e-6, 0.1, (0, 1), num_others, other)
         low, high = sequence.interval()
-        assert low <= mean <= high
-        sequence.add(values[first : first + 100])
+        assert low <= mean <= high or num_known == 300
     assert sequence.interval() == (sequence.mean, sequence.mean)
     assert sequence.mean == pytest.approx(mean)
     assert sequence.num_counted == pytest.approx(200)
@@ -135,9 +131,8 @@ def test_means_are_over_those_who_have_a_value(num_others, other):
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, -math.inf, math.inf])
 def test_values_outside_the_limits_are_an_error(value):
-    sequence = ConfidenceSequence(10, 0.05, margin=0.1)
-    with pytest.raises(ValueError, match=r"a value needs to be between 0 and 1 \(got"):
-        sequence.add(torch.tensor([0.5, value]))
+    with pytest.raises(ValueError, match=r"a margin needs values from 0 to 1 \(got"):
+        ConfidenceSequence(torch.tensor([0.5, value]), 10, 0.05, margin=0.1)
 
 
 def test_the_number_depends_on_the_variance_and_hardly_on_the_population():
@@ -179,30 +174,36 @@ def test_a_batch_is_what_is_needed_within_limits(num_ranked, num_needed, num_use
     assert num_to_rank(num_ranked, num_needed, num_users) == wanted
 
 
-USERS = torch.arange(100, 160)
-HAS_TRUTH = USERS % 3 != 0
+def sample_of_users(seed):
+    """The order of 60 users, of whom every third has no ground truth."""
+    users = torch.arange(60)
+    users = users[users % 3 != 0]
+    task = RankingTask(torch.stack([users, users % 2]), num_users=60, num_items=2)
+    return Evaluator(task, "recall@1", margin=Margin(0.1, seed=seed))._user_sample
 
 
 def test_it_holds_every_user_once():
-    order = UserOrder(USERS, HAS_TRUTH, seed=3)
-    assert order.with_truth.sort().values.equal(USERS[HAS_TRUTH])
-    assert order.without_truth.sort().values.equal(USERS[~HAS_TRUTH])
-    assert order.sample(40).equal(USERS)
+    order = sample_of_users(3)
+    assert order.in_order[0].sort().values.equal(order.task.users_with_truth)
+    assert order.first(40).equal(torch.arange(60))
+    assert order.in_order[1].sort().values.equal(torch.arange(0, 60, 3))
 
 
 def test_a_sample_holds_the_first_and_as_many_others_as_there_are():
-    order = UserOrder(USERS, HAS_TRUTH, seed=3)
+    order = sample_of_users(3)
     for number in (1, 10, 20, 33):
-        sample = order.sample(number)
+        sample = order.first(number)
         assert sample.equal(sample.sort().values)
         with_truth = sample[sample % 3 != 0]
-        assert with_truth.equal(order.with_truth[:number].sort().values)
+        assert with_truth.equal(order.in_order[0][:number].sort().values)
         assert abs(sample.numel() - 1.5 * number) <= 0.5
-        assert set(sample.tolist()) <= set(order.sample(number + 1).tolist())
+        assert set(sample.tolist()) <= set(order.first(number + 1).tolist())
 
 
 def test_every_user_may_come_first():
-    first = [int(UserOrder(USERS, HAS_TRUTH, seed).with_truth[0]) for seed in range(2000)]
-    counts = torch.tensor(first).bincount(minlength=160)[USERS[HAS_TRUTH]]
+    order = sample_of_users(0)
+    orders = (replace(order, margin=Margin(0.1, seed=seed)) for seed in range(2000))
+    counts = torch.tensor([int(each.in_order[0][0]) for each in orders]).bincount(minlength=60)
+    counts = counts[order.task.users_with_truth]
     # 50 each on average, and a chi-square of 39 degrees of freedom.
     assert float(((counts - 50) ** 2 / 50).sum()) < 75

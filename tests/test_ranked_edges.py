@@ -134,7 +134,9 @@ def test_items_that_scores_keep_out_were_no_candidates_before(case, k, form):
     torch.testing.assert_close(*(metrics.fall_out(x, k=1) for x in (each, alone)), equal_nan=True)
     few = Population(few_candidates="undefined")
     for metric in map(metrics.parse, ("ndcg@1", "precision@2", "fall_out@1")):
-        assert torch.equal(few.is_defined(metric, each), few.is_defined(metric, alone))
+        if each.depth is None or metric.k <= each.depth:
+            is_undefined = few.measure(metric, each).isnan()
+            assert torch.equal(is_undefined, few.measure(metric, alone).isnan())
     if each.origin.num_masked is not None and alone.origin.num_masked is not None:
         assert torch.equal(each.origin.num_masked, alone.origin.num_masked)
 

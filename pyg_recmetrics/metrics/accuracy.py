@@ -13,7 +13,6 @@ from pyg_recmetrics.metrics.registry import Average, register
 from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     count_irrelevant,
-    grouped_truth,
     length_of_lists,
     positions,
 )
@@ -567,7 +566,7 @@ def ndcg(
         best_possible = _discount(ranks, k, discount).sum()
     elif is_available is None and _is_binary(ranked, gain):
         # All rankings of the same truth share it.
-        best_possible = grouped_truth(ranked).once(
+        best_possible = ranked._grouped.once(
             ("ideal", k, discount), lambda: _ideal(ranked, k, gains, discount)
         )
     else:

@@ -18,11 +18,10 @@ from pyg_recmetrics.metrics.registry import (
     check_empty_target_action,
     check_num_without_truth,
     check_ranked,
-    counts_in_mean,
     fill_without_truth,
     parse,
 )
-from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of, evaluated_mask
+from pyg_recmetrics.ranked_edges import RankedEdges, candidates_of
 
 #: Precisions, recalls and cut-offs, each of shape `[num_cut_offs]`.
 Curve: TypeAlias = tuple[Tensor, Tensor, Tensor]
@@ -144,11 +143,12 @@ def precision_recall_curve(
     max_k = _largest_k(ranked, max_k)
     check_empty_target_action(empty_target_action)
     if empty_target_action == "error":
-        is_without_truth = evaluated_mask(ranked) & (ranked.degree == 0)
+        is_without_truth = ranked._is_evaluated & (ranked.degree == 0)
         check_num_without_truth(int(is_without_truth.sum()))
     aggregate = aggregate_of(aggregation)
     top_k = torch.arange(1, max_k + 1, device=ranked.rank.device)
-    is_counted = evaluated_mask(ranked) & counts_in_mean(ranked.degree, empty_target_action)
+    is_filled = empty_target_action in ("neg", "pos")
+    is_counted = ranked._is_evaluated & ((ranked.degree > 0) | is_filled)
     if not bool(is_counted.any()):
         zeros = torch.zeros(max_k, dtype=torch.float64, device=top_k.device)
         return zeros, zeros.clone(), top_k

@@ -45,8 +45,6 @@ from pyg_recmetrics.ranked_edges import (
     RankedEdges,
     candidates_of,
     catalogue_of,
-    evaluated_mask,
-    grouped_truth,
     num_with_other_places,
 )
 from pyg_recmetrics.task import Catalogue
@@ -73,36 +71,9 @@ def check_num_without_truth(num_without_truth: int) -> None:
         )
 
 
-def counts_in_mean(degree: Tensor, action: EmptyTargetAction) -> Tensor:
-    """Returns whether each user counts in a mean, of shape `[num_users]`.
-
-    Args:
-        degree (torch.Tensor): The number of relevant items of every user, of shape `[num_users]`.
-        action (str): What users without truth count as.
-    """
-    return (degree > 0) | (action in ("neg", "pos"))
-
-
 def num_filled(num_without_truth: int, action: EmptyTargetAction) -> int:
     """Returns how many users without truth count in a mean."""
     return num_without_truth if action in ("neg", "pos") else 0
-
-
-def weight_of_truth(
-    num_counted: int, num_without_truth: int, action: EmptyTargetAction
-) -> tuple[float, float]:
-    """Returns the share of users with truth in a mean over all users, and what the others add.
-
-    Args:
-        num_counted (int): How many users count in the mean.
-        num_without_truth (int): How many users have no truth.
-        action (str): What these count as.
-    """
-    num_others = num_filled(num_without_truth, action)
-    if num_others == 0:
-        return 1.0, 0.0
-    share = (num_counted - num_others) / num_counted
-    return share, 1 - share if action == "pos" else 0.0
 
 
 def fill_without_truth(value: Tensor, degree: Tensor, action: EmptyTargetAction) -> Tensor:
@@ -401,21 +372,21 @@ def register(
 
     def decorate(formula: Callable[P, Tensor]) -> Callable[P, Tensor]:
         signature, hints = inspect.signature(formula), get_type_hints(formula, include_extras=True)
+        name, known = formula.__name__, signature.parameters
+        required = {each for each, of in known.items() if of.default is of.empty}
 
         @written("metrics.recall(rank(recommender, task), k=20)")
         @wraps(formula)
         def function(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
-            ranked, k = given.pop("ranked"), given.pop("k", None)
-            return Metric.of(defined, k, given)(ranked)
+            given: dict[str, Any] = dict(zip(known, args, strict=False)) | kwargs
+            if len(given) < len(args) + len(kwargs) or not required <= given.keys() <= known.keys():
+                signature.bind(*args, **kwargs)  # which raises, and would slow down all other calls
+            ranked, cut_off = given.pop("ranked"), given.pop("k", k and k.default)
+            return Metric.of(defined, cut_off, given)(ranked)
 
-        name, parameters = formula.__name__, dict(signature.parameters)
-        if next(iter(parameters), None) != "ranked":
+        if next(iter(known), None) != "ranked":
             raise TypeError(f"'{name}' needs to take 'ranked' first (got {signature})")
-        del parameters["ranked"]
-        k = parameters.pop("k", None)
+        k = known.get("k")
         defined = Definition(
             **properties,
             name=name,
@@ -424,8 +395,9 @@ def register(
             has_cut_off=k is not None,
             needs_cut_off=k is not None and k.default is k.empty,
             parameters={
-                each: _read_parameter(of.replace(annotation=hints.get(each, of.empty)), name)
-                for each, of in parameters.items()
+                each: _read_parameter(of, hints.get(each, of.empty), name)
+                for each, of in known.items()
+                if each not in ("ranked", "k")
             },
         )
         _add(defined)
@@ -604,9 +576,9 @@ def _check_properties(range: Any, needs: object, aliases: Any, **booleans: objec
             )
 
 
-def _read_parameter(parameter: inspect.Parameter, metric_name: str) -> Parameter:
+def _read_parameter(parameter: inspect.Parameter, hint: Any, metric_name: str) -> Parameter:
     """Reads what a parameter takes, and what its values mean, from its annotation."""
-    name, hint = parameter.name, parameter.annotation
+    name = parameter.name
     if parameter.default is parameter.empty:
         raise TypeError(f"'{name}' of '{metric_name}' needs a default, for when it is left out")
     match get_args(hint):
@@ -661,28 +633,14 @@ class Metric:
     k: int | None = None
     arguments: tuple[tuple[str, Value], ...] = ()
 
-    #: All arguments of the function besides the ranking.
-    _given: dict[str, Value | None] = field(init=False, repr=False, compare=False)
-
     @classmethod
     def of(cls, defined: Definition, k: int | None, given: Mapping[str, Any]) -> "Metric":
         """Makes a metric of a definition, also of one that another has replaced since."""
         metric = cls.__new__(cls)
-        arguments = tuple(given.items())
-        set_attributes(metric, definition=defined, name=defined.name, k=k, arguments=arguments)
-        metric.__post_init__()
+        metric._settle(defined, k, given)
         return metric
 
     def __post_init__(self) -> None:
-        defined = self.definition
-        set_attributes(self, name=defined.name)
-        if defined.needs_cut_off and self.k is None:
-            raise ValueError(
-                f"'{self.name}' needs a cut-off, as in '{self.name}@20': 'k' needs to be a "
-                f"positive integer (got None)"
-            )
-        if not defined.has_cut_off and self.k is not None:
-            raise ValueError(f"'{self.name}' has no cut-off (got '@{self.k}')")
         try:
             given = dict(self.arguments)
         except (TypeError, ValueError) as error:
@@ -691,20 +649,29 @@ class Metric:
             ) from error
         if len(given) < len(self.arguments):
             raise ValueError(f"'{self.name}' needs each argument once (got {self.arguments})")
-        for name in given:
-            if name not in defined.parameters:
-                allowed = list(defined.parameters) or "none"
-                raise ValueError(f"'{self.name}' has the arguments {allowed} (got {name!r})")
-        checked: dict[str, Value | None] = {
-            name: parameter.check(given.get(name, parameter.default))
-            for name, parameter in defined.parameters.items()
-        }
+        self._settle(definition(self.name), self.k, given)
+
+    def _settle(self, defined: Definition, k: int | None, given: Mapping[str, Any]) -> None:
+        """Sets all attributes, once arguments and cut-off are checked."""
+        name, parameters = defined.name, defined.parameters
+        if k is None and defined.needs_cut_off:
+            raise ValueError(
+                f"'{name}' needs a cut-off, as in '{name}@20': 'k' needs to be a positive integer "
+                f"(got None)"
+            )
+        if k is not None and not defined.has_cut_off:
+            raise ValueError(f"'{name}' has no cut-off (got '@{k}')")
+        checked = {}
+        for each, value in given.items():
+            if each not in parameters:
+                allowed = list(parameters) or "none"
+                raise ValueError(f"'{name}' has the arguments {allowed} (got {each!r})")
+            checked[each] = parameters[each].check(value)
         # In the order of the parameters. `None` stands for a number that is not given.
-        names = [name for name in checked if given.get(name) is not None]
-        arguments = tuple((name, checked[name]) for name in names)
-        if defined.has_cut_off:
-            checked["k"] = None if self.k is None else check_positive_integer(self.k, "k")
-        set_attributes(self, k=checked.get("k"), arguments=arguments, _given=checked)
+        names = [each for each in parameters if checked.get(each) is not None]
+        arguments = tuple((each, checked[each]) for each in names)
+        k = None if k is None else check_positive_integer(k, "k")
+        set_attributes(self, definition=defined, name=name, k=k, arguments=arguments)
 
     @cached_property
     def definition(self) -> Definition:
@@ -737,9 +704,9 @@ class Metric:
     @property
     def _deepest(self) -> tuple[int, str]:
         """The largest of all cut-offs and its name; one if there is none."""
-        parameters = self.definition.parameters
-        names = ["k", *(name for name, each in parameters.items() if each.is_cut_off)]
-        return max((int(self._given.get(name) or 1), name) for name in names)
+        given, parameters = self.all_arguments, self.definition.parameters
+        cut_offs = [name for name, each in parameters.items() if each.is_cut_off]
+        return max([(self.k or 1, "k"), *((int(given[name] or 1), name) for name in cut_offs)])
 
     @cached_property
     def needs(self) -> tuple[str, ...]:
@@ -750,7 +717,7 @@ class Metric:
             >>> metrics.parse("diversity(over=embedding)@10").needs
             ('items', 'item_embedding')
         """
-        return tuple(need.format_map(self._given) for need in self.definition.needs)
+        return tuple(need.format_map(self.all_arguments) for need in self.definition.needs)
 
     @property
     def needs_truth(self) -> bool:
@@ -767,7 +734,7 @@ class Metric:
             >>> [metrics.parse(spelling).depends_on_weight for spelling in spellings]
             [False, True]
         """
-        return self.definition.depends_on_weight or self._given.get("weighted") is True
+        return self.definition.depends_on_weight or self.all_arguments.get("weighted") is True
 
     @property
     def is_pooled(self) -> bool:
@@ -779,7 +746,7 @@ class Metric:
             >>> [metrics.parse(spelling).is_pooled for spelling in spellings]
             [False, True, True]
         """
-        return self._given.get("average", "macro") != "macro"
+        return self.all_arguments.get("average", "macro") != "macro"
 
     @property
     def depth_of_hits(self) -> int | None:
@@ -793,7 +760,7 @@ class Metric:
             >>> [metrics.parse(spelling).depth_of_hits for spelling in spellings]
             [None, 9, 7]
         """
-        given = self._given
+        given = self.all_arguments
         if given.get("normalizer") == "hits" or given.get("ideal") == "retrieved":
             return self.k and int(given.get("ideal_k") or self.k)
         return None
@@ -844,7 +811,14 @@ class Metric:
     @property
     def all_arguments(self) -> dict[str, Value | None]:
         """The values of all parameters, those that were not given included."""
-        return {name: self._given[name] for name in self.definition.parameters}
+        parameters = self.definition.parameters
+        return {name: each.default for name, each in parameters.items()} | dict(self.arguments)
+
+    @cached_property
+    def _given(self) -> dict[str, Value | None]:
+        """All arguments of its function besides the ranking."""
+        cut_off = {"k": self.k} if self.definition.has_cut_off else {}
+        return cut_off | self.all_arguments
 
     def __call__(self, ranked: RankedEdges) -> Tensor:
         """Returns the metric of every user, of shape `[num_users]`, `NaN` where it is undefined.
@@ -856,7 +830,7 @@ class Metric:
             ValueError: If the ranking does not hold what the metric needs.
         """
         self.check_holds(check_ranked(ranked))
-        defined, truth = self.definition, grouped_truth(ranked)
+        defined, truth = self.definition, ranked._grouped
         value = defined.formula(ranked, **self._given)
         if not defined.function.__module__.startswith("pyg_recmetrics."):
             self._check_value(value, ranked)
@@ -913,7 +887,7 @@ class Metric:
         if self.is_pooled:
             return  # the value of a user is then multiplied by its weight
         if not is_one:
-            is_defined = evaluated_mask(ranked)
+            is_defined = ranked._is_evaluated
             if self.needs_truth:
                 is_defined = is_defined & (ranked.degree > 0)
             value = value[is_defined]

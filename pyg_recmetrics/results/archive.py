@@ -21,9 +21,6 @@ FORMAT = 11
 #: What stands in the header for a tensor, beside the name of its array.
 _TENSOR = "__tensor__"
 
-#: The dtypes that NumPy lacks, and the integers that hold their bits.
-_BITS = {torch.bfloat16: torch.int16}
-
 
 def write(path: str | Path, fields: dict[str, Any]) -> None:
     """Writes nested dictionaries of tensors and of what JSON can hold.
@@ -100,7 +97,9 @@ def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     """Moves all tensors to `arrays`, and returns what is left for the header."""
     if isinstance(value, Tensor):
         tensor = value.detach().cpu()
-        array = tensor.view(_BITS.get(tensor.dtype, tensor.dtype)).numpy()
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        # NumPy has no such numbers, but integers hold their bits.
+        array = (tensor.view(torch.int16) if dtype == "bfloat16" else tensor).numpy()
         # Seen edges, for example, belong to the task and to its catalogue, and are stored once.
         stored = (
             key
@@ -109,7 +108,7 @@ def _take_tensors(value: Any, name: str, arrays: dict[str, Any]) -> Any:
         )
         name = next(stored, name)
         arrays[name] = array
-        return {_TENSOR: name, "dtype": str(tensor.dtype).removeprefix("torch.")}
+        return {_TENSOR: name, "dtype": dtype}
     if isinstance(value, dict):
         prefix = f"{name}." if name else ""
         return {key: _take_tensors(part, f"{prefix}{key}", arrays) for key, part in value.items()}
@@ -130,5 +129,4 @@ def _put_tensors(value: Any, arrays: Mapping[str, Any]) -> Any:
     if _TENSOR not in value:
         return {key: _put_tensors(part, arrays) for key, part in value.items()}
     tensor = torch.from_numpy(arrays[value[_TENSOR]])
-    dtypes = {str(dtype): dtype for dtype in _BITS}
-    return tensor.view(dtypes.get(f"torch.{value['dtype']}", tensor.dtype))
+    return tensor.view(torch.bfloat16) if value["dtype"] == "bfloat16" else tensor

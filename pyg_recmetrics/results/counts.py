@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from torch import Tensor
 
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.metrics.registry import EmptyTargetAction, weight_of_truth
+from pyg_recmetrics.metrics.registry import EmptyTargetAction, num_filled
 from pyg_recmetrics.results.statistics import Interval
 from pyg_recmetrics.utils import FrozenDict, arguments_of, made_of, set_attributes, singular
 
@@ -179,8 +179,12 @@ class Sampling:
             mean (float): The mean over the users with ground truth who were ranked.
             action (str): What users without ground truth count as.
         """
-        scale, shift = weight_of_truth(self.num_counted[name], self.num_without_truth, action)
-        return scale * mean + shift
+        num_others = num_filled(self.num_without_truth, action)
+        if num_others == 0:
+            return mean
+        num_counted = self.num_counted[name]
+        share = (num_counted - num_others) / num_counted
+        return share * mean + (1 - share if action == "pos" else 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields."""

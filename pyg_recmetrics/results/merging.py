@@ -22,7 +22,6 @@ from pyg_recmetrics.ranked_edges import (
     PER_EDGE,
     RankedEdges,
     catalogue_of,
-    evaluated_mask,
     fields_of,
     from_fields,
 )
@@ -282,7 +281,7 @@ def _side_by_side(
     place[source] = torch.arange(len(source), device=source.device)
     user, item = _shifted([ranked.edge_label_index for ranked in rankings], starts)
     row, order = place[user].sort(stable=True)
-    is_evaluated = torch.cat([evaluated_mask(ranked) for ranked in rankings])[source]
+    is_evaluated = torch.cat([ranked._is_evaluated for ranked in rankings])[source]
     fields = parts[0] | {name: _together(parts, name, order) for name in PER_EDGE}
     fields |= {name: _together(parts, name, source) for name in _PER_ROW}
     if fields["user_of_row"] is not None:

@@ -23,7 +23,6 @@ from pyg_recmetrics.ranked_edges import (
     TIES_IN_WORDS,
     RankedEdges,
     candidates_of,
-    evaluated_mask,
 )
 from pyg_recmetrics.results.statistics import FEW_HITS, FEW_RUNS, FEW_USERS, Mean
 from pyg_recmetrics.results.verdicts import PairedDifference, Verdict
@@ -270,7 +269,7 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     if num_tied is None or not is_own or task.excluded.size(1) < _ENOUGH_SEEN:
         return None
     user, item = ranked.edge_label_index
-    can_be_hit = evaluated_mask(ranked)[user] & (num_tied >= 0)
+    can_be_hit = ranked._is_evaluated[user] & (num_tied >= 0)
     if not bool(can_be_hit.any()):
         return None
     user, item, rank = user[can_be_hit], item[can_be_hit], ranked.rank[can_be_hit]

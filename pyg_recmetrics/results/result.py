@@ -47,7 +47,6 @@ from pyg_recmetrics.ranked_edges import (
     catalogue_of,
     count_irrelevant,
     describe_lack,
-    evaluated_mask,
     fields_of,
     from_fields,
     has_constant_scores,
@@ -412,7 +411,7 @@ class Measured(Tabular):
         """Returns the sentences of :meth:`recipe` about some metrics, each of which begins so."""
         first = self.runs[0]
         masked = first.ranked.origin.num_masked
-        num_masked = 0 if masked is None else int(masked[evaluated_mask(first.ranked)].sum())
+        num_masked = 0 if masked is None else int(masked[first.ranked._is_evaluated].sum())
         definitions = [first._resolve(metric) for metric in metrics]
         said = notes.lines("recipe", first, definitions, num_masked, len(self.runs))
         return [sentence for sentence in said if sentence.startswith(begin)]
@@ -659,7 +658,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def _measure_all(self) -> None:
         values, counted = {}, []
         for name, metric in self.definitions.items():
-            value = values[name] = self._measure(metric, self.ranked)
+            value = values[name] = self.convention.population.measure(metric, self.ranked)
             if value.dim():
                 value = self._averaged(self._counted(metric, value))
             counted.append(value)
@@ -675,7 +674,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     def user_counts(self) -> UserCounts:
         """How many users stand behind the result."""
         ranked = self.ranked
-        is_evaluated = evaluated_mask(ranked)
+        is_evaluated = ranked._is_evaluated
         num_evaluated = int(self._has_truth.sum())
         few = listed = None
         if ranked.num_candidates is not None:
@@ -781,9 +780,8 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             >>> result.curve("map", max_k=2)
             tensor([[0.0000, 0.2500]], dtype=torch.float64)
         """
-        values = [
-            self._measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)
-        ]
+        measure = self.convention.population.measure
+        values = [measure(self._resolve(at_k), self.ranked) for at_k in at_every_k(metric, max_k)]
         return torch.stack(values, dim=-1).flip(-1)
 
     def _ends(self, metric: str | Metric) -> list[float]:
@@ -1209,7 +1207,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
         Of a sample, these are also those that it stands for, so that their groups are the same.
         """
-        is_evaluated = evaluated_mask(self.ranked)
+        is_evaluated = self.ranked._is_evaluated
         degree = self.ranked.degree
         if self.sampling is not None and self.task is not None:
             is_evaluated = index_to_mask(self.task.users, self.task.num_users)
@@ -1228,7 +1226,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         resolved = self._resolve(metric)
         value = self.per_user.get(str(parse(metric)))
         if value is None:
-            value = self._measure(resolved, self.ranked)
+            value = self.convention.population.measure(resolved, self.ranked)
         if not value.dim():
             raise ValueError(
                 f"'metric' needs to have a value for every user (got '{parse(metric)}', which has "
@@ -1236,17 +1234,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             )
         return self._counted(resolved, value)
 
-    def _measure(self, metric: Metric, ranked: RankedEdges) -> Tensor:
-        if metric.is_aggregate or self.convention.population.few_candidates == "count":
-            return metric(ranked)
-        is_defined = self.convention.population.is_defined(metric, ranked)
-        # A ratio of sums is one over those who count, so the others leave before it is made.
-        value = metric(select_users(ranked, is_defined))
-        return value.masked_fill(~is_defined, torch.nan) if value.dim() else value
-
     def _contribute(self, metric: Metric, ranked: RankedEdges) -> Tensor:
         """Returns what every user would contribute to a mean if ties were in another order."""
-        return self._counted(metric, self._measure(metric, ranked))
+        return self._counted(metric, self.convention.population.measure(metric, ranked))
 
     def _averaged(self, counted: Tensor) -> Tensor:
         """Returns the values that a mean is over: those of rows, or the mean of each person."""
@@ -1261,7 +1251,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
             value = fill_without_truth(value, self.ranked.degree, self.empty_target_action)
         if self.ranked.users is None:
             return value
-        return value.masked_fill(~evaluated_mask(self.ranked), torch.nan)
+        return value.masked_fill(~self.ranked._is_evaluated, torch.nan)
 
     def table(self) -> Table:
         """Returns the printed table: metrics down and k across."""
@@ -1323,7 +1313,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
     @cached_property
     def _has_truth(self) -> Tensor:
         """Whether each user is evaluated and has truth, `[num_users]`."""
-        return evaluated_mask(self.ranked) & (self.ranked.degree > 0)
+        return self.ranked._is_evaluated & (self.ranked.degree > 0)
 
     @cached_property
     def _lack_of_lists(self) -> str | None:
@@ -1350,7 +1340,7 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         ranked, task = self.ranked, self.task
         known: dict[str, Any] = {"too_good": self._too_good()}
         if ranked.origin.listed is not None:
-            listed = ranked.origin.listed[evaluated_mask(ranked)]
+            listed = ranked.origin.listed[ranked._is_evaluated]
             known["listed"] = listed.clamp(min=0).sum(dim=0).tolist()
             metrics = self.definitions.values()
             known["of_catalogue"] = [str(x) for x in metrics if x.definition.state is exposure]
@@ -1414,7 +1404,7 @@ def named_ids(numbers: Tensor, ids: Sequence[Any] | None) -> Any:
 
 def _evaluated(ranked: RankedEdges) -> Tensor:
     """Returns the row numbers of the users who are evaluated."""
-    return evaluated_mask(ranked).nonzero().squeeze(1)
+    return ranked._is_evaluated.nonzero().squeeze(1)
 
 
 def _numbers_of(users: Iterable[Any] | None, ranked: RankedEdges) -> Tensor:

@@ -13,7 +13,6 @@ from torch import Tensor
 from pyg_recmetrics.checks import check_choice
 from pyg_recmetrics.kernels.exact.ranks import NOT_RETRIEVED
 from pyg_recmetrics.metrics import Metric
-from pyg_recmetrics.ranked_edges import evaluated_mask
 from pyg_recmetrics.results import notes
 from pyg_recmetrics.results.result import (
     EvaluationResult,
@@ -106,7 +105,7 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
     """
     facts = {name: _facts(result) for name, result in results.items()}
     check_alike(facts, "be of the same task")
-    masks = [evaluated_mask(result.ranked).cpu() for result in results.values()]
+    masks = [result.ranked._is_evaluated.cpu() for result in results.values()]
     if not bool(torch.stack(masks).all(dim=0).any()):
         raise ValueError(
             f"'results' needs to have users that all have ranked (got none for "
@@ -284,7 +283,7 @@ def _is_copy(result: EvaluationResult, other: EvaluationResult) -> bool:
     another = other.ranked.to(result.ranked.rank.device)
     if one.lists is None or another.lists is None:
         return True
-    users = (evaluated_mask(one) & evaluated_mask(another)).nonzero().squeeze(1)
+    users = (one._is_evaluated & another._is_evaluated).nonzero().squeeze(1)
     width = min(one.lists.width, another.lists.width)
     places = torch.stack(one.lists.places(width, users))
     return is_same(places, torch.stack(another.lists.places(width, users)))

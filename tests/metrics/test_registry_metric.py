@@ -1,5 +1,7 @@
 """Metric: the value that stands for a metric with its arguments."""
 
+from dataclasses import asdict
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -58,3 +60,9 @@ def test_other_spellings_print_as_ours(spelling, ours):
     metric = metrics.parse(spelling)
     assert (str(metric), hash(metric)) == (ours, hash(metrics.parse(ours)))
     assert metrics.parse_all([spelling, ours]) == metrics.parse_all(ours) == (metric,)
+
+
+def test_its_fields_are_all_that_it_is_made_of():
+    metric = metrics.parse("ndcg(ideal_k=30)@10")
+    assert asdict(metric) == {"name": "ndcg", "k": 10, "arguments": (("ideal_k", 30),)}
+    assert metrics.Metric(**asdict(metric)) == metric

@@ -54,8 +54,7 @@ def orders_of(num_users, num_orders=NUM_ORDERS, seed=0):
 
 def is_ever_wrong(values, margin, alpha):
     """Whether the true mean is refuted after any of all users."""
-    sequence = ConfidenceSequence(values.numel(), alpha, margin)
-    sequence.add(values)
+    sequence = ConfidenceSequence(values, values.numel(), alpha, margin)
     return any(sequence._excess(float(values.mean()), sign) > 0 for sign in (1, -1))
 
 

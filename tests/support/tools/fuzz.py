@@ -17,7 +17,7 @@ from unittest.mock import patch
 import torch
 
 from pyg_recmetrics.kernels import card
-from pyg_recmetrics.ranked_edges import evaluated_mask, has_constant_scores
+from pyg_recmetrics.ranked_edges import has_constant_scores
 from pyg_recmetrics.ranking import algorithms
 from tests.support.machines.emulated_device import NAME as EMULATED, emulated_device
 from tests.support.references import oracle
@@ -93,7 +93,7 @@ def check_users(case, ranked):
     """Compares what a ranking knows of users, and the lists of items."""
     task = case.task
     is_evaluated = [user in set(task.evaluated) for user in range(task.num_users)]
-    _same("is_evaluated", evaluated_mask(ranked).tolist(), is_evaluated)
+    _same("is_evaluated", ranked._is_evaluated.tolist(), is_evaluated)
     assert (ranked.users is None) == all(is_evaluated), "users"
     num_candidates = [len(items) for items in case.candidates]
     _same("num_candidates", ranked.num_candidates.tolist(), num_candidates)
