@@ -131,9 +131,10 @@ class RecommenderPair:
             return 0.0, 0.0
         if not size.is_share:
             return uncertainty.p_above(value + size.size), uncertainty.p_above(size.size - value)
-        low, high = size.shares(negative=float(self.both[1].mean()) < 0)
-        from_low = self._scaled(1.0, low)
-        from_high = self._scaled(1.0, high)
+        # Of a negative mean, the larger multiple is below it.
+        share = -size.size if self.both[1].mean() < 0 else size.size
+        from_low = self._scaled(1.0, 1 - share)
+        from_high = self._scaled(1.0, 1 + share)
         not_below = from_low.uncertainty.p_above(from_low.value)
         return not_below, from_high.uncertainty.p_above(-from_high.value)
 
@@ -233,16 +234,19 @@ def is_higher_better(metric: str | Metric) -> bool:
     return parse(metric).definition.higher_is_better
 
 
-def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
+def best_first(results: Mapping[str, Measured], metric: str | Metric) -> list[str]:
     """Returns the names of recommenders, best first, without those that have no mean."""
-    means = {name: rounded(each.estimate_of(metric).value) for name, each in results.items()}
-    known = [name for name in means if not math.isnan(means[name])]
-    return sorted(known, key=means.__getitem__, reverse=is_higher_better(metric))
+    means = {name: each.estimate_of(metric).value for name, each in results.items()}
+    return list(places_of(means, metric).sort_values(kind="stable").index)
 
 
-def rounded(mean: float) -> float:
-    """Returns a mean so that those of equal numbers, added up in another order, are equal."""
-    return float(f"{mean:.12g}")
+def places_of(means: Mapping[str, float], metric: str | Metric) -> "pd.Series[float]":
+    """Returns the place of each recommender that has a mean, which is 1 for the best.
+
+    Means of equal numbers, added up in another order, have the same place.
+    """
+    rounded = pd.Series({name: float(f"{mean:.12g}") for name, mean in means.items()}).dropna()
+    return rounded.rank(method="dense", ascending=not is_higher_better(metric))
 
 
 def _beside(
@@ -507,7 +511,7 @@ class Comparison(Rows[PairedDifference]):
             names = dict.fromkeys(name for row in rows for name in (row.a, row.b))
             if len(rows) >= len(names):
                 among = {name: self._recommenders[name] for name in names}
-                best = [*best_first(among, parse(metric)), *names][0]
+                best = [*best_first(among, metric), *names][0]
                 rows = _beside(rows, best, "b")
             found += rows
         return found
