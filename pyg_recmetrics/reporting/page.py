@@ -144,11 +144,20 @@ def read_contents(
         ((name, of_one),) = data_sets.items()
         recommenders = recommenders_by_name(of_one, or_one=True)
         checked = None if split is None else _check_split(split, Contents(recommenders).first)
-        compared = _compared(recommenders, comparison, options)
-        if given is None and compared is not None:
-            how = compared.protocol
+        if comparison is None:
+            # There may be a single one, or nothing in common.
+            with suppress(ValueError):
+                comparison = compare(recommenders, **options)
+        elif isinstance(comparison, Comparison):
+            comparison.check_results(recommenders)
+        else:
+            raise TypeError(
+                f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
+            )
+        if given is None and comparison is not None:
+            how = comparison.protocol
             given = Benchmark(recommenders, deterministic=how.deterministic, level=how.level)
-        return {name: Contents(recommenders, checked, compared)}, given
+        return {name: Contents(recommenders, checked, comparison)}, given
     for argument, value in (("split", split), ("comparison", comparison)):
         if value is not None:
             raise ValueError(f"'{argument}' needs to be of one data set (got several data sets)")
@@ -166,23 +175,6 @@ def read_contents(
         for data_set, of_one in benchmark.items()
     }
     return contents, benchmark
-
-
-def _compared(
-    results: Mapping[str, Measured], comparison: Comparison | None, options: Mapping[str, Any]
-) -> Comparison | None:
-    """Returns a comparison of results, which may be given; `None` if nothing can be compared."""
-    if comparison is None:
-        # There may be a single one, or nothing in common.
-        with suppress(ValueError):
-            return compare(results, **options)
-        return None
-    if not isinstance(comparison, Comparison):
-        raise TypeError(
-            f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
-        )
-    comparison.check_results(results)
-    return comparison
 
 
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
@@ -524,17 +516,21 @@ def _by_popularity(contents: Contents) -> Iterator[PagePart]:
     common_popularity(contents.every, "report")
     metric = f"recall@{contents.k}"
     results = contents.recommenders
-    frames = [pd.concat(run.per_item(metric) for run in each.runs) for each in results.values()]
-    edges = pd.concat(frames).groupby("popularity")["degree"].sum()
+    frames = [
+        run.per_item(metric).assign(name=name)
+        for name, each in results.items()
+        for run in each.runs
+    ]
+    items = pd.concat(frames)
+    edges = items.groupby("popularity")["degree"].sum()
     # Items that as many users have seen are in one third, whatever their order.
     third = (3 * (edges.cumsum() - edges / 2) / edges.sum()).astype(int)
-    sums = [x.groupby(x["popularity"].map(third))[["hits", "degree"]].sum() for x in frames]
+    sums = items.groupby([items["popularity"].map(third), "name"])[["hits", "degree"]].sum()
     head, columns = ["recommender"], [[name or "result" for name in results]]
-    for number in third.unique():
-        popularity = third.index[third == number]
-        head.append(f"seen by {span(popularity.tolist())}")
-        shares = [each["hits"][number] / each["degree"][number] for each in sums]
-        cells = {name: (x, f"{x:.4f}") for name, x in zip(results, shares, strict=True)}
+    for number, found in sums.groupby(level=0):
+        head.append(f"seen by {span(third.index[third == number])}")
+        shares = (found["hits"] / found["degree"]).droplevel(0)
+        cells = {str(name): (share, f"{share:.4f}") for name, share in shares.items()}
         columns.append(with_best(cells, results, metric))
     caption = (
         f"{contents.on}The share of test edges within the top {contents.k}, by how many "
