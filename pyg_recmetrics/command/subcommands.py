@@ -3,12 +3,11 @@
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.command.options import (
@@ -75,8 +74,9 @@ def evaluate(options: Namespace) -> int:
             {item_ids[x]: vector for x, vector in item_vectors.items()},
         )
     for frame in frames:
-        frame["user"] = _with_ids(frame["user"], user_ids)
-        frame["item"] = _with_ids(frame["item"], item_ids)
+        # Texts that are no ids stay.
+        frame["user"] = frame["user"].astype("category").cat.rename_categories(user_ids)
+        frame["item"] = frame["item"].astype("category").cat.rename_categories(item_ids)
     has_weights = "rating" in truth and (options.threshold or not (truth["rating"] == 1).all())
     task = RankingTask.from_frames(
         train=pd.concat(seen) if seen else None,
@@ -100,12 +100,6 @@ def evaluate(options: Namespace) -> int:
 def _ids_by_text(columns: "Sequence[pd.Series[str]]") -> dict[str, Any]:
     """Returns the id that each text stands for: an integer if all of them are written so."""
     return {str(id_): id_ for id_ in number_texts(columns)[0]}
-
-
-def _with_ids(column: "pd.Series[str]", ids: Mapping[str, Any]) -> NDArray[Any]:
-    """Returns a column with ids in place of texts. Texts that are no ids stay."""
-    codes, texts = pd.factorize(column)
-    return pd.Series([ids.get(text, text) for text in texts]).to_numpy()[codes]
 
 
 def _place(text: str) -> tuple[bool, int, str]:
