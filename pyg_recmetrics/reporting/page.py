@@ -24,7 +24,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import claims_on_best, line, notes_of_all, once
+from pyg_recmetrics.results.notes import as_sentence, claims_on_best, line, notes_of_all, once
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
@@ -78,7 +78,8 @@ class Contents:
     @property
     def names(self) -> list[str]:
         """The names of the data set, of recommenders and of metrics."""
-        return [self.data_set, *self.recommenders, *map(str, self.metrics)]
+        names = [self.data_set, *self.recommenders, *map(str, self.metrics)]
+        return [name for name in names if name]
 
     @property
     def on(self) -> str:
@@ -391,7 +392,7 @@ def _warned(data_sets: Mapping[str, Contents]) -> tuple[list[Remarks], list[Rema
     standing: list[str] = []
     few: list[str] = []
     for warning in notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
-        (standing if _share(warning) > _MUCH else few).append(_as_sentence(warning, names))
+        (standing if _share(warning) > _MUCH else few).append(as_sentence(warning, names))
     fold = f"{counted(len(few), 'warnings')} on at most {_MUCH:.0%} of users or edges"
     folded = [Remarks(few, "warnings", fold)]
     if any(x.split is not None and not x.split.findings() for x in data_sets.values()):
@@ -408,13 +409,6 @@ def _share(warning: str) -> float:
     return part / total
 
 
-def _as_sentence(text: str, names: Iterable[str]) -> str:
-    """Begins with a capital letter, unless it begins with a name."""
-    starts = tuple(f"{name}{end}" for name in filter(None, names) for end in " :,")
-    end = "" if text.endswith("?") else "."
-    return f"{text}{end}" if text.startswith(starts) else f"{text[0].upper()}{text[1:]}{end}"
-
-
 def _claims(contents: Contents) -> Iterator[str]:
     """Yields which recommender is best, beside the next and beside all others."""
     found = contents.best
@@ -424,7 +418,7 @@ def _claims(contents: Contents) -> Iterator[str]:
     for claim, rows in claims_on_best(found):
         trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
         said = line("with_ties", claim, found._on_ties(rows))
-        yield _as_sentence(f"{on}{trained}{said}", contents.names)
+        yield as_sentence(f"{on}{trained}{said}", contents.names)
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:

@@ -380,7 +380,8 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
             copies += notes.lines("same", a, b)
     of_each = {}
     for name, each in recommenders.items():
-        of_each[name] = chain.from_iterable(run._remarks_on(metrics) for run in each.runs)
+        said = chain.from_iterable(run._remarks_on(metrics) for run in each.runs)
+        of_each[name] = notes.once(said)
         if isinstance(each, Runs):
             copies += notes.lines("copies", len(each), len(each.runs), name)
     drawn = {name: run._sampled for name, run in runs.items() if run._sampled}
