@@ -24,7 +24,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import as_sentence, claims_on_best, line, notes_of_all, once
+from pyg_recmetrics.results.notes import as_sentence, claims_on_best, notes_of_all, once
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
@@ -414,11 +414,9 @@ def _claims(contents: Contents) -> Iterator[str]:
     found = contents.best
     if found is None:
         return
-    on = f"on {contents.data_set}, " if contents.data_set else ""
+    where = f"on {contents.data_set}, " if contents.data_set else ""
     for claim, rows in claims_on_best(found):
-        trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
-        said = line("with_ties", claim, found._on_ties(rows))
-        yield as_sentence(f"{on}{trained}{said}", contents.names)
+        yield found.limited(claim, rows, where)
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:

@@ -43,7 +43,7 @@ from pyg_recmetrics.results.statistics import (
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
-from pyg_recmetrics.utils import FrozenDict, warn
+from pyg_recmetrics.utils import FrozenDict, list_some, warn
 
 #: A metric, and the names of two recommenders that are compared in it.
 Hypothesis: TypeAlias = tuple[Metric, tuple[str, str]]
@@ -357,25 +357,31 @@ class Comparison(Rows[PairedDifference]):
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
         judged = [row for row in self if row.verdict is not None]
         # All are of one task.
-        first = next(iter(self._recommenders.values())).runs[0]
-        chooser = self.protocol.nouns.user if first._has_own_candidates else None
+        has_own = next(iter(self._recommenders.values())).runs[0]._has_own_candidates
+        where = f"among the candidates of each {self.protocol.nouns.user}, " if has_own else ""
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
-            is_trained = not self.covers_training(rows[0])
-            ties = self._on_ties(rows)
-            found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser, ties)
+            clauses = notes.lines("clauses", rows, a, b, self.bound)
+            found.append(self.limited("; ".join(clauses), rows, where))
         return tuple(found)
 
-    def _on_ties(self, rows: Iterable[PairedDifference]) -> list[str]:
-        """Returns which means behind differences the order of equal scores moves, and how far."""
-        found = []
+    def limited(self, claim: str, rows: Sequence[PairedDifference], where: str = "") -> str:
+        """Returns a claim on some differences, with what it is limited to, as a sentence.
+
+        That is where it holds, trained models alone, and the order of equal scores, if that moves a
+        mean behind a difference.
+        """
+        moved = []
         for row in rows:
             for name in (row.a, row.b):
                 recommender = self._recommenders[name]
                 if any(row.metric in run._moved_by_ties for run in recommender.runs):
-                    found.append(f"{row.metric} of {name} is {recommender.tie_range(row.metric)}")
-        return found
+                    moved.append(f"{row.metric} of {name} is {recommender.tie_range(row.metric)}")
+        trained = "" if all(map(self.covers_training, rows)) else "as trained here, "
+        ties = f"; depending on the order of ties, {list_some(moved, 4)}" if moved else ""
+        names = [*self._recommenders, *(row.metric for row in self)]
+        return notes.as_sentence(f"{where}{trained}{claim}{ties}", names)
 
     def select(
         self,

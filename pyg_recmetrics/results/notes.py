@@ -213,7 +213,7 @@ def _metrics_of(means: Iterable[tuple[str, Mean]]) -> list[str]:
 
 def claims_on_best(
     rows: Sequence[PairedDifference],
-) -> Iterator[tuple[str | None, Sequence[PairedDifference]]]:
+) -> Iterator[tuple[str, Sequence[PairedDifference]]]:
     """Yields a sentence on the best recommender and the next, and one on it and all others.
 
     Each comes with the differences that it claims.
@@ -223,12 +223,12 @@ def claims_on_best(
             order of their means.
     """
     first, *others = rows
-    yield line("best", first), [first]
+    yield lines("best", first)[0], [first]
     beaten = [row for row in others if row.verdict == "better"]
     if beaten:
-        yield line("also_better", first, beaten), beaten
+        yield lines("also_better", first, beaten)[0], beaten
     if len(beaten) < len(others):
-        yield line("is_open", first, [row for row in others if row not in beaten]), ()
+        yield lines("is_open", first, [row for row in others if row not in beaten])[0], ()
 
 
 def once(remarks: Iterable[str]) -> list[str]:
