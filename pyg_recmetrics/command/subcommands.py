@@ -142,9 +142,8 @@ def report(options: Namespace) -> int:
     results = _by_name(options.results)
     asked = same_options(compare_results, options) | {"results": results}
     comparison = compare_results(**asked) if len(asked) > 1 else None
-    title = {} if options.title is None else {"title": options.title}
-    page = write_report(results, output, comparison=comparison, **title)
-    note(f"wrote {page}")
+    shown = same_options(write_report, options) | {"results": results, "comparison": comparison}
+    note(f"wrote {write_report(path=output, **shown)}")
     return DONE
 
 
