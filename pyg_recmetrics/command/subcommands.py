@@ -235,7 +235,7 @@ def _decide(
         `None` if no test can.
     """
     row = comparison[0]
-    if sentence := _why_undecided(row, comparison.protocol.nouns.rows):
+    if sentence := _why_undecided(row, comparison.protocol.nouns.means):
         return UNDECIDED, sentence, None, None
     p_within, p_of_worse = p_of_margin(comparison, row, margin)
     by, alpha = f" by more than {margin}", alpha_of(level)
