@@ -416,7 +416,7 @@ def _claims(contents: Contents) -> Iterator[str]:
         return
     where = f"on {contents.data_set}, " if contents.data_set else ""
     for claim, rows in claims_on_best(found):
-        yield found.limited(claim, rows, where)
+        yield found._limited(claim, rows, where)
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:

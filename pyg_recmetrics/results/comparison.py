@@ -363,10 +363,10 @@ class Comparison(Rows[PairedDifference]):
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
             clauses = notes.lines("clauses", rows, a, b, self.bound)
-            found.append(self.limited("; ".join(clauses), rows, where))
+            found.append(self._limited("; ".join(clauses), rows, where))
         return tuple(found)
 
-    def limited(self, claim: str, rows: Sequence[PairedDifference], where: str = "") -> str:
+    def _limited(self, claim: str, rows: Sequence[PairedDifference], where: str = "") -> str:
         """Returns a claim on some differences, with what it is limited to, as a sentence.
 
         That is where it holds, trained models alone, and the order of equal scores, if that moves a
