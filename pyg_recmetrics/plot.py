@@ -716,7 +716,7 @@ def means(
     ticks = ", ticks are runs" if len(every) > sum(map(len, data_sets.values())) else ""
     note = f"means, {format_level(level)} confidence intervals{ticks}"
     remarks = {
-        data_set: remarks_in_brief(named, map(str, asked), has_intervals=True)
+        data_set: remarks_in_brief(named, [*map(str, asked)], has_intervals=True)
         for data_set, named in data_sets.items()
     }
     return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure)
@@ -798,7 +798,7 @@ def differences(
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
     remarks = {}
     for data_set, found in data_sets.items():
-        metrics = (row.metric for row in found)
+        metrics = [row.metric for row in found]
         of_results = remarks_in_brief(found._recommenders, metrics, has_intervals=False)
         remarks[data_set] = filter(None, [in_brief(found.protocol.caution or ""), *of_results])
     return _forest([*panels.values()], "; ".join([note, *notes_of_all(remarks)]), figure)

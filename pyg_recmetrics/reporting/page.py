@@ -24,13 +24,14 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import as_sentence, claims_on_best, notes_of_all, once
+from pyg_recmetrics.results.notes import as_sentence, claims_on_best, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
     every_run,
     notes_on_budgets,
     recommenders_by_name,
+    remarks_of_runs,
 )
 from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -463,8 +464,9 @@ def _warnings(contents: Contents) -> Iterator[str]:
     """Yields what a reader must know before anything else, in order of importance."""
     if contents.split is not None:
         yield from contents.split.findings()
-    metric = contents.main_metric if contents.metrics else None
-    of_each = {name: _cautions(x, metric) for name, x in contents.recommenders.items()}
+    of_each = {}
+    for name, each in contents.recommenders.items():
+        of_each[name] = remarks_of_runs(each, map(str, each.metrics), has_intervals=True)
     yield from notes_of_all(of_each)
     comparison = contents.comparison
     if comparison is not None and comparison.protocol.caution:
@@ -475,16 +477,6 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if comparison is not None and (names := comparison.protocol.uncovered):
         yield f"one run of {', '.join(names)}: another seed may give other numbers"
     yield from notes_on_budgets(contents.recommenders)
-
-
-def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
-    """Returns what is doubtful about any run, once where runs differ in numbers alone."""
-    names = [] if metric is None else [str(metric)]
-    found: list[str] = []
-    for run in measured.runs:
-        found += run.cautions()
-        found += filter(None, [run._note_on_ties(names)])
-    return once(found)
 
 
 def _count_cold(result: EvaluationResult) -> int:

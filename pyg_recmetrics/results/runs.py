@@ -1,7 +1,7 @@
 """Several results: the runs of a recommender, recommenders by name, and those of a training."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from typing import Any, TypeAlias
 
@@ -394,26 +394,32 @@ def in_brief(remark: str) -> str:
     return remark.partition(": ")[0]
 
 
-def remarks_in_brief(
-    recommenders: Mapping[str, Measured], about: Iterable[str], *, has_intervals: bool
-) -> list[str]:
-    """Returns what results know against themselves and some metrics, in brief, as for a picture.
+def remarks_of_runs(measured: Measured, about: Iterable[str], *, has_intervals: bool) -> list[str]:
+    """Returns what runs know against themselves and some metrics.
 
-    That is how each remark begins, once where the runs of a recommender differ in numbers alone.
+    Remarks that differ in numbers alone stand once, with those of the first run.
 
     Args:
-        recommenders (mapping): The recommenders by name.
+        measured (Measured): The runs of a recommender.
         about (iterable): The metrics, each with or without its cut-off.
         has_intervals (bool): Whether intervals of their means are shown.
     """
     asked = {*about}
+    said: list[str | None] = []
+    for run in measured.runs:
+        metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
+        said += [*run._remarks_on(metrics), run._caution(*metrics) if has_intervals else None]
+    return notes.once(filter(None, said))
+
+
+def remarks_in_brief(
+    recommenders: Mapping[str, Measured], about: Collection[str], *, has_intervals: bool
+) -> list[str]:
+    """Returns how the remarks of each recommender begin, as for a picture."""
     of_each = {}
     for name, each in recommenders.items():
-        said: list[str | None] = []
-        for run in each.runs:
-            metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
-            said += [*run._remarks_on(metrics), run._caution(*metrics) if has_intervals else None]
-        of_each[name] = notes.once(map(in_brief, filter(None, said)))
+        remarks = remarks_of_runs(each, about, has_intervals=has_intervals)
+        of_each[name] = notes.once(map(in_brief, remarks))
     return notes.notes_of_all(of_each)
 
 
