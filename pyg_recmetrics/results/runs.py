@@ -19,6 +19,7 @@ from pyg_recmetrics.results.result import (
     EvaluationResult,
     Measured,
     frame_of_means,
+    has_rows,
     largest,
 )
 from pyg_recmetrics.tables import Rows, Table, format_error
@@ -242,20 +243,17 @@ class Runs(Measured, Rows[EvaluationResult]):
         """Returns the printed table."""
         unit = self[0].nouns.drawn
         head = ["metric", "mean", "sd of runs", f"se {unit}", "se runs"]
-        estimates = {str(metric): self.estimate_of(metric) for metric in self.metrics}
-        means = {name: self.mean(name) for name in estimates}
+        means = {str(metric): self.mean(metric) for metric in self.metrics}
         rows = []
         for name, mean in means.items():
             errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
             rows.append([name, self.cell(name), *map(format_error, errors)])
-        caution = notes.caution(estimates.items(), self[0].nouns.means, unit)
         said = notes.lines(
             "below_runs",
             self,
             num_runs=len(self.runs),
-            caution=caution,
             is_zero=not all(mean.run_error for mean in means.values()),
-            of_all=[name for name, each in estimates.items() if not each.num_drawn],
+            of_all=[name for name in means if not has_rows(self, name)],
         )
         return Table(head, rows, (*said, *self._on_sample(), *self._on_protocol()))
 
