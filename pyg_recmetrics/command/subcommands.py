@@ -3,7 +3,7 @@
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from pyg_recmetrics.results import Comparison, EvaluationResult, compare as comp
 from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
 from pyg_recmetrics.results.notes import lines
 from pyg_recmetrics.results.statistics import alpha_of
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from pyg_recmetrics.tables import p_in_words
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import INTEGER, number_texts
@@ -174,7 +174,8 @@ def gate(options: Namespace) -> int:
         level=2 * level - 1,
         deterministic=options.deterministic or (),
     )
-    cautions = list(_cautions(comparison.protocol))
+    protocol = comparison.protocol
+    cautions = [*lines("one_run", protocol), *lines("limits", protocol, (), ""), *protocol.remarks]
     for caution in cautions:
         show_warning(caution)
     status, sentence, verdict, p_value = _decide(comparison, margin, level)
@@ -188,7 +189,7 @@ def gate(options: Namespace) -> int:
             "cautions": cautions,
             "level": level,
             "margin": options.margin,
-            "interval_level": round(comparison.protocol.level, 12),
+            "interval_level": round(protocol.level, 12),
             **comparison[0]._asdict(),
             # In place of a test for a difference.
             "verdict": verdict,
@@ -197,14 +198,6 @@ def gate(options: Namespace) -> int:
         }
     )
     return status
-
-
-def _cautions(protocol: Protocol) -> Iterator[str]:
-    """Yields what the results know that may make the answer wrong."""
-    if names := protocol.uncovered:
-        yield f"one run of {', '.join(names)}: another seed may give another answer"
-    yield from lines("limits", protocol, (), "")
-    yield from protocol.remarks
 
 
 #: Of so many who differ in one direction alone, others in the other direction may be unseen.

@@ -24,7 +24,7 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import as_sentence, claims_on_best, notes_of_all
+from pyg_recmetrics.results.notes import as_sentence, claims_on_best, lines, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
@@ -474,8 +474,8 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if num_cold := max(map(_count_cold, contents.every)):
         num_edges = contents.first.ranked.rank.numel()
         yield f"{num_cold:,} of {num_edges:,} test edges have items that no edge before them has"
-    if comparison is not None and (names := comparison.protocol.uncovered):
-        yield f"one run of {', '.join(names)}: another seed may give other numbers"
+    if comparison is not None:
+        yield from lines("one_run", comparison.protocol)
     yield from notes_on_budgets(contents.recommenders)
 
 
