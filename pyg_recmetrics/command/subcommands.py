@@ -1,6 +1,5 @@
 """The subcommands. Each reads files, calls one public function, and prints what it returns."""
 
-import math
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
@@ -242,8 +241,9 @@ def _decide(
     else:
         status, verdict, p = UNDECIDED, "may or may not be worse than", p_within
     # A mean of zero has no ratio to the other.
-    has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
-    low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
+    low, high, unit = row.low, row.high, ""
+    if margin.is_share and row.has_lift:
+        low, high, unit = row.lift_low, row.lift_high, "%"
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
     sentence = f"{row.a} {verdict} {row.b} in {row.metric}{by} ({shown}{lower}; {p_in_words(p)})."
