@@ -16,9 +16,8 @@ from pyg_recmetrics.results.comparison import (
     Hypothesis,
     best_first,
     compare_on_each,
-    is_higher_better,
+    places_of,
     read_names,
-    rounded,
 )
 from pyg_recmetrics.results.notes import MARKS, RECIPE, lines, notes_of_all, paragraph
 from pyg_recmetrics.results.result import Measured
@@ -74,15 +73,14 @@ def with_best(
         >>> [type(cell).__name__ for cell in with_best(cells, "xyz", "mrr")]
         ['Best', 'Best', 'Second']
     """
-    means = pd.Series({name: rounded(mean) for name, (mean, _) in cells.items()}).dropna()
-    places = means.rank(method="dense", ascending=not is_higher_better(metric))
+    places = places_of({name: mean for name, (mean, _) in cells.items()}, metric)
     marked = []
     for name in names:
         _, text = cells.get(name, (math.nan, "-"))
         place = places.get(name)
-        if place == 1 and len(means) > 1:
+        if place == 1 and len(places) > 1:
             text = Best(text)
-        elif place == 2 and len(means) > 2:  # the worse of two is not the second best
+        elif place == 2 and len(places) > 2:  # the worse of two is not the second best
             text = Second(text)
         marked.append(text)
     return marked
@@ -280,20 +278,22 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             yield from product([metric], pairs)
 
     @cached_property
-    def _beside_best(self) -> Mapping[tuple[str, str, str], PairedDifference]:
+    def _beside_best(self) -> Mapping[str, list[PairedDifference]]:
         """The difference of each mean that may have a sign from the best of the others.
 
         The best comes first in each metric. Without proposed recommenders, only the first of all
         means may have a sign.
         """
-        first: dict[tuple[str, str, str], PairedDifference] = {}
+        columns = ["metric", "a"] if self.proposed else ["metric"]
+        found = {}
         for data_set, comparison in self.comparisons.items():
-            for row in comparison:
-                first.setdefault((data_set, row.metric, row.a if self.proposed else ""), row)
-        return {(data_set, row.metric, row.a): row for (data_set, *_), row in first.items()}
+            places = pd.DataFrame(comparison).drop_duplicates(columns).index
+            found[data_set] = [comparison[place] for place in places]
+        return found
 
     def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
-        return self._beside_best.get((data_set, str(metric), name))
+        rows = self._beside_best.get(data_set, [])
+        return next((row for row in rows if (row.metric, row.a) == (str(metric), name)), None)
 
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
@@ -317,7 +317,8 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 names.setdefault(number, []).append(name)
         runs = {data_set: every_run(of_one).values() for data_set, of_one in self.items()}
         yield from lines("below_means", runs, names)
-        if verdicts := {row.verdict for row in self._beside_best.values()} - {None}:
+        verdicts = {row.verdict for rows in self._beside_best.values() for row in rows}
+        if verdicts := verdicts - {None}:
             # All data sets are tested together.
             protocol = next(iter(self.comparisons.values())).protocol
             yield from lines("below_marks", protocol, verdicts, self.proposed is None)
@@ -328,7 +329,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         yield from notes_of_all({x: remarks_on(of_one, metrics) for x, of_one in self.items()})
 
     def _notes_on(self, data_set: str) -> Iterator[str]:
-        rows = [row for (of, *_), row in self._beside_best.items() if of == data_set]
+        rows = self._beside_best[data_set]
         if self.proposed is not None and rows:
             best = pd.DataFrame(rows).groupby("b", sort=False).metric.unique().map(", ".join)
             in_metrics = [f"{name} in {metrics}" for name, metrics in best.items()]

@@ -31,7 +31,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-import torch
+import numpy as np
 
 from pyg_recmetrics.benchmark import Benchmark
 from pyg_recmetrics.checks import check_positive_integer
@@ -590,11 +590,9 @@ def long_tail(results: Recommenders, *, k: int = 20, ax: "Axes | None" = None) -
 
 def _ends_of_groups(num_items: int) -> list[int]:
     """Returns the place of the last item of each group, counted from one."""
-    last = math.log10(num_items)
-    num_steps = math.ceil(_GROUPS_PER_DECADE * last)
-    # On the host, whatever the default device is.
-    ends = torch.logspace(0, last, num_steps + 1, dtype=torch.double, device="cpu")
-    return [int(end) for end in ends.round().unique()]
+    num_steps = math.ceil(_GROUPS_PER_DECADE * math.log10(num_items))
+    ends = np.geomspace(1, num_items, num_steps + 1).round()
+    return [int(end) for end in np.unique(ends)]
 
 
 #: The height of a panel without rows, of a row without lines, and of a line of it, in inches.
@@ -718,7 +716,7 @@ def means(
     ticks = ", ticks are runs" if len(every) > sum(map(len, data_sets.values())) else ""
     note = f"means, {format_level(level)} confidence intervals{ticks}"
     remarks = {
-        data_set: remarks_in_brief(named, map(str, asked), has_intervals=True)
+        data_set: remarks_in_brief(named, [*map(str, asked)], has_intervals=True)
         for data_set, named in data_sets.items()
     }
     return _forest(panels, "; ".join([note, *notes_of_all(remarks)]), figure)
@@ -800,7 +798,7 @@ def differences(
     note = f"paired differences, {level} confidence intervals, filled: significant{zone}"
     remarks = {}
     for data_set, found in data_sets.items():
-        metrics = (row.metric for row in found)
+        metrics = [row.metric for row in found]
         of_results = remarks_in_brief(found._recommenders, metrics, has_intervals=False)
         remarks[data_set] = filter(None, [in_brief(found.protocol.caution or ""), *of_results])
     return _forest([*panels.values()], "; ".join([note, *notes_of_all(remarks)]), figure)

@@ -263,12 +263,13 @@ def make_parser() -> argparse.ArgumentParser:
         for spelled, what in required.items():
             # What has no dashes is needed anyway.
             _add(command, spelled, what, **({"required": True} if spelled[0] == "-" else {}))
+        forms = command.add_mutually_exclusive_group()
         for spelled, what in options.items():
-            _add(command, spelled, what)
+            _add(forms if spelled in _FORMS else command, spelled, what)
     return parser
 
 
-def _add(parser: argparse.ArgumentParser, spelled: str, about: str, **more: Any) -> None:
+def _add(parser: argparse._ActionsContainer, spelled: str, about: str, **more: Any) -> None:
     names, _, takes = spelled.partition(" ")
     if takes:
         what = takes.removesuffix(" ..")

@@ -1,14 +1,12 @@
 """The subcommands. Each reads files, calls one public function, and prints what it returns."""
 
-import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from numpy.typing import NDArray
 
 from pyg_recmetrics.checks import check_level
 from pyg_recmetrics.command.options import (
@@ -30,7 +28,7 @@ from pyg_recmetrics.results import Comparison, EvaluationResult, compare as comp
 from pyg_recmetrics.results.comparison import is_higher_better, p_of_margin
 from pyg_recmetrics.results.notes import lines
 from pyg_recmetrics.results.statistics import alpha_of
-from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol
+from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference
 from pyg_recmetrics.tables import p_in_words
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.task.data_frames import INTEGER, number_texts
@@ -75,8 +73,9 @@ def evaluate(options: Namespace) -> int:
             {item_ids[x]: vector for x, vector in item_vectors.items()},
         )
     for frame in frames:
-        frame["user"] = _with_ids(frame["user"], user_ids)
-        frame["item"] = _with_ids(frame["item"], item_ids)
+        # Texts that are no ids stay.
+        frame["user"] = frame["user"].astype("category").cat.rename_categories(user_ids)
+        frame["item"] = frame["item"].astype("category").cat.rename_categories(item_ids)
     has_weights = "rating" in truth and (options.threshold or not (truth["rating"] == 1).all())
     task = RankingTask.from_frames(
         train=pd.concat(seen) if seen else None,
@@ -100,12 +99,6 @@ def evaluate(options: Namespace) -> int:
 def _ids_by_text(columns: "Sequence[pd.Series[str]]") -> dict[str, Any]:
     """Returns the id that each text stands for: an integer if all of them are written so."""
     return {str(id_): id_ for id_ in number_texts(columns)[0]}
-
-
-def _with_ids(column: "pd.Series[str]", ids: Mapping[str, Any]) -> NDArray[Any]:
-    """Returns a column with ids in place of texts. Texts that are no ids stay."""
-    codes, texts = pd.factorize(column)
-    return pd.Series([ids.get(text, text) for text in texts]).to_numpy()[codes]
 
 
 def _place(text: str) -> tuple[bool, int, str]:
@@ -148,9 +141,8 @@ def report(options: Namespace) -> int:
     results = _by_name(options.results)
     asked = same_options(compare_results, options) | {"results": results}
     comparison = compare_results(**asked) if len(asked) > 1 else None
-    title = {} if options.title is None else {"title": options.title}
-    page = write_report(results, output, comparison=comparison, **title)
-    note(f"wrote {page}")
+    shown = same_options(write_report, options) | {"results": results, "comparison": comparison}
+    note(f"wrote {write_report(path=output, **shown)}")
     return DONE
 
 
@@ -181,7 +173,8 @@ def gate(options: Namespace) -> int:
         level=2 * level - 1,
         deterministic=options.deterministic or (),
     )
-    cautions = list(_cautions(comparison.protocol))
+    protocol = comparison.protocol
+    cautions = [*lines("one_run", protocol), *lines("limits", protocol, (), ""), *protocol.remarks]
     for caution in cautions:
         show_warning(caution)
     status, sentence, verdict, p_value = _decide(comparison, margin, level)
@@ -195,7 +188,7 @@ def gate(options: Namespace) -> int:
             "cautions": cautions,
             "level": level,
             "margin": options.margin,
-            "interval_level": round(comparison.protocol.level, 12),
+            "interval_level": round(protocol.level, 12),
             **comparison[0]._asdict(),
             # In place of a test for a difference.
             "verdict": verdict,
@@ -204,14 +197,6 @@ def gate(options: Namespace) -> int:
         }
     )
     return status
-
-
-def _cautions(protocol: Protocol) -> Iterator[str]:
-    """Yields what the results know that may make the answer wrong."""
-    if names := protocol.uncovered:
-        yield f"one run of {', '.join(names)}: another seed may give another answer"
-    yield from lines("limits", protocol, (), "")
-    yield from protocol.remarks
 
 
 #: Of so many who differ in one direction alone, others in the other direction may be unseen.
@@ -242,7 +227,7 @@ def _decide(
         `None` if no test can.
     """
     row = comparison[0]
-    if sentence := _why_undecided(row, comparison.protocol.nouns.rows):
+    if sentence := _why_undecided(row, comparison.protocol.nouns.means):
         return UNDECIDED, sentence, None, None
     p_within, p_of_worse = p_of_margin(comparison, row, margin)
     by, alpha = f" by more than {margin}", alpha_of(level)
@@ -256,8 +241,9 @@ def _decide(
     else:
         status, verdict, p = UNDECIDED, "may or may not be worse than", p_within
     # A mean of zero has no ratio to the other.
-    has_lift = margin.is_share and math.isfinite(row.lift_high - row.lift_low)
-    low, high, unit = (row.lift_low, row.lift_high, "%") if has_lift else (row.low, row.high, "")
+    low, high, unit = row.low, row.high, ""
+    if margin.is_share and row.has_lift:
+        low, high, unit = row.lift_low, row.lift_high, "%"
     shown = f"{low:+.3g}{unit} to {high:+.3g}{unit}, each limit at {level:.4g}"
     lower = "" if is_higher_better(row.metric) else ", where lower is better"
     sentence = f"{row.a} {verdict} {row.b} in {row.metric}{by} ({shown}{lower}; {p_in_words(p)})."

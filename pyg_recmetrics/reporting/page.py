@@ -24,13 +24,14 @@ from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
 from pyg_recmetrics.results.comparison import best_first, compare_on_each
-from pyg_recmetrics.results.notes import claims_on_best, line, notes_of_all, once
+from pyg_recmetrics.results.notes import as_sentence, claims_on_best, lines, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
     common_metrics,
     every_run,
     notes_on_budgets,
     recommenders_by_name,
+    remarks_of_runs,
 )
 from pyg_recmetrics.tables import Table
 from pyg_recmetrics.task.edges import coalesce_edges, contains
@@ -78,7 +79,8 @@ class Contents:
     @property
     def names(self) -> list[str]:
         """The names of the data set, of recommenders and of metrics."""
-        return [self.data_set, *self.recommenders, *map(str, self.metrics)]
+        names = [self.data_set, *self.recommenders, *map(str, self.metrics)]
+        return [name for name in names if name]
 
     @property
     def on(self) -> str:
@@ -144,11 +146,20 @@ def read_contents(
         ((name, of_one),) = data_sets.items()
         recommenders = recommenders_by_name(of_one, or_one=True)
         checked = None if split is None else _check_split(split, Contents(recommenders).first)
-        compared = _compared(recommenders, comparison, options)
-        if given is None and compared is not None:
-            how = compared.protocol
+        if comparison is None:
+            # There may be a single one, or nothing in common.
+            with suppress(ValueError):
+                comparison = compare(recommenders, **options)
+        elif isinstance(comparison, Comparison):
+            comparison.check_results(recommenders)
+        else:
+            raise TypeError(
+                f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
+            )
+        if given is None and comparison is not None:
+            how = comparison.protocol
             given = Benchmark(recommenders, deterministic=how.deterministic, level=how.level)
-        return {name: Contents(recommenders, checked, compared)}, given
+        return {name: Contents(recommenders, checked, comparison)}, given
     for argument, value in (("split", split), ("comparison", comparison)):
         if value is not None:
             raise ValueError(f"'{argument}' needs to be of one data set (got several data sets)")
@@ -166,23 +177,6 @@ def read_contents(
         for data_set, of_one in benchmark.items()
     }
     return contents, benchmark
-
-
-def _compared(
-    results: Mapping[str, Measured], comparison: Comparison | None, options: Mapping[str, Any]
-) -> Comparison | None:
-    """Returns a comparison of results, which may be given; `None` if nothing can be compared."""
-    if comparison is None:
-        # There may be a single one, or nothing in common.
-        with suppress(ValueError):
-            return compare(results, **options)
-        return None
-    if not isinstance(comparison, Comparison):
-        raise TypeError(
-            f"'comparison' needs to be a 'Comparison' (got {type(comparison).__name__})"
-        )
-    comparison.check_results(results)
-    return comparison
 
 
 def _check_split(split: Split, result: EvaluationResult) -> SplitReport:
@@ -399,7 +393,7 @@ def _warned(data_sets: Mapping[str, Contents]) -> tuple[list[Remarks], list[Rema
     standing: list[str] = []
     few: list[str] = []
     for warning in notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
-        (standing if _share(warning) > _MUCH else few).append(_as_sentence(warning, names))
+        (standing if _share(warning) > _MUCH else few).append(as_sentence(warning, names))
     fold = f"{counted(len(few), 'warnings')} on at most {_MUCH:.0%} of users or edges"
     folded = [Remarks(few, "warnings", fold)]
     if any(x.split is not None and not x.split.findings() for x in data_sets.values()):
@@ -416,23 +410,14 @@ def _share(warning: str) -> float:
     return part / total
 
 
-def _as_sentence(text: str, names: Iterable[str]) -> str:
-    """Begins with a capital letter, unless it begins with a name."""
-    starts = tuple(f"{name}{end}" for name in filter(None, names) for end in " :,")
-    end = "" if text.endswith("?") else "."
-    return f"{text}{end}" if text.startswith(starts) else f"{text[0].upper()}{text[1:]}{end}"
-
-
 def _claims(contents: Contents) -> Iterator[str]:
     """Yields which recommender is best, beside the next and beside all others."""
     found = contents.best
     if found is None:
         return
-    on = f"on {contents.data_set}, " if contents.data_set else ""
+    where = f"on {contents.data_set}, " if contents.data_set else ""
     for claim, rows in claims_on_best(found):
-        trained = "" if all(map(found.covers_training, rows)) else "as trained here, "
-        said = line("with_ties", claim, found._on_ties(rows))
-        yield _as_sentence(f"{on}{trained}{said}", contents.names)
+        yield found._limited(claim, rows, where)
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:
@@ -479,8 +464,9 @@ def _warnings(contents: Contents) -> Iterator[str]:
     """Yields what a reader must know before anything else, in order of importance."""
     if contents.split is not None:
         yield from contents.split.findings()
-    metric = contents.main_metric if contents.metrics else None
-    of_each = {name: _cautions(x, metric) for name, x in contents.recommenders.items()}
+    of_each = {}
+    for name, each in contents.recommenders.items():
+        of_each[name] = remarks_of_runs(each, map(str, each.metrics), has_intervals=True)
     yield from notes_of_all(of_each)
     comparison = contents.comparison
     if comparison is not None and comparison.protocol.caution:
@@ -488,19 +474,9 @@ def _warnings(contents: Contents) -> Iterator[str]:
     if num_cold := max(map(_count_cold, contents.every)):
         num_edges = contents.first.ranked.rank.numel()
         yield f"{num_cold:,} of {num_edges:,} test edges have items that no edge before them has"
-    if comparison is not None and (names := comparison.protocol.uncovered):
-        yield f"one run of {', '.join(names)}: another seed may give other numbers"
+    if comparison is not None:
+        yield from lines("one_run", comparison.protocol)
     yield from notes_on_budgets(contents.recommenders)
-
-
-def _cautions(measured: Measured, metric: Metric | None) -> list[str]:
-    """Returns what is doubtful about any run, once where runs differ in numbers alone."""
-    names = [] if metric is None else [str(metric)]
-    found: list[str] = []
-    for run in measured.runs:
-        found += run.cautions()
-        found += filter(None, [run._note_on_ties(names)])
-    return once(found)
 
 
 def _count_cold(result: EvaluationResult) -> int:
@@ -524,17 +500,21 @@ def _by_popularity(contents: Contents) -> Iterator[PagePart]:
     common_popularity(contents.every, "report")
     metric = f"recall@{contents.k}"
     results = contents.recommenders
-    frames = [pd.concat(run.per_item(metric) for run in each.runs) for each in results.values()]
-    edges = pd.concat(frames).groupby("popularity")["degree"].sum()
+    frames = [
+        run.per_item(metric).assign(name=name)
+        for name, each in results.items()
+        for run in each.runs
+    ]
+    items = pd.concat(frames)
+    edges = items.groupby("popularity")["degree"].sum()
     # Items that as many users have seen are in one third, whatever their order.
     third = (3 * (edges.cumsum() - edges / 2) / edges.sum()).astype(int)
-    sums = [x.groupby(x["popularity"].map(third))[["hits", "degree"]].sum() for x in frames]
+    sums = items.groupby([items["popularity"].map(third), "name"])[["hits", "degree"]].sum()
     head, columns = ["recommender"], [[name or "result" for name in results]]
-    for number in third.unique():
-        popularity = third.index[third == number]
-        head.append(f"seen by {span(popularity.tolist())}")
-        shares = [each["hits"][number] / each["degree"][number] for each in sums]
-        cells = {name: (x, f"{x:.4f}") for name, x in zip(results, shares, strict=True)}
+    for number, found in sums.groupby(level=0):
+        head.append(f"seen by {span(third.index[third == number])}")
+        shares = (found["hits"] / found["degree"]).droplevel(0)
+        cells = {str(name): (share, f"{share:.4f}") for name, share in shares.items()}
         columns.append(with_best(cells, results, metric))
     caption = (
         f"{contents.on}The share of test edges within the top {contents.k}, by how many "

@@ -43,7 +43,7 @@ from pyg_recmetrics.results.statistics import (
 )
 from pyg_recmetrics.results.verdicts import Equivalence, PairedDifference, Protocol, Verdict
 from pyg_recmetrics.tables import Rows, Table, format_interval, format_p
-from pyg_recmetrics.utils import FrozenDict, warn
+from pyg_recmetrics.utils import FrozenDict, list_some, warn
 
 #: A metric, and the names of two recommenders that are compared in it.
 Hypothesis: TypeAlias = tuple[Metric, tuple[str, str]]
@@ -131,9 +131,10 @@ class RecommenderPair:
             return 0.0, 0.0
         if not size.is_share:
             return uncertainty.p_above(value + size.size), uncertainty.p_above(size.size - value)
-        low, high = size.shares(negative=float(self.both[1].mean()) < 0)
-        from_low = self._scaled(1.0, low)
-        from_high = self._scaled(1.0, high)
+        # Of a negative mean, the larger multiple is below it.
+        share = -size.size if self.both[1].mean() < 0 else size.size
+        from_low = self._scaled(1.0, 1 - share)
+        from_high = self._scaled(1.0, 1 + share)
         not_below = from_low.uncertainty.p_above(from_low.value)
         return not_below, from_high.uncertainty.p_above(-from_high.value)
 
@@ -233,16 +234,19 @@ def is_higher_better(metric: str | Metric) -> bool:
     return parse(metric).definition.higher_is_better
 
 
-def best_first(results: Mapping[str, Measured], metric: Metric) -> list[str]:
+def best_first(results: Mapping[str, Measured], metric: str | Metric) -> list[str]:
     """Returns the names of recommenders, best first, without those that have no mean."""
-    means = {name: rounded(each.estimate_of(metric).value) for name, each in results.items()}
-    known = [name for name in means if not math.isnan(means[name])]
-    return sorted(known, key=means.__getitem__, reverse=is_higher_better(metric))
+    means = {name: each.estimate_of(metric).value for name, each in results.items()}
+    return list(places_of(means, metric).sort_values(kind="stable").index)
 
 
-def rounded(mean: float) -> float:
-    """Returns a mean so that those of equal numbers, added up in another order, are equal."""
-    return float(f"{mean:.12g}")
+def places_of(means: Mapping[str, float], metric: str | Metric) -> "pd.Series[float]":
+    """Returns the place of each recommender that has a mean, which is 1 for the best.
+
+    Means of equal numbers, added up in another order, have the same place.
+    """
+    rounded = pd.Series({name: float(f"{mean:.12g}") for name, mean in means.items()}).dropna()
+    return rounded.rank(method="dense", ascending=not is_higher_better(metric))
 
 
 def _beside(
@@ -353,25 +357,31 @@ class Comparison(Rows[PairedDifference]):
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
         judged = [row for row in self if row.verdict is not None]
         # All are of one task.
-        first = next(iter(self._recommenders.values())).runs[0]
-        chooser = self.protocol.nouns.user if first._has_own_candidates else None
+        has_own = next(iter(self._recommenders.values())).runs[0]._has_own_candidates
+        where = f"among the candidates of each {self.protocol.nouns.user}, " if has_own else ""
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
-            is_trained = not self.covers_training(rows[0])
-            ties = self._on_ties(rows)
-            found += notes.lines("claim", rows, a, b, self.bound, is_trained, chooser, ties)
+            clauses = notes.lines("clauses", rows, a, b, self.bound)
+            found.append(self._limited("; ".join(clauses), rows, where))
         return tuple(found)
 
-    def _on_ties(self, rows: Iterable[PairedDifference]) -> list[str]:
-        """Returns which means behind differences the order of equal scores moves, and how far."""
-        found = []
+    def _limited(self, claim: str, rows: Sequence[PairedDifference], where: str = "") -> str:
+        """Returns a claim on some differences, with what it is limited to, as a sentence.
+
+        That is where it holds, trained models alone, and the order of equal scores, if that moves a
+        mean behind a difference.
+        """
+        moved = []
         for row in rows:
             for name in (row.a, row.b):
                 recommender = self._recommenders[name]
                 if any(row.metric in run._moved_by_ties for run in recommender.runs):
-                    found.append(f"{row.metric} of {name} is {recommender.tie_range(row.metric)}")
-        return found
+                    moved.append(f"{row.metric} of {name} is {recommender.tie_range(row.metric)}")
+        trained = "" if all(map(self.covers_training, rows)) else "as trained here, "
+        ties = f"; depending on the order of ties, {list_some(moved, 4)}" if moved else ""
+        names = [*self._recommenders, *(row.metric for row in self)]
+        return notes.as_sentence(f"{where}{trained}{claim}{ties}", names)
 
     def select(
         self,
@@ -507,7 +517,7 @@ class Comparison(Rows[PairedDifference]):
             names = dict.fromkeys(name for row in rows for name in (row.a, row.b))
             if len(rows) >= len(names):
                 among = {name: self._recommenders[name] for name in names}
-                best = [*best_first(among, parse(metric)), *names][0]
+                best = [*best_first(among, metric), *names][0]
                 rows = _beside(rows, best, "b")
             found += rows
         return found

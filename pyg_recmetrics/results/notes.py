@@ -84,6 +84,13 @@ def lift_in_words(row: PairedDifference, missing: str = "") -> str:
     return f"{times:.0f} x" if times >= 10 else f"{times:.1f} x"
 
 
+def as_sentence(text: str, names: Iterable[str] = ()) -> str:
+    """Ends a text, and begins it with a capital letter, unless a name begins it."""
+    starts = tuple(f"{name}{end}" for name in names for end in " :,")
+    begin = text[0] if text.startswith(starts) else text[0].upper()
+    return f"{begin}{text[1:]}{'' if text.endswith('?') else '.'}"
+
+
 def _listed(parts: Iterable[str]) -> str:
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
@@ -121,6 +128,7 @@ _environment.filters |= {
     "lines": _lines_of,
     "n": lambda number, form="": format(number, f",{form}"),
     "p": p_in_words,
+    "sentence": as_sentence,
     "num_different": lambda values: len(np.unique(values)),
     "some": list_some,
     "verb": verb,
@@ -204,7 +212,7 @@ def _metrics_of(means: Iterable[tuple[str, Mean]]) -> list[str]:
 
 def claims_on_best(
     rows: Sequence[PairedDifference],
-) -> Iterator[tuple[str | None, Sequence[PairedDifference]]]:
+) -> Iterator[tuple[str, Sequence[PairedDifference]]]:
     """Yields a sentence on the best recommender and the next, and one on it and all others.
 
     Each comes with the differences that it claims.
@@ -214,19 +222,19 @@ def claims_on_best(
             order of their means.
     """
     first, *others = rows
-    yield line("best", first), [first]
+    yield lines("best", first)[0], [first]
     beaten = [row for row in others if row.verdict == "better"]
     if beaten:
-        yield line("also_better", first, beaten), beaten
+        yield lines("also_better", first, beaten)[0], beaten
     if len(beaten) < len(others):
-        yield line("is_open", first, [row for row in others if row not in beaten]), ()
+        yield lines("is_open", first, [row for row in others if row not in beaten])[0], ()
 
 
 def once(remarks: Iterable[str]) -> list[str]:
-    """Returns remarks, and those that differ in numbers alone once."""
+    """Returns remarks, and those that differ in numbers alone once. Cut-offs are no numbers."""
     found: dict[str, str] = {}
     for remark in remarks:
-        found.setdefault(re.sub(r"[\d.,]+", "", remark), remark)
+        found.setdefault(re.sub(r"(?<![@\w])[\d.,]*\d", "", remark), remark)
     return [*found.values()]
 
 

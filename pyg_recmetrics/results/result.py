@@ -424,6 +424,12 @@ class Measured(Tabular):
         """Returns the mean that is printed, and its interval; `NaN` if there is none."""
         return self.mean(metric)[:3]
 
+    def _caution(self, *metrics: str | Metric) -> str | None:
+        """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
+        means = [(str(metric), self.estimate_of(metric)) for metric in metrics]
+        nouns = self.runs[0].nouns
+        return notes.caution(means, nouns.means, nouns.drawn)
+
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""
         drawn = {f"run {n}": run._sampled for n, run in enumerate(self.runs, 1) if run._sampled}
@@ -1300,11 +1306,6 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         """Returns what tables of several results say of some metrics of this one, too."""
         said = [notes.line("calls", self), *self._doubts(names), self._note_on_ties(names)]
         return [*filter(None, said)]
-
-    def _caution(self, *metrics: str | Metric) -> str | None:
-        """Returns what makes the intervals of some means too narrow; `None` if nothing does."""
-        means = [(str(metric), self.estimate_of(metric)) for metric in metrics]
-        return notes.caution(means, self.nouns.means, self.nouns.drawn)
 
     def _on_sample(self) -> list[str]:
         """Returns whose users stand for all of the task; nothing if none do."""

@@ -1,7 +1,7 @@
 """Several results: the runs of a recommender, recommenders by name, and those of a training."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from pyg_recmetrics.results.result import (
     EvaluationResult,
     Measured,
     frame_of_means,
+    has_rows,
     largest,
 )
 from pyg_recmetrics.tables import Rows, Table, format_error
@@ -241,20 +242,17 @@ class Runs(Measured, Rows[EvaluationResult]):
         """Returns the printed table."""
         unit = self[0].nouns.drawn
         head = ["metric", "mean", "sd of runs", f"se {unit}", "se runs"]
-        estimates = {str(metric): self.estimate_of(metric) for metric in self.metrics}
-        means = {name: self.mean(name) for name in estimates}
+        means = {str(metric): self.mean(metric) for metric in self.metrics}
         rows = []
         for name, mean in means.items():
             errors = (mean.deviation, mean.user_error, mean.run_error or math.nan)
             rows.append([name, self.cell(name), *map(format_error, errors)])
-        caution = notes.caution(estimates.items(), self[0].nouns.means, unit)
         said = notes.lines(
             "below_runs",
             self,
             num_runs=len(self.runs),
-            caution=caution,
             is_zero=not all(mean.run_error for mean in means.values()),
-            of_all=[name for name, each in estimates.items() if not each.num_drawn],
+            of_all=[name for name in means if not has_rows(self, name)],
         )
         return Table(head, rows, (*said, *self._on_sample(), *self._on_protocol()))
 
@@ -379,7 +377,8 @@ def remarks_on(recommenders: Mapping[str, Measured], metrics: Sequence[str]) -> 
             copies += notes.lines("same", a, b)
     of_each = {}
     for name, each in recommenders.items():
-        of_each[name] = chain.from_iterable(run._remarks_on(metrics) for run in each.runs)
+        said = chain.from_iterable(run._remarks_on(metrics) for run in each.runs)
+        of_each[name] = notes.once(said)
         if isinstance(each, Runs):
             copies += notes.lines("copies", len(each), len(each.runs), name)
     drawn = {name: run._sampled for name, run in runs.items() if run._sampled}
@@ -392,26 +391,32 @@ def in_brief(remark: str) -> str:
     return remark.partition(": ")[0]
 
 
-def remarks_in_brief(
-    recommenders: Mapping[str, Measured], about: Iterable[str], *, has_intervals: bool
-) -> list[str]:
-    """Returns what results know against themselves and some metrics, in brief, as for a picture.
+def remarks_of_runs(measured: Measured, about: Iterable[str], *, has_intervals: bool) -> list[str]:
+    """Returns what runs know against themselves and some metrics.
 
-    That is how each remark begins, once where the runs of a recommender differ in numbers alone.
+    Remarks that differ in numbers alone stand once, with those of the first run.
 
     Args:
-        recommenders (mapping): The recommenders by name.
+        measured (Measured): The runs of a recommender.
         about (iterable): The metrics, each with or without its cut-off.
         has_intervals (bool): Whether intervals of their means are shown.
     """
     asked = {*about}
+    said: list[str | None] = []
+    for run in measured.runs:
+        metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
+        said += [*run._remarks_on(metrics), run._caution(*metrics) if has_intervals else None]
+    return notes.once(filter(None, said))
+
+
+def remarks_in_brief(
+    recommenders: Mapping[str, Measured], about: Collection[str], *, has_intervals: bool
+) -> list[str]:
+    """Returns how the remarks of each recommender begin, as for a picture."""
     of_each = {}
     for name, each in recommenders.items():
-        said: list[str | None] = []
-        for run in each.runs:
-            metrics = [str(metric) for metric in run.metrics if {str(metric), metric.label} & asked]
-            said += [*run._remarks_on(metrics), run._caution(*metrics) if has_intervals else None]
-        of_each[name] = notes.once(map(in_brief, filter(None, said)))
+        remarks = remarks_of_runs(each, about, has_intervals=has_intervals)
+        of_each[name] = notes.once(map(in_brief, remarks))
     return notes.notes_of_all(of_each)
 
 

@@ -160,11 +160,6 @@ class Equivalence:
         """Returns the smallest difference that matters beside a mean."""
         return self.size * abs(mean) if self.is_share else self.size
 
-    def shares(self, *, negative: bool) -> tuple[float, float]:
-        """Returns between which shares of the mean of `b`, which may be negative, `a` may lie."""
-        size = self.size if self.is_share else 0.0
-        return (1 + size, 1 - size) if negative else (1 - size, 1 + size)
-
     def __str__(self) -> str:
         return f"{100 * self.size:.4g}%" if self.is_share else f"{self.size:g}"
 

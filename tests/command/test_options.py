@@ -11,6 +11,12 @@ def test_options_are_spelled_out():
         make_parser().parse_args(["evaluate", "--test", "a", "--conv", "b"])
 
 
+def test_a_result_has_one_form(capsys):
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["compare", "a.npz", "b.npz", "--json", "--latex"])
+    assert "--latex: not allowed with argument --json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["1_0", "0_1", "\u0661", "1_0.5"])
 @pytest.mark.parametrize("option", ["--seed", "--batch-size", "--threshold", "--margin"])
 def test_only_digits_are_numbers(text, option, capsys):

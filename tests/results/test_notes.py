@@ -23,7 +23,7 @@ from pyg_recmetrics import (
     transforms,
 )
 from pyg_recmetrics.ranked_edges import select_users
-from pyg_recmetrics.results.notes import claims_on_best
+from pyg_recmetrics.results.notes import claims_on_best, once
 from pyg_recmetrics.results.verdicts import PairedDifference
 from tests.support.cases.mixed_users import TRUTH, task_of_mixed_users
 from tests.support.cases.strategies import cases
@@ -271,6 +271,24 @@ def test_random_scores_are_asked_about_once_in_a_result_and_never_while_training
     num_lines = [sum(map(bool, map(LEVEL.search, x.cautions()))) for x in results]
     assert max(num_lines) == 1
     assert sum(num_lines) > 85  # within two standard errors
+
+
+def test_a_question_of_several_runs_is_asked_once_and_ends_as_one(world_of_ids):
+    task, (user, item), _ = world_of_ids
+    runs = [evaluate((user, -item * (item > x)), task, "recall@20") for x in (-9.0, 0.0)]
+    assert len({tuple(run.cautions()) for run in runs}) == 2
+    assert "higher scores better?" in " ".join(runs[0].recipe().split())
+    assert "?." not in runs[0].recipe()
+    notes = Benchmark({"a": runs, "b": evaluate((user, item), task, "recall@20")}).table().notes
+    assert sum("would be by chance" in note for note in notes) == 1
+
+
+def test_remarks_on_two_cut_offs_are_two():
+    undefined = [
+        "recall@5 is undefined for 3 of 9 users",
+        "recall@10 is undefined for 3 of 9 users",
+    ]
+    assert once([*undefined, undefined[1].replace("3", "4")]) == undefined
 
 
 def test_every_table_says_that_candidates_were_sampled(world_of_ids):
