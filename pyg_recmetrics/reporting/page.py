@@ -245,12 +245,10 @@ class Remarks(NamedTuple):
     Attributes:
         texts (sequence of str): The sentences.
         kind (str): What they are.
-        fold (str): What to press to see them; empty if they are shown at once.
     """
 
     texts: Sequence[str]
     kind: str = "plain"
-    fold: str = ""
 
 
 class Grid(NamedTuple):
@@ -281,7 +279,6 @@ class Drawing(NamedTuple):
     box: Markup
     svg: Markup
     size: str = ""
-    fold: str = ""
 
 
 PagePart: TypeAlias = Remarks | Grid | Drawing
@@ -351,10 +348,6 @@ def _on_page(tag: str, prefix: str) -> str:
     return _ID.sub(prefix, tag)
 
 
-#: The share of users or edges that a warning may touch without standing at the top.
-_MUCH = 0.01
-
-
 def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = None) -> Page:
     """Returns the page: the answer, the means, a picture, and all else in folds."""
     page = Page()
@@ -362,9 +355,14 @@ def page_on(data_sets: Mapping[str, Contents], benchmark: Benchmark | None = Non
     claims = [list(_claims(contents)) for contents in every]
     first = [claim for of_one in claims for claim in of_one[:1]]
     others = [claim for of_one in claims for claim in of_one[1:]]
-    warnings, folded = _warned(data_sets)
-    top = [[Remarks(first, "claims")], warnings, _table(data_sets, benchmark), *map(_forest, every)]
-    page.add("Result", [*top, [Remarks(others)], folded, *map(_by_popularity, every)])
+    names = [name for contents in every for name in contents.names]
+    known = notes_of_all({name: _warnings(contents) for name, contents in data_sets.items()})
+    warned = Remarks([as_sentence(warning, names) for warning in known], "warnings")
+    top = [[Remarks(first, "claims")], [warned], _table(data_sets, benchmark), *map(_forest, every)]
+    below = [Remarks(others)]
+    if any(x.split is not None and not x.split.findings() for x in every):
+        below.append(Remarks(["The split has none of the leaks that were looked for."], "good"))
+    page.add("Result", [*top, below, *map(_by_popularity, every)])
     for contents in every:
         of = f"{contents.data_set}: " if contents.data_set else ""
         for heading, make in SECTIONS.items():
@@ -387,29 +385,6 @@ def summary(data_sets: Mapping[str, Contents]) -> str:
     return " ".join(sentences)
 
 
-def _warned(data_sets: Mapping[str, Contents]) -> tuple[list[Remarks], list[Remarks]]:
-    """Returns the warnings, and in a fold those that touch few users or edges."""
-    names = [name for x in data_sets.values() for name in x.names]
-    standing: list[str] = []
-    few: list[str] = []
-    for warning in notes_of_all({name: _warnings(x) for name, x in data_sets.items()}):
-        (standing if _share(warning) > _MUCH else few).append(as_sentence(warning, names))
-    fold = f"{counted(len(few), 'warnings')} on at most {_MUCH:.0%} of users or edges"
-    folded = [Remarks(few, "warnings", fold)]
-    if any(x.split is not None and not x.split.findings() for x in data_sets.values()):
-        folded.append(Remarks(["The split has none of the leaks that were looked for."], "good"))
-    return [Remarks(standing, "warnings")], folded
-
-
-def _share(warning: str) -> float:
-    """Returns the share of users or edges that a warning touches; one if it names none."""
-    counts = re.search(r"([\d,]+) of ([\d,]+)", warning)
-    if counts is None:
-        return 1.0
-    part, total = (int(count.replace(",", "")) for count in counts.groups())
-    return part / total
-
-
 def _claims(contents: Contents) -> Iterator[str]:
     """Yields which recommender is best, beside the next and beside all others."""
     found = contents.best
@@ -421,20 +396,12 @@ def _claims(contents: Contents) -> Iterator[str]:
 
 
 def _table(data_sets: Mapping[str, Contents], benchmark: Benchmark | None) -> Iterator[PagePart]:
-    """The means of all recommenders, how many runs they are of, and what they cost."""
+    """The means of all recommenders, and what they cost."""
     if benchmark is None:
         for contents in data_sets.values():
             yield from _tables(contents, is_folded=False)
         return
-    table = benchmark.table()
-    if len(data_sets) == 1:
-        (results,) = benchmark.values()
-        runs = ["runs", *(str(len(x.runs)) for x in results.values())]
-        head, *rows = map(list, (table.head, *table.rows))
-        for row, cell in zip([head, *rows], runs, strict=True):
-            row.insert(1 + len(benchmark.metrics), cell)
-        table = Table(head, rows, table.notes)
-    yield Grid("The mean of every metric. The best is bold.", table)
+    yield Grid("The mean of every metric. The best is bold.", benchmark.table())
 
 
 def _tables(contents: Contents, *, is_folded: bool) -> Iterator[PagePart]:
@@ -600,11 +567,10 @@ def report(
     Below the title stand the numbers of users and ground-truth edges. A sentence says by how many
     per cent the best recommender is better than the next, with an interval. Warnings that make this
     doubtful follow, each with the recommender that it concerns. Then come a table of means, with
-    the number of runs, and the trials and seconds of :meth:`EvaluationResult.with_trials`, a
-    picture of the differences between the best and each of the others, and the recall of rare, of
-    other and of popular items. All else is folded below: warnings that touch at most a hundredth of
-    users or edges, means with intervals, all comparisons, curves, groups of users, the long tail,
-    the recipe, and checks of the split.
+    the trials and seconds of :meth:`EvaluationResult.with_trials`, a picture of the differences
+    between the best and each of the others, and the recall of rare, of other and of popular items.
+    All else is folded below: means with intervals, all comparisons, curves, groups of users, the
+    long tail, the recipe, and checks of the split.
 
     It is one HTML file that needs neither network nor scripts. Pictures are vector graphics. They
     follow the colours of the page, which is dark where the reader prefers it. The same results give
