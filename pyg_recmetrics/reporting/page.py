@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,7 +22,7 @@ from pyg_recmetrics.benchmark import Benchmark, by_data_set, with_best
 from pyg_recmetrics.metrics import Metric
 from pyg_recmetrics.plot import COLORS, GREY, NOTE_COLOR, Picture, Recommenders, span, users
 from pyg_recmetrics.results import Comparison, EvaluationResult, compare
-from pyg_recmetrics.results.comparison import best_first, compare_on_each
+from pyg_recmetrics.results.comparison import best_first
 from pyg_recmetrics.results.notes import as_sentence, claims_on_best, lines, notes_of_all
 from pyg_recmetrics.results.result import Measured, common_popularity
 from pyg_recmetrics.results.runs import (
@@ -166,12 +165,11 @@ def read_contents(
     benchmark = Benchmark(data_sets) if given is None else given
     runs = [run for of_one in benchmark.values() for run in every_run(of_one).values()]
     known = (x for x in benchmark.metrics if all(str(x) in run.per_user for run in runs))
-    metric = next(known, None)
-    asked = {}
-    for data_set, of_one in benchmark.items():
-        if metric is not None and len(of_one) > 1:
-            asked[data_set] = [(metric, pair) for pair in combinations(of_one, 2)]
-    found = compare_on_each(benchmark, asked, **options)
+    metric, every_pair = next(known, None), benchmark
+    if benchmark.proposed is not None:
+        every_pair = Benchmark(benchmark, benchmark.metrics, **options)
+    # Their p-values are then those of the table, too.
+    found = every_pair.comparisons
     contents = {
         data_set: Contents(of_one, None, found.get(data_set), metric, data_set)
         for data_set, of_one in benchmark.items()

@@ -73,13 +73,16 @@ def test_the_best_is_beside_each_of_the_others_in_the_order_of_means(task, metri
 class TestDataSets:
     """Contents of a report on several data sets."""
 
-    def test_pairs_of_one_metric_are_corrected_together(self, benchmark):
+    def test_p_values_of_a_page_are_those_of_its_table(self, benchmark):
         for results in (benchmark, dict(benchmark)):
             contents, made = read_contents(results, None, None)
             assert list(contents) == list(made) == list(benchmark)
             assert {str(x.main_metric) for x in contents.values()} == {"ndcg@3"}
-            protocols = [x.comparison.protocol for x in contents.values()]
-            assert {(x.num_tests, x.num_data_sets) for x in protocols} == {(7, 3)}
+            table = Benchmark(dict(benchmark), deterministic=made.deterministic)
+            for data_set, found in table.comparisons.items():
+                of_page = contents[data_set].comparison
+                assert of_page.protocol == found.protocol
+                assert of_page.to_pandas().equals(found.to_pandas())
 
     def test_options_of_a_benchmark_are_kept(self, benchmark):
         options = {"deterministic": DETERMINISTIC, "proposed": "Fair", "level": 0.9}
