@@ -186,17 +186,16 @@ def _as_series(values: Any) -> "pd.Series[Any]":
     return pd.Series(to_list(), dtype=object)
 
 
-def look_up_ids(
-    column: "pd.Series[Any]", number: Mapping[Hashable, int]
-) -> tuple[Tensor, list[Hashable]]:
+def look_up_ids(column: "pd.Series[Any]", ids: Sequence[Hashable]) -> tuple[Tensor, list[Hashable]]:
     """Returns the number of the id in every row, and the ids that have none.
 
-    These are numbered from `len(number)` on.
+    These are numbered from `len(ids)` on.
     """
-    place, ids = _factorize(column, str(column.name))
-    unknown = [id_ for id_ in ids if id_ not in number]
-    numbers = {**number, **{id_: len(number) + place for place, id_ in enumerate(unknown)}}
-    return _numbers_of(ids, numbers)[place], unknown
+    place, found = _factorize(column, str(column.name))
+    number = {id_: position for position, id_ in enumerate(ids)}
+    for id_ in found:
+        number.setdefault(id_, len(number))
+    return _numbers_of(found, number)[place], [*number][len(ids) :]
 
 
 def _number(
