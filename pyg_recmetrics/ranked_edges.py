@@ -33,7 +33,6 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_integer,
     check_integers,
-    check_matrix,
     check_natural_number,
     check_pairs,
     check_ranked_scores,
@@ -789,11 +788,11 @@ class RankedEdges:
                 f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
             )
         check_double_precision(items.device, "pred_index_mat")
+        num_users = items.size(0)
         edges, weight = check_weighted_edges(
-            edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
+            edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight", num_users
         )
-        num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
-        check_matrix(edge_label_index, "edge_label_index", num_users, None)
+        num_items = max_id(items, edges[1]) + 1
         check_pairs(edges, "edge_label_index", num_users, num_items)
         check_device(edges, "edge_label_index", items.device, "pred_index_mat")
         if weight is not None:

@@ -22,7 +22,6 @@ from pyg_recmetrics.checks import (
     TensorLike,
     as_edges,
     as_tensor,
-    check_bipartite,
     check_boolean,
     check_choice,
     check_device,
@@ -32,7 +31,6 @@ from pyg_recmetrics.checks import (
     check_integers,
     check_labels,
     check_mask,
-    check_matrix,
     check_num_pairs,
     check_pairs,
     check_positive_integer,
@@ -62,8 +60,8 @@ Missing: TypeAlias = Literal["count", "drop"]
 def read_count(count: int | None, name: str, truth: EdgesLike) -> int:
     """Returns the number of users or items: as given, or as the shape of a matrix says."""
     if count is None:
-        shape = shape_of(truth) if is_sparse_matrix(truth) else None
-        if shape is None or len(shape) != 2:
+        shape = shape_of(truth) if is_sparse_matrix(truth) else ()
+        if len(shape) != 2:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
                 f"scores know it by themselves (got None); write {name}=... in the same call"
@@ -80,8 +78,7 @@ def read_truth(truth: EdgesLike, num_users: int, num_items: int) -> tuple[Tensor
         ValueError: If ids are wrong, or their numbering is in doubt.
     """
     if is_sparse_matrix(truth):
-        edges, weight = check_weighted_edges(truth, None, "data", "weight")
-        check_matrix(truth, "data", num_users, num_items)
+        edges, weight = check_weighted_edges(truth, None, "data", "weight", num_users, num_items)
         check_pairs(edges, "truth", num_users, num_items)
         return edges, weight
     edges = _to_local(check_edges(truth, "data"), num_users, num_items)
@@ -93,16 +90,15 @@ def read_message_passing(
     edge_index: EdgesLike, num_nodes: int, device: torch.device
 ) -> tuple[Tensor, Adj, Tensor | None]:
     """Returns message-passing edges, and the same with their weights as models take them."""
-    nodes = check_edges(edge_index, "edge_index")
+    nodes = check_edges(edge_index, "edge_index", num_nodes, num_nodes)
     check_ids(nodes, "edge_index", "node", num_nodes)
     check_device(nodes, "edge_index", device, "data")
     if not (isinstance(edge_index, EdgeIndex) or is_sparse_matrix(edge_index)):
         return nodes, nodes, None
-    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
     # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
     if isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
         return nodes, edge_index, None
-    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight")
+    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight", num_nodes)
     if weight is not None and not weight.is_floating_point():  # by which messages are multiplied
         weight = weight.to(torch.get_default_dtype())
     return nodes, edges, weight
@@ -426,7 +422,8 @@ def read_seen(
     """Returns the coalesced edges to what users have seen."""
     if seen is None:
         return torch.empty(2, 0, dtype=torch.long, device=device)
-    edges = check_bipartite(seen, "seen", num_users, num_items)
+    edges = check_edges(seen, "seen", num_users, num_items)
+    check_pairs(edges, "seen", num_users, num_items)
     check_device(edges, "seen", device, "truth")
     return coalesce_edges(edges, num_items)
 
@@ -456,15 +453,14 @@ def read_candidates(
     """Returns the sorted items that all users share, or the coalesced edges of each user."""
     if candidates is None:
         return None
-    items_or_edges = check_integers(as_edges(candidates, "candidates")[0], "candidates")
-    check_device(items_or_edges, "candidates", device, "truth")
-    if items_or_edges.dim() == 1:
-        check_ids(items_or_edges, "candidates", "item", num_items)
-        shared: Tensor = torch.unique(items_or_edges)
+    read, _ = as_edges(candidates, "candidates", num_users, num_items, or_items=True)
+    check_device(read, "candidates", device, "truth")
+    if read.dim() == 1:
+        check_ids(read, "candidates", "item", num_items)
+        shared: Tensor = torch.unique(read)
         return shared
-    check_matrix(candidates, "candidates", num_users, num_items)
-    edges = check_bipartite(items_or_edges, "candidates", num_users, num_items)
-    return coalesce_edges(edges, num_items)
+    check_pairs(read, "candidates", num_users, num_items)
+    return coalesce_edges(read, num_items)
 
 
 def read_missing(missing: Missing | None, candidates: Tensor | None) -> Missing:

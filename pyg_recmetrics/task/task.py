@@ -23,7 +23,6 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_integers,
     check_labels,
-    check_matrix,
     check_natural_number,
     check_pairs,
     check_positive_integer,
@@ -31,6 +30,7 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_weighted_edges,
     is_edges_like,
+    unless_all_one,
     written,
 )
 from pyg_recmetrics.task.data_frames import FrameLike, read_frames
@@ -229,8 +229,7 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
-    edges = check_edges(seen, "seen")
-    check_matrix(seen, "seen", None, num_items)
+    edges = check_edges(seen, "seen", num_columns=num_items)
     if edges.size(1) == 0:
         return None
     check_pairs(edges, "seen", int(edges[0].max()) + 1, num_items)
@@ -432,8 +431,9 @@ class RankingTask(Frozen):
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.user_ids = None if user_ids is None else check_raw_ids(user_ids, "user_ids", num_users)
         self.item_ids = None if item_ids is None else check_raw_ids(item_ids, "item_ids", num_items)
-        check_matrix(truth, "truth", num_users, num_items)
-        edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
+        edges, raw_weight = check_weighted_edges(
+            truth, weight, "truth", "weight", num_users, num_items
+        )
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
         self.person = read_person(person, num_users, device, self.user_ids)
@@ -571,7 +571,7 @@ class RankingTask(Frozen):
             warn_about_zero_ratings(edges.num_zero_ratings)
             if edges.weight is not None and not edges.num_zero_ratings:
                 warn_about_low_ratings(edges.weight)
-            weight = None if weight is None or bool((weight == 1).all()) else weight
+            weight = unless_all_one(weight)
         task = cls(
             edges.truth,
             weight=weight,
@@ -656,7 +656,7 @@ class RankingTask(Frozen):
         num_users, num_items = truth.shape
         return cls._of_interactions(
             truth=truth.edges,
-            weight=None if threshold is None and bool((truth.value == 1).all()) else truth.value,
+            weight=unless_all_one(truth.value) if threshold is None else truth.value,
             seen=None if seen is None else seen.edges,
             num_users=num_users,
             num_items=num_items,
