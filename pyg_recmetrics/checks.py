@@ -469,7 +469,7 @@ def check_ids(ids: Tensor, name: str, what: str, num_ids: int, num_users: int = 
     """
     if ids.numel() == 0:
         return
-    low, high = (int(bound) for bound in ids.aminmax())
+    low, high = torch.stack(ids.aminmax()).tolist()
     if low < 0 or high >= num_ids:
         wrong = low if low < 0 else high
         is_shifted = 0 < num_users <= low and high < num_users + num_ids

@@ -859,10 +859,12 @@ class RankedEdges:
         runs, run = indexes.unique_consecutive(return_inverse=True)
         queries, number = runs.unique(return_inverse=True)
         query, num_queries = number[run], queries.numel()
+        num_candidates, num_masked = torch.bincount(query, minlength=num_queries), None
         is_masked = preds.isneginf()
-        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
-        num_candidates = torch.bincount(query, minlength=num_queries) - num_masked
-        _check_not_empty(num_candidates == 0, "preds", "query")
+        if bool(is_masked.any()):
+            num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+            num_candidates = num_candidates - num_masked
+            _check_not_empty(num_candidates == 0, "preds", "query")
         _warn_about_negative(target, "target")
         relevant = (target > 0).nonzero().squeeze(1)
         relevant = relevant[query[relevant].argsort(stable=True)]
@@ -879,7 +881,7 @@ class RankedEdges:
             num_users=num_queries,
             weight=unless_all_one(target[relevant].double()),
             num_candidates=num_candidates,
-            origin=Provenance(num_masked=num_masked if bool(is_masked.any()) else None),
+            origin=Provenance(num_masked=num_masked),
             **ranks._asdict(),
         )
         return ranked.with_ties(ties, seed=seed)

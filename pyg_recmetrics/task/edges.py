@@ -558,98 +558,92 @@ def digest_of(fields: Mapping[str, object]) -> str:
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
 
 
-class Queries:
-    """Queries that are asked, each of them once, and the items that are relevant to them.
+def read_queries(
+    query: QueriesLike, item: TensorLike, num_items: int, seen: Any, candidates: Any, person: Any
+) -> dict[str, Any]:
+    """Numbers queries in lexicographic order, each of them once.
+
+    Returns:
+        The arguments of a :class:`RankingTask`. Its seen edges may be truth, too.
+    """
+    num_items = check_positive_integer(num_items, "num_items")
+    given = _read_rows(query, "query")
+    items = _read_items(item, "item", num_items, given, "query")
+    if items.numel() == 0:
+        raise ValueError("'query' needs to hold at least one query (got none)")
+    number = _number(given)
+    rows = given.new_empty(max_id(number) + 1, given.size(1))
+    rows[number] = given
+    check_num_pairs("query", rows.size(0), num_items)
+    if isinstance(candidates, tuple):
+        candidates = _edges_of_queries(candidates, "candidates", rows, num_items)
+    elif candidates is not None and (shared := as_tensor(candidates, "candidates")).dim() != 1:
+        raise ValueError(
+            f"'candidates' needs to have shape [num_candidates] for all queries, or to be a pair "
+            f"of the columns of queries and of an item for each (got {list(shared.shape)})"
+        )
+    return {
+        "truth": torch.stack([number, items]),
+        "num_users": rows.size(0),
+        "num_items": num_items,
+        "seen": None if seen is None else _edges_of_queries(seen, "seen", rows, num_items),
+        "candidates": candidates,
+        "person": None if person is None else _person_of_queries(person, number, rows),
+        "query": rows,
+    }
+
+
+def _edges_of_queries(part: Any, name: str, rows: Tensor, num_items: int) -> Tensor:
+    """Reads items of any queries, and returns the edges of those that are asked.
 
     Args:
-        query (tuple of torch.Tensor): The columns of the query of each edge.
-        item (torch.Tensor): The item of each edge.
+        part (tuple): The columns of queries, and an item for each.
+        name (str): The name of the argument.
+        rows (torch.Tensor): The queries that are asked, in order.
         num_items (int): The number of items.
-
-    Attributes:
-        rows (torch.Tensor): The queries in lexicographic order, of shape `[num_queries,
-            num_columns]`.
-        truth (torch.Tensor): The number of the query of each edge, over its item: `[2, num_edges]`.
     """
+    if not isinstance(part, tuple | list) or len(part) != 2:
+        raise ValueError(
+            f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
+            f"item for each (got {type(part).__name__})"
+        )
+    query, item = part
+    given = _read_rows(query, name)
+    if given.size(1) != rows.size(1):
+        raise ValueError(
+            f"'{name}' needs to hold queries of as many columns as 'query', {rows.size(1)} "
+            f"(got {given.size(1)})"
+        )
+    items = _read_items(item, name, num_items, given, name)
+    check_device(items, name, rows.device, "query")
+    # The queries that are asked are in order, and so are their numbers.
+    asked, number = _number(torch.cat([rows, given])).tensor_split([rows.size(0)])
+    is_asked = torch.isin(number, asked)
+    return torch.stack([torch.searchsorted(asked, number[is_asked]), items[is_asked]])
 
-    def __init__(self, query: Any, item: TensorLike, num_items: int) -> None:
-        rows = _read_rows(query, "query")
-        items = _read_items(item, "item", num_items, rows, "query")
-        if items.numel() == 0:
-            raise ValueError("'query' needs to hold at least one query (got none)")
-        self.num_items = num_items
-        number = _number(rows)
-        self.rows = rows.new_empty(max_id(number) + 1, rows.size(1))
-        self.rows[number] = rows
-        self.truth = torch.stack([number, items])
-        check_num_pairs("query", self.rows.size(0), num_items)
 
-    def edges(self, part: Any, name: str) -> Tensor:
-        """Reads items of any queries, and returns the edges of those that are asked.
+def _person_of_queries(person: Any, query: Tensor, rows: Tensor) -> Tensor:
+    """Returns the person of each query, which is that of all of its edges."""
+    label = number_persons(person, "edge", query.numel()).to(query.device)
+    of_query = label.new_zeros(rows.size(0)).scatter_(0, query, label)
+    differing = query[label != of_query[query]]
+    if differing.numel():
+        raise ValueError(
+            f"'person' needs to be the same for all edges of a query (got several for the query "
+            f"{tuple(rows[differing[0]].tolist())})"
+        )
+    return of_query
 
-        Args:
-            part (tuple): The columns of queries, and an item for each.
-            name (str): The name of the argument.
-        """
-        if not isinstance(part, tuple | list) or len(part) != 2:
-            raise ValueError(
-                f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
-                f"item for each (got {type(part).__name__})"
-            )
-        query, item = part
-        rows = _read_rows(query, name)
-        num_columns = self.rows.size(1)
-        if rows.size(1) != num_columns:
-            raise ValueError(
-                f"'{name}' needs to hold queries of as many columns as 'query', {num_columns} "
-                f"(got {rows.size(1)})"
-            )
-        items = _read_items(item, name, self.num_items, rows, name)
-        check_device(items, name, self.rows.device, "query")
-        number = _number(torch.cat([self.rows, rows]))
-        # The queries that are asked are in order, and so are their numbers.
-        asked, given = number.tensor_split([self.rows.size(0)])
-        is_asked = torch.isin(given, asked)
-        return torch.stack([torch.searchsorted(asked, given[is_asked]), items[is_asked]])
 
-    def candidates(self, candidates: Any) -> TensorLike | None:
-        """Returns the items that all queries share, or the edges to those of each query."""
-        if candidates is None:
-            return None
-        if isinstance(candidates, tuple):
-            return self.edges(candidates, "candidates")
-        shared = as_tensor(candidates, "candidates")
-        if shared.dim() != 1:
-            raise ValueError(
-                f"'candidates' needs to have shape [num_candidates] for all queries, or to be a "
-                f"pair of the columns of queries and of an item for each "
-                f"(got {list(shared.shape)})"
-            )
-        return shared
-
-    def relevant(self, weight: TensorLike | None, threshold: float | None) -> Tensor:
-        """Returns the edges that are truth, coalesced. The others have too little weight."""
-        raw = None if weight is None else as_tensor(weight, "weight")
-        in_double = read_weight(raw, self.truth)
-        if threshold is not None:
-            threshold = read_threshold(threshold, raw)
-        truth, _ = coalesce_truth(self.truth, in_double, self.num_items, threshold)
-        return truth
-
-    def person(self, person: Any) -> Tensor | None:
-        """Returns the person of each query, which is that of all of its edges."""
-        if person is None:
-            return None
-        query = self.truth[0]
-        label = number_persons(person, "edge", query.numel()).to(query.device)
-        of_query = label.new_zeros(self.rows.size(0)).scatter_(0, query, label)
-        differing = query[label != of_query[query]]
-        if differing.numel():
-            raise ValueError(
-                f"'person' needs to be the same for all edges of a query (got several for the "
-                f"query {tuple(self.rows[differing[0]].tolist())})"
-            )
-        return of_query
+def read_relevant(
+    edges: Tensor, weight: TensorLike | None, threshold: float | None, num_items: int
+) -> Tensor:
+    """Returns the edges that are truth, coalesced. The others have too little weight."""
+    raw = None if weight is None else as_tensor(weight, "weight")
+    in_double = read_weight(raw, edges)
+    if threshold is not None:
+        threshold = read_threshold(threshold, raw)
+    return coalesce_truth(edges, in_double, num_items, threshold)[0]
 
 
 def _number(rows: Tensor) -> Tensor:

@@ -36,7 +36,6 @@ from pyg_recmetrics.checks import (
 from pyg_recmetrics.task.data_frames import FrameLike, read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
-    Queries,
     QueriesLike,
     TriplesLike,
     TruthByUser,
@@ -55,7 +54,9 @@ from pyg_recmetrics.task.edges import (
     read_missing,
     read_num_relations,
     read_person,
+    read_queries,
     read_query,
+    read_relevant,
     read_seen,
     read_threshold,
     read_triples,
@@ -827,24 +828,12 @@ class RankingTask(Frozen):
             >>> task.query.tolist(), task.truth.tolist()
             ([[3, 1], [7, 1], [7, 2]], [[0, 1, 2], [1, 3, 0]])
         """
-        num_items = check_positive_integer(num_items, "num_items")
-        asked = Queries(query, item, num_items)
-        edges = None if seen is None else asked.edges(seen, "seen")
-        if edges is not None and check_boolean(exclude_seen, "exclude_seen"):
-            truth = asked.relevant(weight, threshold)
-            edges = edges[:, ~contains(truth, edges, num_items)]
+        read = read_queries(query, item, num_items, seen, candidates, person)
+        if seen is not None and check_boolean(exclude_seen, "exclude_seen"):
+            truth = read_relevant(read["truth"], weight, threshold, num_items)
+            read["seen"] = read["seen"][:, ~contains(truth, read["seen"], num_items)]
         return cls(
-            asked.truth,
-            num_users=asked.rows.size(0),
-            num_items=num_items,
-            seen=edges,
-            exclude_seen=exclude_seen,
-            weight=weight,
-            threshold=threshold,
-            candidates=asked.candidates(candidates),
-            missing=missing,
-            person=asked.person(person),
-            query=asked.rows,
+            **read, exclude_seen=exclude_seen, weight=weight, threshold=threshold, missing=missing
         )
 
     @classmethod
