@@ -319,7 +319,9 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
 
 
 def _read_table(part: Any, ids: Sequence[Hashable] | None, what: str) -> Tensor:
-    """Returns the vectors or biases of users or items; those labelled by ids in the order of ids.
+    """Returns the vectors or biases of users or items; those by ids, in the order of ids.
+
+    A warning is given of vectors of other items.
 
     Args:
         part (Any): A dict from ids to vectors, or what holds numbers.
@@ -335,14 +337,9 @@ def _read_table(part: Any, ids: Sequence[Hashable] | None, what: str) -> Tensor:
             f"'recommender' needs to hold embeddings by id in a dict, as in "
             f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
         )
-    if isinstance(part, Mapping):
-        part = _in_order(part, ids, what)
-    check_labels(part, "recommender", ids)
-    return check_scores(part, "recommender")
-
-
-def _in_order(part: Mapping[Any, Any], ids: Sequence[Hashable] | None, what: str) -> Tensor:
-    """Returns the vectors of a dict in the order of ids, and warns of other items."""
+    if not isinstance(part, Mapping):
+        check_labels(part, "recommender", ids)
+        return check_scores(part, "recommender")
     if ids is None:
         raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
     if missing := [id_ for id_ in ids if id_ not in part]:
@@ -354,7 +351,7 @@ def _in_order(part: Mapping[Any, Any], ids: Sequence[Hashable] | None, what: str
     if what == "item" and len(part) > len(ids):
         known = set(ids)
         warn_of_others([id_ for id_ in part if id_ not in known], "They are never retrieved")
-    return as_tensor([part[id_] for id_ in ids], "recommender")
+    return check_scores([part[id_] for id_ in ids], "recommender")
 
 
 def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:

@@ -7,6 +7,7 @@ Queries of several columns, triples and events are numbered, and then read as ed
 
 import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -79,11 +80,10 @@ def read_truth(truth: EdgesLike, num_users: int, num_items: int) -> tuple[Tensor
     """
     if is_sparse_matrix(truth):
         edges, weight = check_weighted_edges(truth, None, "data", "weight", num_users, num_items)
-        check_pairs(edges, "truth", num_users, num_items)
-        return edges, weight
-    edges = _to_local(check_edges(truth, "data"), num_users, num_items)
+    else:
+        edges, weight = _to_local(check_edges(truth, "data"), num_users, num_items), None
     check_pairs(edges, "data", num_users, num_items)
-    return edges, None
+    return edges, weight
 
 
 def read_message_passing(
@@ -121,14 +121,15 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
             f"num_items={num_items}, seen=...), where items are numbered from 0 on, after "
             f"edge_label_index[1] -= {num_users} if they are not"
         )
-    if max(high_user, high) < num_users + num_items and bool(_are_between(edges, num_users).all()):
-        return to_bipartite(edges, "data", num_users)
+    if max(high_user, high) < num_users + num_items:
+        with suppress(ValueError):  # edges of two users or two items are in another numbering
+            return to_bipartite(edges, "data", num_users)
     return edges
 
 
 def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     """Edges between users and items, in local ids and from users to items."""
-    is_between = _are_between(edges, num_users)
+    is_between = (edges < num_users).sum(dim=0) == 1
     if not bool(is_between.all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
@@ -136,11 +137,6 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
         )
     # Either direction says the same: the user comes first from here on.
     return torch.sort(edges, dim=0).values - edges.new_tensor([[0], [num_users]])
-
-
-def _are_between(edges: Tensor, num_users: int) -> Tensor:
-    """Which edges connect a user with an item: a mask `[num_edges]`."""
-    return (edges < num_users).sum(dim=0) == 1
 
 
 def coalesce_edges(edges: Tensor, num_items: int) -> Tensor:
