@@ -343,7 +343,7 @@ def _read_table(part: Any, ids: Sequence[Hashable] | None, what: str) -> Tensor:
     if ids is None:
         raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
     if missing := [id_ for id_ in ids if id_ not in part]:
-        named = list_some([repr(id_) for id_ in missing])
+        named = list_some(map(repr, missing))
         raise ValueError(
             f"'recommender' needs to have an embedding of every {what} of the task (got none of "
             f"{len(missing)}: {named})"
@@ -390,7 +390,7 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         raise ValueError(
             f"'recommender' needs to have the columns 'user_id', 'item_id' and 'rank' or 'score', "
             f"or a row of numbers for every user (got {len(given)} rows, and the columns "
-            f"{list_some([*map(repr, names)])}); {NO_HEADER}"
+            f"{list_some(map(repr, names))}); {NO_HEADER}"
         )
     value = as_tensor(given, "recommender")
     labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)

@@ -450,7 +450,7 @@ ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
 def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
     """Warns of items that a recommender knows and its task does not, if there are any."""
     if others:
-        shown = list_some([repr(id_) for id_ in others])
+        shown = list_some(map(repr, others))
         warn(
             f"Items of 'recommender' are no candidates, as the task does not have them: "
             f"{len(others):,} ({shown}). {consequence}. The candidates are the whole catalogue "

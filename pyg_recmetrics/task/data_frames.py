@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import as_tensor, check_raw_ids
-from pyg_recmetrics.utils import list_some, warn, written_as
+from pyg_recmetrics.utils import counted, list_some, warn, written_as
 
 #: Names of columns in lower case without punctuation, by what the columns hold, most usual first.
 _NAMES = {
@@ -262,5 +262,4 @@ def _in_order(ids: Iterable[Any]) -> list[Any]:
 
 
 def _in_words(ids: list[Hashable], kind: str) -> str:
-    named = list_some([repr(id_) for id_ in ids])
-    return f"{len(ids):,} {kind}{'s' if len(ids) > 1 else ''} ({named})"
+    return f"{counted(len(ids), f'{kind}s')} ({list_some(map(repr, ids))})"
