@@ -64,21 +64,6 @@ def set_attributes(value: object, **fields: Any) -> None:
         object.__setattr__(value, name, settled)
 
 
-def of_attributes(kind: type[V], **attributes: Any) -> V:
-    """Returns a new object with attributes that are checked and prepared, without its `__init__`.
-
-    Example:
-        >>> class Circle(Frozen):
-        ...     def __init__(self, radius):
-        ...         raise ValueError
-        >>> of_attributes(Circle, area=2).area
-        2
-    """
-    value = kind.__new__(kind)
-    set_attributes(value, **attributes, _is_frozen=True)
-    return value
-
-
 class Memory:
     """What was found out before, by all that it depends on.
 

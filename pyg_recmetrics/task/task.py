@@ -76,7 +76,6 @@ from pyg_recmetrics.utils import (
     Memory,
     arguments_of,
     names_of_arguments,
-    of_attributes,
     set_attributes,
     warn,
     written_as,
@@ -476,8 +475,10 @@ class RankingTask(Frozen):
 
     def _complete(self) -> None:
         """Sets what follows from the arguments, once they are prepared."""
-        seen = self.seen if self.seen.size(1) else None
-        self.catalogue = of_attributes(Catalogue, num_items=self.num_items, seen=seen)
+        self.catalogue = catalogue = Catalogue.__new__(Catalogue)
+        catalogue.num_items = self.num_items
+        catalogue.seen = self.seen if self.seen.size(1) else None
+        catalogue._freeze()
         self.num_candidates = count_candidates(
             self.candidates, self.excluded, self.num_users, self.num_items
         )
