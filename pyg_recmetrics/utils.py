@@ -16,13 +16,15 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+#: The names of the arguments of each class that was asked for.
+_arguments: dict[type, tuple[str, ...]] = {}
 
 
 class Frozen:
@@ -116,10 +118,11 @@ def made_of(kind: type[V], fields: Mapping[str, Any]) -> V:
     return kind(**{name: fields[name] for name in names_of_arguments(kind)})
 
 
-@cache
 def names_of_arguments(kind: type) -> tuple[str, ...]:
     """Returns the names of the arguments that a class takes."""
-    return tuple(inspect.signature(kind).parameters)
+    if kind not in _arguments:
+        _arguments[kind] = tuple(inspect.signature(kind).parameters)
+    return _arguments[kind]
 
 
 class FrozenDict(Mapping[K, V]):

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj
-from torch_geometric.utils import index_to_mask, is_sparse, scatter
+from torch_geometric.utils import index_to_mask, is_sparse, lexsort, scatter
 
 from pyg_recmetrics.checks import (
     EdgesLike,
@@ -355,8 +355,7 @@ def order_of_edges(user: Tensor, rank: Tensor) -> Tensor:
         rank (torch.Tensor): Their ranks, which may be halves.
     """
     if rank.is_floating_point():
-        order = rank.argsort(stable=True)
-        return order[user[order].argsort(stable=True)]
+        return lexsort([rank, user])
     # Both fit into one number, and to sort once takes half the time.
     key = rank.clamp(max=2**_BITS_OF_RANK - 1).bitwise_or_(user << _BITS_OF_RANK)
     if key.device.type == "cpu":  # where NumPy takes half the time again
