@@ -12,6 +12,7 @@ from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
+from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.checks import (
     TensorLike,
@@ -175,8 +176,10 @@ def _read_rows(
     values = read_column(given, by, None, "recommender")
     value = as_tensor(values.to_numpy(), f"recommender[{values.name!r}]")
     rows = pd.DataFrame({"user": user.numpy(), "item": item.numpy(), by: value.numpy()})
+    if by == "score":  # of which small integers may have no negative
+        value = -value.to(torch.promote_types(value.dtype, torch.int16))
+    rows = rows.iloc[lexsort([item, value, user]).numpy()]  # pandas sorts in twice the time
     rows = rows[rows["user"] < len(user_ids)]
-    rows = rows.sort_values(["user", by, "item"], ascending=[True, by == "rank", True])
     repeated = rows["user"][rows.duplicated(["user", "item"])].unique()
     if len(repeated):
         named = list_some([repr(user_ids[number]) for number in repeated])

@@ -355,7 +355,8 @@ def order_of_edges(user: Tensor, rank: Tensor) -> Tensor:
         rank (torch.Tensor): Their ranks, which may be halves.
     """
     if rank.is_floating_point():
-        return lexsort([rank, user])
+        order: Tensor = lexsort([rank, user])
+        return order
     # Both fit into one number, and to sort once takes half the time.
     key = rank.clamp(max=2**_BITS_OF_RANK - 1).bitwise_or_(user << _BITS_OF_RANK)
     if key.device.type == "cpu":  # where NumPy takes half the time again
