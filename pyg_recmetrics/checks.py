@@ -158,35 +158,64 @@ def as_tensor(value: Any, name: str) -> Tensor:
     return _from_array(value, name)
 
 
-def as_edges(value: Any, name: str) -> tuple[Tensor, Tensor | None]:
-    """Returns edges of shape `[2, num_edges]`, and the value of each if they are a matrix.
+def shape_of(matrix: Any) -> tuple[Any, ...]:
+    """Returns the shape of a matrix, sparse or dense; `None` where an `EdgeIndex` has no size."""
+    if isinstance(matrix, EdgeIndex):
+        return tuple(matrix.sparse_size())
+    return tuple(map(int, matrix.sizes() if hasattr(matrix, "sizes") else matrix.shape))
 
-    The shape is not checked if edges do not come as a matrix.
+
+def as_edges(
+    value: Any,
+    name: str,
+    num_rows: int | None = None,
+    num_columns: int | None = None,
+    *,
+    or_items: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Returns edges as 64-bit integers, and the value of each if they come as a sparse matrix.
+
+    Args:
+        value (Any): The edges.
+        name (str): The name of the argument.
+        num_rows (int, optional): How many rows a matrix needs to have.
+            (default: `None`, any number)
+        num_columns (int, optional): How many columns. (default: `None`, any number)
+        or_items (bool, optional): Whether items of one dimension will do. (default: `False`)
+
+    Returns:
+        Edges of shape `[2, num_edges]`; of a matrix, those that are not zero, and their values.
 
     Raises:
         TypeError: If `value` does not hold numbers.
-        ValueError: If it holds something else besides, or rows of different length.
+        ValueError: If it does not hold integers in this shape, or is a matrix of another shape.
     """
+    if isinstance(value, EdgeIndex) or is_sparse_matrix(value):
+        found, wanted = shape_of(value), (num_rows, num_columns)
+        for size, needed in zip(found, wanted, strict=False):
+            if size != needed and size is not None and needed is not None:
+                shape = ", ".join("any" if each is None else str(each) for each in wanted)
+                raise ValueError(
+                    f"'{name}' needs to be a matrix of shape [{shape}] (got {[*found]})"
+                )
+    entries: Tensor | None
     if is_sparse_matrix(value):
-        return as_matrix(value, name)[:2]
-    if hasattr(value, "columns"):
+        index, entries, _ = as_matrix(value, name)
+    elif hasattr(value, "columns"):
         raise TypeError(
             f"'{name}' needs to hold user ids over item ids (got a data frame, which "
             f"'RankingTask.from_frames' takes)"
         )
-    if isinstance(value, list | tuple) and len(value) == 2 and as_integer(value[0]) is None:
-        parts = [as_tensor(part, name) for part in value]
-        if any(part.dtype == torch.bool for part in parts):
-            raise ValueError(f"'{name}' needs to hold integers (got torch.bool)")
-        return _stack(parts, name), None
-    return as_tensor(value, name), None
-
-
-def shape_of(value: Any) -> tuple[int | None, ...] | None:
-    """Returns the shape that edges say to have as a matrix; `None` if they say nothing."""
-    if isinstance(value, EdgeIndex):
-        return tuple(value.sparse_size())
-    return _shape(value) if is_sparse_matrix(value) else None
+    elif isinstance(value, list | tuple) and len(value) == 2 and as_integer(value[0]) is None:
+        index, entries = _stack([check_integers(part, name) for part in value], name), None
+    else:
+        index, entries = as_tensor(value, name), None
+    if not (index.dim() == 2 and index.size(0) == 2) and not (or_items and index.dim() == 1):
+        raise ValueError(
+            f"'{name}' needs to have shape [2, num_edges], with users first, as "
+            f"matrix.nonzero().t() has for a dense matrix (got {list(index.shape)})"
+        )
+    return check_integers(index, name), entries
 
 
 def as_matrix(value: Any, name: str) -> Matrix:
@@ -201,21 +230,17 @@ def as_matrix(value: Any, name: str) -> Matrix:
     if isinstance(value, EdgeIndex):
         edges = value.as_tensor()
         return Matrix(edges.long(), torch.ones_like(edges[0]), tuple(value.get_sparse_size()))
-    matrix = value if is_sparse_matrix(value) else as_tensor(value, name)
-    shape = _shape(matrix)
+    is_stored = is_sparse_matrix(value)
+    matrix = value if is_stored else as_tensor(value, name)
+    shape = shape_of(matrix)
     if len(shape) != 2:
         raise ValueError(f"'{name}' needs to be a matrix (got shape {list(shape)})")
-    if not is_sparse_matrix(matrix):
+    if not is_stored:
         edges = matrix.nonzero().t()
         return Matrix(edges, matrix[edges[0], edges[1]], shape)
     edges, numbers = _add_up(*_entries(matrix, name))
     is_entry = numbers != 0  # a sparse matrix may also store zeros
     return Matrix(edges[:, is_entry].long(), numbers[is_entry], shape)
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    """Returns the shape of a matrix, sparse or dense."""
-    return tuple(map(int, value.sizes() if hasattr(value, "sizes") else value.shape))
 
 
 def _entries(value: Any, name: str) -> tuple[Tensor, Tensor]:
@@ -350,11 +375,13 @@ def misfit(function: Callable[..., object], *args: object, **kwargs: object) -> 
         'too many positional arguments'
     """
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C say nothing of their arguments
+        return None
+    try:
+        signature.bind(*args, **kwargs)
     except TypeError as error:
         return str(error)
-    except ValueError:  # some functions of C say nothing of their arguments
-        return None
     return None
 
 
@@ -442,7 +469,7 @@ def check_ids(ids: Tensor, name: str, what: str, num_ids: int, num_users: int = 
     """
     if ids.numel() == 0:
         return
-    low, high = (int(bound) for bound in ids.aminmax())
+    low, high = torch.stack(ids.aminmax()).tolist()
     if low < 0 or high >= num_ids:
         wrong = low if low < 0 else high
         is_shifted = 0 < num_users <= low and high < num_users + num_ids
@@ -453,31 +480,14 @@ def check_ids(ids: Tensor, name: str, what: str, num_ids: int, num_users: int = 
         )
 
 
-def check_edges(edges: object, name: str) -> Tensor:
+def check_edges(
+    edges: object, name: str, num_rows: int | None = None, num_columns: int | None = None
+) -> Tensor:
     """Returns `edges` as 64-bit integers if they are integers of shape `[2, num_edges]`.
 
-    Of a sparse matrix, these are the entries that are not zero.
+    Of a sparse matrix, which needs to have a shape, these are the entries that are not zero.
     """
-    return check_valued_edges(edges, name)[0]
-
-
-def check_valued_edges(edges: object, name: str) -> tuple[Tensor, Tensor | None]:
-    """Returns edges like :func:`check_edges`, and the value of each if they come as a matrix."""
-    index, value = as_edges(edges, name)
-    if index.dim() != 2 or index.size(0) != 2:
-        raise ValueError(
-            f"'{name}' needs to have shape [2, num_edges], with users first, as "
-            f"matrix.nonzero().t() has for a dense matrix (got {list(index.shape)})"
-        )
-    return check_integers(index, name), value
-
-
-def check_bipartite(edges: object, name: str, num_users: int, num_items: int) -> Tensor:
-    """Returns `edges` as 64-bit integers if they run from users to items."""
-    tensor = check_edges(edges, name)
-    check_matrix(edges, name, num_users, num_items)
-    check_pairs(tensor, name, num_users, num_items)
-    return tensor
+    return as_edges(edges, name, num_rows, num_columns)[0]
 
 
 def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> None:
@@ -491,15 +501,6 @@ def check_pairs(edges: Tensor, name: str, num_users: int, num_items: int) -> Non
         if edges.min() >= 0 and first.max() < num_items and second.max() < num_users:
             raise ValueError(f"{error}; write edges.flip(0) if items stand first") from None
         raise
-
-
-def check_matrix(edges: object, name: str, num_rows: int | None, num_columns: int | None) -> None:
-    """Raises if edges come as a matrix of another shape. `None` stands for any number."""
-    found, wanted = shape_of(edges) or (), (num_rows, num_columns)
-    for size, needed in zip(found, wanted, strict=False):
-        if size != needed and size is not None and needed is not None:
-            shape = ", ".join("any" if each is None else str(each) for each in wanted)
-            raise ValueError(f"'{name}' needs to be a matrix of shape [{shape}] (got {[*found]})")
 
 
 def check_labels(value: Any, name: str, *ids: Sequence[Hashable] | None) -> None:
@@ -528,13 +529,18 @@ def unless_all_one(weight: Tensor | None) -> Tensor | None:
 
 
 def check_weighted_edges(
-    edges: object, weight: object, name: str, weight_name: str
+    edges: object,
+    weight: object,
+    name: str,
+    weight_name: str,
+    num_rows: int,
+    num_columns: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Returns edges like :func:`check_edges`, and their weights if they have any.
 
     The values of a matrix are weights, unless all of them are one.
     """
-    index, value = check_valued_edges(edges, name)
+    index, value = as_edges(edges, name, num_rows, num_columns)
     if weight is None:
         return index, unless_all_one(value)
     if value is not None:

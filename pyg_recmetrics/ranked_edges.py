@@ -33,7 +33,6 @@ from pyg_recmetrics.checks import (
     check_finite_number,
     check_integer,
     check_integers,
-    check_matrix,
     check_natural_number,
     check_pairs,
     check_ranked_scores,
@@ -790,11 +789,11 @@ class RankedEdges:
                 f"'pred_index_mat' needs to hold item ids, or -1 for none (got {int(items.min())})"
             )
         check_double_precision(items.device, "pred_index_mat")
+        num_users = items.size(0)
         edges, weight = check_weighted_edges(
-            edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight"
+            edge_label_index, edge_label_weight, "edge_label_index", "edge_label_weight", num_users
         )
-        num_users, num_items = items.size(0), max_id(items, edges[1]) + 1
-        check_matrix(edge_label_index, "edge_label_index", num_users, None)
+        num_items = max_id(items, edges[1]) + 1
         check_pairs(edges, "edge_label_index", num_users, num_items)
         check_device(edges, "edge_label_index", items.device, "pred_index_mat")
         if weight is not None:
@@ -861,10 +860,12 @@ class RankedEdges:
         runs, run = indexes.unique_consecutive(return_inverse=True)
         queries, number = runs.unique(return_inverse=True)
         query, num_queries = number[run], queries.numel()
+        num_candidates, num_masked = torch.bincount(query, minlength=num_queries), None
         is_masked = preds.isneginf()
-        num_masked = torch.bincount(query[is_masked], minlength=num_queries)
-        num_candidates = torch.bincount(query, minlength=num_queries) - num_masked
-        _check_not_empty(num_candidates == 0, "preds", "query")
+        if bool(is_masked.any()):
+            num_masked = torch.bincount(query[is_masked], minlength=num_queries)
+            num_candidates = num_candidates - num_masked
+            _check_not_empty(num_candidates == 0, "preds", "query")
         _warn_about_negative(target, "target")
         relevant = (target > 0).nonzero().squeeze(1)
         relevant = relevant[query[relevant].argsort(stable=True)]
@@ -881,7 +882,7 @@ class RankedEdges:
             num_users=num_queries,
             weight=unless_all_one(target[relevant].double()),
             num_candidates=num_candidates,
-            origin=Provenance(num_masked=num_masked if bool(is_masked.any()) else None),
+            origin=Provenance(num_masked=num_masked),
             **ranks._asdict(),
         )
         return ranked.with_ties(ties, seed=seed)

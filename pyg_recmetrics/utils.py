@@ -13,7 +13,7 @@ import shutil
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
@@ -64,21 +64,6 @@ def set_attributes(value: object, **fields: Any) -> None:
     """
     for name, settled in fields.items():
         object.__setattr__(value, name, settled)
-
-
-def of_attributes(kind: type[V], **attributes: Any) -> V:
-    """Returns a new object with attributes that are checked and prepared, without its `__init__`.
-
-    Example:
-        >>> class Circle(Frozen):
-        ...     def __init__(self, radius):
-        ...         raise ValueError
-        >>> of_attributes(Circle, area=2).area
-        2
-    """
-    value = kind.__new__(kind)
-    set_attributes(value, **attributes, _is_frozen=True)
-    return value
 
 
 class Memory:
@@ -227,19 +212,20 @@ def read_number(text: str, kind: Callable[[str], V]) -> V:
     return kind(text)
 
 
-def list_some(words: Sequence[str], most: int = 5) -> str:
+def list_some(words: Iterable[str], most: int = 5) -> str:
     """Returns words in one line, and how many more there are if they are many.
 
     Args:
-        words (sequence of str): The words, of which there is at least one.
+        words (iterable of str): The words, of which there is at least one.
         most (int, optional): How many words to list at most. (default: `5`)
 
     Example:
         >>> list_some(["a", "b", "c"]), list_some(["a", "b", "c"], most=2)
         ('a, b, c', 'a, b and 1 more')
     """
-    num_more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {num_more} more" if num_more > 0 else "")
+    listed = [*words]
+    num_more = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {num_more} more" if num_more > 0 else "")
 
 
 def singular(noun: str) -> str:

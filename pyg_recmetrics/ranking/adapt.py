@@ -5,12 +5,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.index import index2ptr
 from torch_geometric.nn.kge import KGEModel
 from torch_geometric.typing import Adj
+from torch_geometric.utils import lexsort
 
 from pyg_recmetrics.checks import (
     TensorLike,
@@ -25,8 +27,7 @@ from pyg_recmetrics.checks import (
     is_edges_like,
     is_sparse_matrix,
 )
-from pyg_recmetrics.kernels.entries import max_id
-from pyg_recmetrics.kernels.exact.ranks import find_runs, without_repeats
+from pyg_recmetrics.kernels.exact.ranks import without_repeats
 from pyg_recmetrics.ranked_edges import ONE_SCORE_PER_ITEM, Lists
 from pyg_recmetrics.ranking.knowledge_graph import from_kge_model
 from pyg_recmetrics.ranking.models import (
@@ -120,10 +121,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"'recommender' {_NEEDS_IDS} (got lists by id, a {type(value).__name__}; embeddings "
             f"are passed as (user_embedding, item_embedding))"
         )
-    read = _read_mapping if isinstance(value, Mapping) else _read_frame
-    users = {id_: number for number, id_ in enumerate(task.user_ids)}
-    items = {id_: number for number, id_ in enumerate(task.item_ids)}
-    user, item, unknown = read(value, users, items)
+    rows = _rows_of(value, task.user_ids) if isinstance(value, Mapping) else value
+    user, item, unknown = _read_rows(rows, task.user_ids, task.item_ids)
     is_item = item < task.num_items
     for found, kind, ids in ((user, "user", task.user_ids), (item[is_item], "item", task.item_ids)):
         if found.numel() == 0:
@@ -144,25 +143,23 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     return FixedListRecommender(lists, task, "lists of items by their original ids")
 
 
-def _read_mapping(
-    lists: Mapping[Any, Any], users: dict[Hashable, int], items: dict[Hashable, int]
-) -> tuple[Tensor, Tensor, list[Hashable]]:
-    """Returns the users and items of all entries, and the items that are unknown."""
-    numbers, user, item = dict(items), list[int](), list[int]()
-    for user_id, number in users.items():
+def _rows_of(lists: Mapping[Any, Any], user_ids: Sequence[Hashable]) -> pd.DataFrame:
+    """Returns a row for every entry of the lists of some users."""
+    users, items, ranks = list[Hashable](), list[Hashable](), list[int]()
+    for user_id in user_ids:
         name = f"recommender[{user_id!r}]"
         listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
         if wrong := [id_ for id_ in listed if id_ is None or id_ != id_]:
             raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
-        user += [number] * len(listed)
-        item += [numbers.setdefault(id_, len(numbers)) for id_ in listed]
-    edges = torch.tensor([user, item], dtype=torch.long, device="cpu")
-    _check_once(edges[0], edges[1], [*users])
-    return edges[0], edges[1], list(numbers)[len(items) :]
+        users += [user_id] * len(listed)
+        items += listed
+        ranks += range(1, len(listed) + 1)
+    ids = pd.DataFrame({"user": users, "item": items}, dtype=object)
+    return ids.assign(rank=np.array(ranks, dtype=np.int64))
 
 
-def _read_frame(
-    given: Any, users: dict[Hashable, int], items: dict[Hashable, int]
+def _read_rows(
+    given: Any, user_ids: Sequence[Hashable], item_ids: Sequence[Hashable]
 ) -> tuple[Tensor, Tensor, list[Hashable]]:
     """Returns the known users and the items of rows, best first, and the items that are unknown."""
     names = check_frame(given, "recommender")
@@ -174,45 +171,39 @@ def _read_frame(
             f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1), after "
             f"frame.explode(column) if a column holds lists"
         )
-    user, _ = look_up_ids(read_column(given, "user", None, "recommender"), users)
-    item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), items)
+    user, _ = look_up_ids(read_column(given, "user", None, "recommender"), user_ids)
+    item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), item_ids)
     values = read_column(given, by, None, "recommender")
     value = as_tensor(values.to_numpy(), f"recommender[{values.name!r}]")
-    is_user = user < len(users)
-    user, item, value = user[is_user], item[is_user], value[is_user]
-    order = item.sort(stable=True).indices
-    for key, is_descending in ((value, by == "score"), (user, False)):
-        order = order[key[order].sort(stable=True, descending=is_descending).indices]
-    user, item, value = user[order], item[order], value[order]
-    _check_once(user, item, [*users])
-    if by == "rank":
-        _check_ranks(user, value, [*users])
-    return user, item, unknown
-
-
-def _check_ranks(user: Tensor, rank: Tensor, ids: Sequence[Hashable]) -> None:
-    """Raises if the ranks of a user do not count from one on. Rows are sorted by user and rank."""
-    start, _ = find_runs(user)
-    place = torch.arange(user.numel(), device=user.device)
-    wrong = user[rank != place - start + 1]
-    if wrong.numel():
-        found = list_some([f"{number:g}" for number in rank[user == wrong[0]].tolist()])
-        raise ValueError(
-            f"'recommender' needs to rank the items of every user as 1, 2, 3 and so on, without "
-            f"gaps (got {wrong.numel()} other ranks, as in {found} of {ids[int(wrong[0])]!r}); a "
-            f"column 'score' in place of 'rank' may hold any numbers, higher for better items"
-        )
-
-
-def _check_once(user: Tensor, item: Tensor, ids: Sequence[Hashable]) -> None:
-    num_numbers = max_id(item) + 1
-    key = (user * num_numbers + item).sort().values
-    if repeated := (key[1:][key[1:] == key[:-1]] // num_numbers).unique().tolist():
-        named = list_some([repr(ids[number]) for number in repeated])
+    rows = pd.DataFrame({"user": user.numpy(), "item": item.numpy(), by: value.numpy()})
+    if by == "score":  # of which small integers may have no negative
+        value = -value.to(torch.promote_types(value.dtype, torch.int16))
+    rows = rows.iloc[lexsort([item, value, user]).numpy()]  # pandas sorts in twice the time
+    rows = rows[rows["user"] < len(user_ids)]
+    repeated = rows["user"][rows.duplicated(["user", "item"])].unique()
+    if len(repeated):
+        named = list_some([repr(user_ids[number]) for number in repeated])
         once = written_as("frame.drop_duplicates([user, item]) or dict.fromkeys(items)", "one row")
         raise ValueError(
             f"'recommender' needs to list every item once for a user (got an item more than once "
             f"for {named}); write {once} for each"
+        )
+    if by == "rank":
+        _check_ranks(rows, user_ids)
+    order = torch.from_numpy(rows.index.to_numpy(copy=True))
+    return user[order], item[order], unknown
+
+
+def _check_ranks(rows: pd.DataFrame, user_ids: Sequence[Hashable]) -> None:
+    """Raises if the ranks of a user do not count from one on. Rows are sorted by user and rank."""
+    is_wrong = rows["rank"] != rows.groupby("user").cumcount() + 1
+    if is_wrong.any():
+        number = rows["user"][is_wrong].iloc[0]
+        found = list_some([f"{rank:g}" for rank in rows["rank"][rows["user"] == number]])
+        raise ValueError(
+            f"'recommender' needs to rank the items of every user as 1, 2, 3 and so on, without "
+            f"gaps (got {is_wrong.sum()} other ranks, as in {found} of {user_ids[number]!r}); a "
+            f"column 'score' in place of 'rank' may hold any numbers, higher for better items"
         )
 
 
@@ -331,7 +322,9 @@ def _from_embeddings(given: tuple[Any, ...], task: RankingTask) -> Recommender:
 
 
 def _read_table(part: Any, ids: Sequence[Hashable] | None, what: str) -> Tensor:
-    """Returns the vectors or biases of users or items; those labelled by ids in the order of ids.
+    """Returns the vectors or biases of users or items; those by ids, in the order of ids.
+
+    A warning is given of vectors of other items.
 
     Args:
         part (Any): A dict from ids to vectors, or what holds numbers.
@@ -347,18 +340,13 @@ def _read_table(part: Any, ids: Sequence[Hashable] | None, what: str) -> Tensor:
             f"'recommender' needs to hold embeddings by id in a dict, as in "
             f"dict(zip(frame[{column!r}], vectors)) (got a data frame)"
         )
-    if isinstance(part, Mapping):
-        part = _in_order(part, ids, what)
-    check_labels(part, "recommender", ids)
-    return check_scores(part, "recommender")
-
-
-def _in_order(part: Mapping[Any, Any], ids: Sequence[Hashable] | None, what: str) -> Tensor:
-    """Returns the vectors of a dict in the order of ids, and warns of other items."""
+    if not isinstance(part, Mapping):
+        check_labels(part, "recommender", ids)
+        return check_scores(part, "recommender")
     if ids is None:
         raise ValueError(f"'recommender' {_NEEDS_IDS} (got embeddings by id)")
     if missing := [id_ for id_ in ids if id_ not in part]:
-        named = list_some([repr(id_) for id_ in missing])
+        named = list_some(map(repr, missing))
         raise ValueError(
             f"'recommender' needs to have an embedding of every {what} of the task (got none of "
             f"{len(missing)}: {named})"
@@ -366,7 +354,7 @@ def _in_order(part: Mapping[Any, Any], ids: Sequence[Hashable] | None, what: str
     if what == "item" and len(part) > len(ids):
         known = set(ids)
         warn_of_others([id_ for id_ in part if id_ not in known], "They are never retrieved")
-    return as_tensor([part[id_] for id_ in ids], "recommender")
+    return check_scores([part[id_] for id_ in ids], "recommender")
 
 
 def _of_tables(*parts: Tensor, task: RankingTask) -> EmbeddingRecommender:
@@ -405,7 +393,7 @@ def _from_numbers(given: Any, task: RankingTask) -> Recommender:
         raise ValueError(
             f"'recommender' needs to have the columns 'user_id', 'item_id' and 'rank' or 'score', "
             f"or a row of numbers for every user (got {len(given)} rows, and the columns "
-            f"{list_some([*map(repr, names)])}); {NO_HEADER}"
+            f"{list_some(map(repr, names))}); {NO_HEADER}"
         )
     value = as_tensor(given, "recommender")
     labels = (task.item_ids,) if value.dim() == 1 else (task.user_ids, task.item_ids)

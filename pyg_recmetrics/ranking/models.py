@@ -20,7 +20,7 @@ from torch_geometric.nn.pool.knn import KNNIndex
 from torch_geometric.typing import Adj
 from torch_geometric.utils import is_sparse
 
-from pyg_recmetrics.checks import as_tensor, check_shape, to_coordinates
+from pyg_recmetrics.checks import as_tensor, check_shape, misfit, to_coordinates
 from pyg_recmetrics.task import RankingTask
 from pyg_recmetrics.utils import all_items, list_some, warn
 
@@ -120,21 +120,11 @@ _FORMS = (
 
 
 def find_form(recommend: Recommend) -> tuple[str, ...] | None:
-    """Returns the first form that a `recommend` can be asked in, or `None`."""
-    return next((form for form in _FORMS if _takes(recommend, form)), None)
+    """Returns the first form that a `recommend` can be asked in, or `None`.
 
-
-def _takes(recommend: Recommend, names: tuple[str, ...]) -> bool:
-    """Returns whether a `recommend` can be asked by these names."""
-    try:
-        signature = inspect.signature(recommend)
-    except (TypeError, ValueError):  # compiled functions may have no signature
-        return names == _FORMS[0]
-    try:
-        signature.bind(**dict.fromkeys(names))
-    except TypeError:
-        return False
-    return True
+    Of compiled functions, which may have no signature, this is the form of PyG.
+    """
+    return next((x for x in _FORMS if misfit(recommend, **dict.fromkeys(x)) is None), None)
 
 
 class HasRecommend(Protocol):
@@ -162,8 +152,7 @@ class FoundModel:
     @property
     def name(self) -> str:
         """The name of the class, or of the function."""
-        model = self.bound_object
-        return getattr(model, "__name__", type(model).__name__)
+        return getattr(self.bound_object, "__name__", name_of(self.bound_object))
 
     @property
     def takes_edges(self) -> bool:
@@ -180,7 +169,7 @@ class FoundModel:
             return lambda src_index, dst_index, k: self.recommend(users=src_index, k=k)
         if edge_weight is None and "edge_weight" not in self.form:
             return functools.partial(self.recommend, edge_index=edge_index)
-        if not _takes(self.recommend, _FORMS[1]):
+        if misfit(self.recommend, **dict.fromkeys(_FORMS[1])):
             raise ValueError(
                 f"'recommender.recommend()' needs to take 'edge_weight', as the edges have "
                 f"weights (got recommend({', '.join(self.form)}))"
@@ -461,7 +450,7 @@ ADAPTERS: dict[str, Callable[[Any, RankingTask], Reading]] = {
 def warn_of_others(others: Sequence[Hashable], consequence: str) -> None:
     """Warns of items that a recommender knows and its task does not, if there are any."""
     if others:
-        shown = list_some([repr(id_) for id_ in others])
+        shown = list_some(map(repr, others))
         warn(
             f"Items of 'recommender' are no candidates, as the task does not have them: "
             f"{len(others):,} ({shown}). {consequence}. The candidates are the whole catalogue "

@@ -110,7 +110,7 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
     if not bool(torch.stack(masks).all(dim=0).any()):
         raise ValueError(
             f"'results' needs to have users that all have ranked (got none for "
-            f"{list_some(list(results))}; with a 'margin', the same 'seed' draws the same users)"
+            f"{list_some(results)}; with a 'margin', the same 'seed' draws the same users)"
         )
 
 

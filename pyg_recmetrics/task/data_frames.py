@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pyg_recmetrics.checks import as_tensor, check_raw_ids
-from pyg_recmetrics.utils import list_some, warn, written_as
+from pyg_recmetrics.utils import counted, list_some, warn, written_as
 
 #: Names of columns in lower case without punctuation, by what the columns hold, most usual first.
 _NAMES = {
@@ -186,17 +186,16 @@ def _as_series(values: Any) -> "pd.Series[Any]":
     return pd.Series(to_list(), dtype=object)
 
 
-def look_up_ids(
-    column: "pd.Series[Any]", number: Mapping[Hashable, int]
-) -> tuple[Tensor, list[Hashable]]:
+def look_up_ids(column: "pd.Series[Any]", ids: Sequence[Hashable]) -> tuple[Tensor, list[Hashable]]:
     """Returns the number of the id in every row, and the ids that have none.
 
-    These are numbered from `len(number)` on.
+    These are numbered from `len(ids)` on.
     """
-    place, ids = _factorize(column, str(column.name))
-    unknown = [id_ for id_ in ids if id_ not in number]
-    numbers = {**number, **{id_: len(number) + place for place, id_ in enumerate(unknown)}}
-    return _numbers_of(ids, numbers)[place], unknown
+    place, found = _factorize(column, str(column.name))
+    number = {id_: position for position, id_ in enumerate(ids)}
+    for id_ in found:
+        number.setdefault(id_, len(number))
+    return _numbers_of(found, number)[place], [*number][len(ids) :]
 
 
 def _number(
@@ -263,5 +262,4 @@ def _in_order(ids: Iterable[Any]) -> list[Any]:
 
 
 def _in_words(ids: list[Hashable], kind: str) -> str:
-    named = list_some([repr(id_) for id_ in ids])
-    return f"{len(ids):,} {kind}{'s' if len(ids) > 1 else ''} ({named})"
+    return f"{counted(len(ids), f'{kind}s')} ({list_some(map(repr, ids))})"

@@ -7,6 +7,7 @@ Queries of several columns, triples and events are numbered, and then read as ed
 
 import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,14 +16,13 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.index import index2ptr
 from torch_geometric.typing import Adj
-from torch_geometric.utils import index_to_mask, is_sparse, scatter
+from torch_geometric.utils import index_to_mask, is_sparse, lexsort, scatter
 
 from pyg_recmetrics.checks import (
     EdgesLike,
     TensorLike,
     as_edges,
     as_tensor,
-    check_bipartite,
     check_boolean,
     check_choice,
     check_device,
@@ -32,7 +32,6 @@ from pyg_recmetrics.checks import (
     check_integers,
     check_labels,
     check_mask,
-    check_matrix,
     check_num_pairs,
     check_pairs,
     check_positive_integer,
@@ -62,8 +61,8 @@ Missing: TypeAlias = Literal["count", "drop"]
 def read_count(count: int | None, name: str, truth: EdgesLike) -> int:
     """Returns the number of users or items: as given, or as the shape of a matrix says."""
     if count is None:
-        shape = shape_of(truth) if is_sparse_matrix(truth) else None
-        if shape is None or len(shape) != 2:
+        shape = shape_of(truth) if is_sparse_matrix(truth) else ()
+        if len(shape) != 2:
             raise ValueError(
                 f"'{name}' needs to be given for edges: only a matrix, a graph, embeddings and "
                 f"scores know it by themselves (got None); write {name}=... in the same call"
@@ -80,29 +79,26 @@ def read_truth(truth: EdgesLike, num_users: int, num_items: int) -> tuple[Tensor
         ValueError: If ids are wrong, or their numbering is in doubt.
     """
     if is_sparse_matrix(truth):
-        edges, weight = check_weighted_edges(truth, None, "data", "weight")
-        check_matrix(truth, "data", num_users, num_items)
-        check_pairs(edges, "truth", num_users, num_items)
-        return edges, weight
-    edges = _to_local(check_edges(truth, "data"), num_users, num_items)
+        edges, weight = check_weighted_edges(truth, None, "data", "weight", num_users, num_items)
+    else:
+        edges, weight = _to_local(check_edges(truth, "data"), num_users, num_items), None
     check_pairs(edges, "data", num_users, num_items)
-    return edges, None
+    return edges, weight
 
 
 def read_message_passing(
     edge_index: EdgesLike, num_nodes: int, device: torch.device
 ) -> tuple[Tensor, Adj, Tensor | None]:
     """Returns message-passing edges, and the same with their weights as models take them."""
-    nodes = check_edges(edge_index, "edge_index")
+    nodes = check_edges(edge_index, "edge_index", num_nodes, num_nodes)
     check_ids(nodes, "edge_index", "node", num_nodes)
     check_device(nodes, "edge_index", device, "data")
     if not (isinstance(edge_index, EdgeIndex) or is_sparse_matrix(edge_index)):
         return nodes, nodes, None
-    check_matrix(edge_index, "edge_index", num_nodes, num_nodes)
     # A model propagates over a sparse tensor as it is, and may use what else an `EdgeIndex` knows.
     if isinstance(edge_index, EdgeIndex) or is_sparse(edge_index):
         return nodes, edge_index, None
-    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight")
+    edges, weight = check_weighted_edges(edge_index, None, "edge_index", "weight", num_nodes)
     if weight is not None and not weight.is_floating_point():  # by which messages are multiplied
         weight = weight.to(torch.get_default_dtype())
     return nodes, edges, weight
@@ -125,14 +121,15 @@ def _to_local(edges: Tensor, num_users: int, num_items: int) -> Tensor:
             f"num_items={num_items}, seen=...), where items are numbered from 0 on, after "
             f"edge_label_index[1] -= {num_users} if they are not"
         )
-    if max(high_user, high) < num_users + num_items and bool(_are_between(edges, num_users).all()):
-        return to_bipartite(edges, "data", num_users)
+    if max(high_user, high) < num_users + num_items:
+        with suppress(ValueError):  # edges of two users or two items are in another numbering
+            return to_bipartite(edges, "data", num_users)
     return edges
 
 
 def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
     """Edges between users and items, in local ids and from users to items."""
-    is_between = _are_between(edges, num_users)
+    is_between = (edges < num_users).sum(dim=0) == 1
     if not bool(is_between.all()):
         raise ValueError(
             f"'{name}' needs to connect users, numbered below {num_users}, with items, numbered "
@@ -140,11 +137,6 @@ def to_bipartite(edges: Tensor, name: str, num_users: int) -> Tensor:
         )
     # Either direction says the same: the user comes first from here on.
     return torch.sort(edges, dim=0).values - edges.new_tensor([[0], [num_users]])
-
-
-def _are_between(edges: Tensor, num_users: int) -> Tensor:
-    """Which edges connect a user with an item: a mask `[num_edges]`."""
-    return (edges < num_users).sum(dim=0) == 1
 
 
 def coalesce_edges(edges: Tensor, num_items: int) -> Tensor:
@@ -363,8 +355,8 @@ def order_of_edges(user: Tensor, rank: Tensor) -> Tensor:
         rank (torch.Tensor): Their ranks, which may be halves.
     """
     if rank.is_floating_point():
-        order = rank.argsort(stable=True)
-        return order[user[order].argsort(stable=True)]
+        order: Tensor = lexsort([rank, user])
+        return order
     # Both fit into one number, and to sort once takes half the time.
     key = rank.clamp(max=2**_BITS_OF_RANK - 1).bitwise_or_(user << _BITS_OF_RANK)
     if key.device.type == "cpu":  # where NumPy takes half the time again
@@ -426,7 +418,8 @@ def read_seen(
     """Returns the coalesced edges to what users have seen."""
     if seen is None:
         return torch.empty(2, 0, dtype=torch.long, device=device)
-    edges = check_bipartite(seen, "seen", num_users, num_items)
+    edges = check_edges(seen, "seen", num_users, num_items)
+    check_pairs(edges, "seen", num_users, num_items)
     check_device(edges, "seen", device, "truth")
     return coalesce_edges(edges, num_items)
 
@@ -456,15 +449,14 @@ def read_candidates(
     """Returns the sorted items that all users share, or the coalesced edges of each user."""
     if candidates is None:
         return None
-    items_or_edges = check_integers(as_edges(candidates, "candidates")[0], "candidates")
-    check_device(items_or_edges, "candidates", device, "truth")
-    if items_or_edges.dim() == 1:
-        check_ids(items_or_edges, "candidates", "item", num_items)
-        shared: Tensor = torch.unique(items_or_edges)
+    read, _ = as_edges(candidates, "candidates", num_users, num_items, or_items=True)
+    check_device(read, "candidates", device, "truth")
+    if read.dim() == 1:
+        check_ids(read, "candidates", "item", num_items)
+        shared: Tensor = torch.unique(read)
         return shared
-    check_matrix(candidates, "candidates", num_users, num_items)
-    edges = check_bipartite(items_or_edges, "candidates", num_users, num_items)
-    return coalesce_edges(edges, num_items)
+    check_pairs(read, "candidates", num_users, num_items)
+    return coalesce_edges(read, num_items)
 
 
 def read_missing(missing: Missing | None, candidates: Tensor | None) -> Missing:
@@ -562,98 +554,92 @@ def digest_of(fields: Mapping[str, object]) -> str:
 QueriesLike: TypeAlias = TensorLike | Sequence[TensorLike]
 
 
-class Queries:
-    """Queries that are asked, each of them once, and the items that are relevant to them.
+def read_queries(
+    query: QueriesLike, item: TensorLike, num_items: int, seen: Any, candidates: Any, person: Any
+) -> dict[str, Any]:
+    """Numbers queries in lexicographic order, each of them once.
+
+    Returns:
+        The arguments of a :class:`RankingTask`. Its seen edges may be truth, too.
+    """
+    num_items = check_positive_integer(num_items, "num_items")
+    given = _read_rows(query, "query")
+    items = _read_items(item, "item", num_items, given, "query")
+    if items.numel() == 0:
+        raise ValueError("'query' needs to hold at least one query (got none)")
+    number = _number(given)
+    rows = given.new_empty(max_id(number) + 1, given.size(1))
+    rows[number] = given
+    check_num_pairs("query", rows.size(0), num_items)
+    if isinstance(candidates, tuple):
+        candidates = _edges_of_queries(candidates, "candidates", rows, num_items)
+    elif candidates is not None and (shared := as_tensor(candidates, "candidates")).dim() != 1:
+        raise ValueError(
+            f"'candidates' needs to have shape [num_candidates] for all queries, or to be a pair "
+            f"of the columns of queries and of an item for each (got {list(shared.shape)})"
+        )
+    return {
+        "truth": torch.stack([number, items]),
+        "num_users": rows.size(0),
+        "num_items": num_items,
+        "seen": None if seen is None else _edges_of_queries(seen, "seen", rows, num_items),
+        "candidates": candidates,
+        "person": None if person is None else _person_of_queries(person, number, rows),
+        "query": rows,
+    }
+
+
+def _edges_of_queries(part: Any, name: str, rows: Tensor, num_items: int) -> Tensor:
+    """Reads items of any queries, and returns the edges of those that are asked.
 
     Args:
-        query (tuple of torch.Tensor): The columns of the query of each edge.
-        item (torch.Tensor): The item of each edge.
+        part (tuple): The columns of queries, and an item for each.
+        name (str): The name of the argument.
+        rows (torch.Tensor): The queries that are asked, in order.
         num_items (int): The number of items.
-
-    Attributes:
-        rows (torch.Tensor): The queries in lexicographic order, of shape `[num_queries,
-            num_columns]`.
-        truth (torch.Tensor): The number of the query of each edge, over its item: `[2, num_edges]`.
     """
+    if not isinstance(part, tuple | list) or len(part) != 2:
+        raise ValueError(
+            f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
+            f"item for each (got {type(part).__name__})"
+        )
+    query, item = part
+    given = _read_rows(query, name)
+    if given.size(1) != rows.size(1):
+        raise ValueError(
+            f"'{name}' needs to hold queries of as many columns as 'query', {rows.size(1)} "
+            f"(got {given.size(1)})"
+        )
+    items = _read_items(item, name, num_items, given, name)
+    check_device(items, name, rows.device, "query")
+    # The queries that are asked are in order, and so are their numbers.
+    asked, number = _number(torch.cat([rows, given])).tensor_split([rows.size(0)])
+    is_asked = torch.isin(number, asked)
+    return torch.stack([torch.searchsorted(asked, number[is_asked]), items[is_asked]])
 
-    def __init__(self, query: Any, item: TensorLike, num_items: int) -> None:
-        rows = _read_rows(query, "query")
-        items = _read_items(item, "item", num_items, rows, "query")
-        if items.numel() == 0:
-            raise ValueError("'query' needs to hold at least one query (got none)")
-        self.num_items = num_items
-        number = _number(rows)
-        self.rows = rows.new_empty(max_id(number) + 1, rows.size(1))
-        self.rows[number] = rows
-        self.truth = torch.stack([number, items])
-        check_num_pairs("query", self.rows.size(0), num_items)
 
-    def edges(self, part: Any, name: str) -> Tensor:
-        """Reads items of any queries, and returns the edges of those that are asked.
+def _person_of_queries(person: Any, query: Tensor, rows: Tensor) -> Tensor:
+    """Returns the person of each query, which is that of all of its edges."""
+    label = number_persons(person, "edge", query.numel()).to(query.device)
+    of_query = label.new_zeros(rows.size(0)).scatter_(0, query, label)
+    differing = query[label != of_query[query]]
+    if differing.numel():
+        raise ValueError(
+            f"'person' needs to be the same for all edges of a query (got several for the query "
+            f"{tuple(rows[differing[0]].tolist())})"
+        )
+    return of_query
 
-        Args:
-            part (tuple): The columns of queries, and an item for each.
-            name (str): The name of the argument.
-        """
-        if not isinstance(part, tuple | list) or len(part) != 2:
-            raise ValueError(
-                f"'{name}' needs to be a pair of the columns of queries, as in 'query', and of an "
-                f"item for each (got {type(part).__name__})"
-            )
-        query, item = part
-        rows = _read_rows(query, name)
-        num_columns = self.rows.size(1)
-        if rows.size(1) != num_columns:
-            raise ValueError(
-                f"'{name}' needs to hold queries of as many columns as 'query', {num_columns} "
-                f"(got {rows.size(1)})"
-            )
-        items = _read_items(item, name, self.num_items, rows, name)
-        check_device(items, name, self.rows.device, "query")
-        number = _number(torch.cat([self.rows, rows]))
-        # The queries that are asked are in order, and so are their numbers.
-        asked, given = number.tensor_split([self.rows.size(0)])
-        is_asked = torch.isin(given, asked)
-        return torch.stack([torch.searchsorted(asked, given[is_asked]), items[is_asked]])
 
-    def candidates(self, candidates: Any) -> TensorLike | None:
-        """Returns the items that all queries share, or the edges to those of each query."""
-        if candidates is None:
-            return None
-        if isinstance(candidates, tuple):
-            return self.edges(candidates, "candidates")
-        shared = as_tensor(candidates, "candidates")
-        if shared.dim() != 1:
-            raise ValueError(
-                f"'candidates' needs to have shape [num_candidates] for all queries, or to be a "
-                f"pair of the columns of queries and of an item for each "
-                f"(got {list(shared.shape)})"
-            )
-        return shared
-
-    def relevant(self, weight: TensorLike | None, threshold: float | None) -> Tensor:
-        """Returns the edges that are truth, coalesced. The others have too little weight."""
-        raw = None if weight is None else as_tensor(weight, "weight")
-        in_double = read_weight(raw, self.truth)
-        if threshold is not None:
-            threshold = read_threshold(threshold, raw)
-        truth, _ = coalesce_truth(self.truth, in_double, self.num_items, threshold)
-        return truth
-
-    def person(self, person: Any) -> Tensor | None:
-        """Returns the person of each query, which is that of all of its edges."""
-        if person is None:
-            return None
-        query = self.truth[0]
-        label = number_persons(person, "edge", query.numel()).to(query.device)
-        of_query = label.new_zeros(self.rows.size(0)).scatter_(0, query, label)
-        differing = query[label != of_query[query]]
-        if differing.numel():
-            raise ValueError(
-                f"'person' needs to be the same for all edges of a query (got several for the "
-                f"query {tuple(self.rows[differing[0]].tolist())})"
-            )
-        return of_query
+def read_relevant(
+    edges: Tensor, weight: TensorLike | None, threshold: float | None, num_items: int
+) -> Tensor:
+    """Returns the edges that are truth, coalesced. The others have too little weight."""
+    raw = None if weight is None else as_tensor(weight, "weight")
+    in_double = read_weight(raw, edges)
+    if threshold is not None:
+        threshold = read_threshold(threshold, raw)
+    return coalesce_truth(edges, in_double, num_items, threshold)[0]
 
 
 def _number(rows: Tensor) -> Tensor:

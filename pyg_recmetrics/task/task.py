@@ -23,7 +23,6 @@ from pyg_recmetrics.checks import (
     check_finite,
     check_integers,
     check_labels,
-    check_matrix,
     check_natural_number,
     check_pairs,
     check_positive_integer,
@@ -31,12 +30,12 @@ from pyg_recmetrics.checks import (
     check_scores,
     check_weighted_edges,
     is_edges_like,
+    unless_all_one,
     written,
 )
 from pyg_recmetrics.task.data_frames import FrameLike, read_frames
 from pyg_recmetrics.task.edges import (
     Missing,
-    Queries,
     QueriesLike,
     TriplesLike,
     TruthByUser,
@@ -55,7 +54,9 @@ from pyg_recmetrics.task.edges import (
     read_missing,
     read_num_relations,
     read_person,
+    read_queries,
     read_query,
+    read_relevant,
     read_seen,
     read_threshold,
     read_triples,
@@ -75,7 +76,6 @@ from pyg_recmetrics.utils import (
     Memory,
     arguments_of,
     names_of_arguments,
-    of_attributes,
     set_attributes,
     warn,
     written_as,
@@ -229,8 +229,7 @@ def check_has(catalogue: Catalogue | None, name: str, metric: str) -> None:
 
 
 def _check_seen(seen: object, num_items: int) -> Tensor | None:
-    edges = check_edges(seen, "seen")
-    check_matrix(seen, "seen", None, num_items)
+    edges = check_edges(seen, "seen", num_columns=num_items)
     if edges.size(1) == 0:
         return None
     check_pairs(edges, "seen", int(edges[0].max()) + 1, num_items)
@@ -432,8 +431,9 @@ class RankingTask(Frozen):
         self.num_items = num_items = check_positive_integer(num_items, "num_items")
         self.user_ids = None if user_ids is None else check_raw_ids(user_ids, "user_ids", num_users)
         self.item_ids = None if item_ids is None else check_raw_ids(item_ids, "item_ids", num_items)
-        check_matrix(truth, "truth", num_users, num_items)
-        edges, raw_weight = check_weighted_edges(truth, weight, "truth", "weight")
+        edges, raw_weight = check_weighted_edges(
+            truth, weight, "truth", "weight", num_users, num_items
+        )
         check_pairs(edges, "truth", num_users, num_items)
         device = edges.device
         self.person = read_person(person, num_users, device, self.user_ids)
@@ -475,8 +475,10 @@ class RankingTask(Frozen):
 
     def _complete(self) -> None:
         """Sets what follows from the arguments, once they are prepared."""
-        seen = self.seen if self.seen.size(1) else None
-        self.catalogue = of_attributes(Catalogue, num_items=self.num_items, seen=seen)
+        self.catalogue = catalogue = Catalogue.__new__(Catalogue)
+        catalogue.num_items = self.num_items
+        catalogue.seen = self.seen if self.seen.size(1) else None
+        catalogue._freeze()
         self.num_candidates = count_candidates(
             self.candidates, self.excluded, self.num_users, self.num_items
         )
@@ -571,7 +573,7 @@ class RankingTask(Frozen):
             warn_about_zero_ratings(edges.num_zero_ratings)
             if edges.weight is not None and not edges.num_zero_ratings:
                 warn_about_low_ratings(edges.weight)
-            weight = None if weight is None or bool((weight == 1).all()) else weight
+            weight = unless_all_one(weight)
         task = cls(
             edges.truth,
             weight=weight,
@@ -657,7 +659,7 @@ class RankingTask(Frozen):
         num_users, num_items = truth.shape
         return cls._of_interactions(
             truth=truth.edges,
-            weight=None if threshold is None and bool((truth.value == 1).all()) else truth.value,
+            weight=unless_all_one(truth.value) if threshold is None else truth.value,
             seen=None if seen is None else seen.edges,
             num_users=num_users,
             num_items=num_items,
@@ -828,24 +830,12 @@ class RankingTask(Frozen):
             >>> task.query.tolist(), task.truth.tolist()
             ([[3, 1], [7, 1], [7, 2]], [[0, 1, 2], [1, 3, 0]])
         """
-        num_items = check_positive_integer(num_items, "num_items")
-        asked = Queries(query, item, num_items)
-        edges = None if seen is None else asked.edges(seen, "seen")
-        if edges is not None and check_boolean(exclude_seen, "exclude_seen"):
-            truth = asked.relevant(weight, threshold)
-            edges = edges[:, ~contains(truth, edges, num_items)]
+        read = read_queries(query, item, num_items, seen, candidates, person)
+        if seen is not None and check_boolean(exclude_seen, "exclude_seen"):
+            truth = read_relevant(read["truth"], weight, threshold, num_items)
+            read["seen"] = read["seen"][:, ~contains(truth, read["seen"], num_items)]
         return cls(
-            asked.truth,
-            num_users=asked.rows.size(0),
-            num_items=num_items,
-            seen=edges,
-            exclude_seen=exclude_seen,
-            weight=weight,
-            threshold=threshold,
-            candidates=asked.candidates(candidates),
-            missing=missing,
-            person=asked.person(person),
-            query=asked.rows,
+            **read, exclude_seen=exclude_seen, weight=weight, threshold=threshold, missing=missing
         )
 
     @classmethod
