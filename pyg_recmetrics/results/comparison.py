@@ -20,7 +20,6 @@ from pyg_recmetrics.results.runs import (
     Name,
     Runnable,
     budgets_of,
-    common_metrics,
     every_run,
     have_same_values,
     metrics_in_common,
@@ -663,7 +662,7 @@ def compare_on_each(
     tested = [row for row in judged if row.verdict is not None]
     metrics = {row.metric for row in tested}
     runs = [run for of_one in results.values() for run in every_run(of_one).values()]
-    known = {*map(str, common_metrics(runs))} & {*runs[0].per_user}
+    known = {name for run in runs for name in run.per_user}
     shared = {
         "level": level,
         "equivalence": equivalence,

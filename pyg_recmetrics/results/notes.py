@@ -293,4 +293,5 @@ def note_on_chance(task: RankingTask, ranked: RankedEdges) -> str | None:
     error = float(torch.bincount(item.cpu(), (is_hit - chance).cpu()).norm())
     if expected < _ENOUGH_HITS or hits >= expected + min(expected, 2 * error):
         return None
-    return line("chance", hits, rank.numel(), depth, is_deeper, expected)
+    is_tenth = depth < (ranked.depth or most)
+    return line("chance", hits, rank.numel(), depth, is_deeper, is_tenth, expected)

@@ -180,8 +180,8 @@ class Protocol:
             not selected are among them.
         num_tested_metrics (int): How many metrics these tests are of.
         num_tested_pairs (int): How many pairs of recommenders, by their names, they are of.
-        num_metrics (int): How many metrics of single users all results have, if these are
-            among them.
+        num_metrics (int): How many metrics of single users the results have, also those that not
+            all of them have, if the tested ones are among them.
         remarks (tuple of str): What else the results know: of candidates, leaks, ties, budgets.
         num_data_sets (int): How many data sets the tests that p-values are corrected for are of.
 

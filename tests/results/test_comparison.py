@@ -224,7 +224,7 @@ class TestWhatResultsKnow:
         lists = {int(user): [int(row.argmax())] for user, row in enumerate(truth)}
         others = {
             "tied": (evaluate(torch.ones(15), task, METRICS), "depending on the order of ties"),
-            "short": (evaluate(lists, task, METRICS), "as their lists are too short"),
+            "short": (evaluate(lists, task, METRICS), "as their lists are"),
         }
         for name, (result, said) in others.items():
             metrics = "ndcg@3"

@@ -56,7 +56,7 @@ def test_the_recipe_says_all_that_a_reader_needs():
     result = evaluate(torch.rand(4), task, "mrr@2")
     recipe = " ".join(result.recipe().split())
     assert "each user's own candidates, with 0 other items beside truth" in recipe
-    assert "[drawn how, and with which seed?]" in recipe
+    assert "[chosen how, or drawn with which seed?]" in recipe
     task = RankingTask(TRUTH, num_users=5, num_items=4)
     runs = Runs([evaluate(torch.arange(4.0).roll(n), task, "mrr@2") for n in range(3)])
     result = evaluate(torch.rand(4), task, "mrr@2")
@@ -192,7 +192,7 @@ def test_what_is_unusual_is_said_wherever_numbers_are_shown():
                 assert re.search(line, " ".join(text.split()))
 
 
-LEVEL = re.compile("([0-9,]+) of [0-9,]+ relevant items are in the top ([0-9,]+)(?: or R)?, and ")
+LEVEL = re.compile("([0-9,]+) of [0-9,]+ relevant items are in the top ([0-9,]+)[^:]* and ")
 
 
 def asked(recommender, task, metric="recall@20"):
