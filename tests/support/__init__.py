@@ -25,6 +25,7 @@
 
 - `emulated_device`: a device that is not the CPU, on machines that have none
 - `processes`: one of several processes that evaluate together
+- `other_process`: Python in a process of its own
 - `browser`: the headless Chromium of the system
 - `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
 
