@@ -16,15 +16,13 @@ from tests.support.cases.strategies import pairs
 
 @pytest.fixture
 def _the_same_split_every_time():
-    """Seeds the global generators, from which PyG's split draws."""
-    torch.manual_seed(0)
+    """Seeds the global generators from which PyG's split draws, besides that of torch."""
     random.seed(0)
     np.random.seed(0)
 
 
 def hetero():
-    data = datasets.synthetic_interactions(num_users=40, num_items=30, mean_degree=6, seed=1)
-    return data
+    return datasets.synthetic_interactions(num_users=40, num_items=30, mean_degree=6, seed=1)
 
 
 @pytest.mark.usefixtures("_the_same_split_every_time")
