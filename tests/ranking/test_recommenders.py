@@ -150,18 +150,17 @@ def test_a_function_may_return_the_same_buffer_every_time():
         assert torch.equal(ranked.rank, rank(scores, task, full=True).rank)
 
 
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("function", "error", "message"),
-        [
-            (lambda user, item: torch.rand(2, 3), ValueError, r"\[num_pairs\] of shape \[6\]"),
-            (lambda user, item: item, ValueError, "floating-point numbers .*int64"),
-            (lambda user, item: None, TypeError, r"needs to be a tensor, .*\(got NoneType\)"),
-        ],
-    )
-    def test_wrong_scores_are_named(self, function, error, message):
-        with pytest.raises(error, match=message):
-            rank(PairScorer(function), TASK_OF_SCORES_AND_LISTS)
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda user, item: torch.rand(2, 3), ValueError, r"\[num_pairs\] of shape \[6\]"),
+        (lambda user, item: item, ValueError, "floating-point numbers .*int64"),
+        (lambda user, item: None, TypeError, r"needs to be a tensor, .*\(got NoneType\)"),
+    ],
+)
+def test_wrong_scores_are_named(function, error, message):
+    with pytest.raises(error, match=message):
+        rank(PairScorer(function), TASK_OF_SCORES_AND_LISTS)
 
 
 MASKED = -torch.inf

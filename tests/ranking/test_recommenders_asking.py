@@ -74,14 +74,13 @@ def test_what_a_model_computes_fits_into_memory(monkeypatch, max_seen):
     assert model.calls[-1][2] == 10
 
 
-class TestAlgorithmRecommend:
-    @pytest.mark.parametrize(
-        "recommender", [(SCORES, torch.eye(5)), lambda users: SCORES[users], torch.nn.Linear(1, 1)]
-    )
-    def test_what_cannot_be_asked_is_refused(self, recommender):
-        message = "with a method 'recommend' for algorithm='recommend' .got "
-        with pytest.raises(ValueError, match=message):
-            rank(recommender, TASK, algorithm="recommend", edge_index=EDGES)
+@pytest.mark.parametrize(
+    "recommender", [(SCORES, torch.eye(5)), lambda users: SCORES[users], torch.nn.Linear(1, 1)]
+)
+def test_what_cannot_be_asked_is_refused(recommender):
+    message = "with a method 'recommend' for algorithm='recommend' .got "
+    with pytest.raises(ValueError, match=message):
+        rank(recommender, TASK, algorithm="recommend", edge_index=EDGES)
 
 
 class TestShortAnswers:
