@@ -1,7 +1,6 @@
 """What holds at every door: a rank is a place, the catalogue is known, and nothing is guessed."""
 
 import functools
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import PairScorer, RankingTask, evaluate, rank
+from tests.support.tools.said import warnings_of
 
 ODD = "ignore:.*(gives too few items|are no candidates|no item below|holds every item once)"
 
@@ -28,10 +28,7 @@ def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
 
 
 def told(recommender, task, **options):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        rank(recommender, task, **options)
-    return " ".join(str(warning.message) for warning in caught)
+    return " ".join(warnings_of(rank, recommender, task, **options))
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@
 
 - `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
+- `said`: what a call says in warnings
 - `seeds`: runs either from the command line
 - `planted`: small defects in the package, and which tests find them
 - `laws`: what holds for the values of every metric
