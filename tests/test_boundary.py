@@ -73,6 +73,11 @@ def of_integers():
         for name in ("k", "batch_size"):
             message = f"'{name}' needs to be a positive integer"
             yield rank, {"recommender": SCORES, "data": TASK, name: size}, ValueError, message
+        for name in ("num_users", "num_items"):
+            message = f"'{name}' needs to be a positive integer"
+            yield datasets.synthetic_interactions, {name: size}, ValueError, message
+    few = {"num_items": 10, "mean_degree": 6}
+    yield datasets.synthetic_interactions, few, ValueError, "'mean_degree' needs to be in [3, "
     yield metrics.parse, ("recall@" + "9" * 5000,), ValueError, "name@k"
     yield metrics.parse, (f"ndcg(ideal_k={'9' * 5000})@5",), ValueError, "'ideal_k' needs to be"
     for name in metrics.names():
@@ -83,6 +88,7 @@ def of_integers():
             message = "'k' needs to be a positive integer (got None)"
             yield getattr(metrics, name), (RANKED, None), ValueError, message
     yield datasets.synthetic_interactions, {"seed": -1}, ValueError, "'seed' needs to be"
+    yield evaluate, {**EVALUATION, "seed": -1}, ValueError, "'seed' needs to be"
     yield EvaluationResult, {**RESULT_OF, "num_left_out": -1}, ValueError, "'num_left_out' needs"
     yield conventions.Population, {"min_pos_test": 2**63}, ValueError, large
 
@@ -127,9 +133,20 @@ def of_tensors():
     yield RankingTask, {**of_task, "weight": weight.to_sparse()}, ValueError, dense
     rated = {**of_task, "truth": torch.eye(3, 4).to_sparse(), "weight": weight}
     yield RankingTask, rated, ValueError, "'weight' needs to be None if 'truth' is a matrix"
-    yield RankingTask, {**of_task, "num_users": 2**40, "num_items": 2**40}, ValueError, pairs
     yield Catalogue, {"num_items": 4, "seen": nested}, ValueError, f"'seen' {dense}"
     yield Catalogue, {"num_items": 2**40, "seen": TRUTH + 2**40}, ValueError, pairs
+    for name, value, message in (
+        ("seen", [[0], [3]], "'seen' needs to hold item ids in [0, 3) (got 3)"),
+        ("seen", [[2**62], [2]], "less than 2**63 (got 4611686018427387905 users and 3 items)"),
+        ("item_embedding", torch.ones(2, 3), "shape [num_items=3, num_features]"),
+        ("item_embedding", torch.ones(3, 2).long(), "'item_embedding' needs to hold floating"),
+        ("item_embedding", torch.full((3, 2), torch.nan), "finite numbers (got 6"),
+        ("item_category", torch.ones(4).long(), "[num_items=3] or"),
+        ("item_category", torch.ones(3), "'item_category' needs to hold integers"),
+        ("item_category", [0, -1, 2], "zero or more (got -1)"),
+        ("item_category", torch.full((3, 2), torch.inf), "finite numbers (got 6"),
+    ):
+        yield Catalogue, {"num_items": 3, name: value}, ValueError, message
     from_topk = RankedEdges.from_topk
     yield from_topk, (LISTS.to_sparse(), TRUTH), ValueError, f"'pred_index_mat' {dense}"
     yield from_topk, (LISTS, nested), ValueError, f"'edge_label_index' {dense}"
@@ -151,6 +168,15 @@ def of_tensors():
     one = "'edge_label_index' needs to hold parts of one shape"
     yield from_topk, (LISTS, (TRUTH[0], TRUTH[1, :2])), ValueError, f"{one} (got [[3], [2]])"
     yield from_topk, (LISTS, (TRUTH[0], None)), TypeError, "'edge_label_index' needs to be a tensor"
+    from_negatives, zeros = RankedEdges.from_negatives, torch.zeros
+    yield from_negatives, (zeros(2, 1), zeros(3)), ValueError, "shape [num_positives]"
+    yield from_negatives, (zeros(0), zeros(3)), ValueError, "num_positives > 0 (got [0])"
+    for negative in (zeros(3, 4), zeros(0), zeros(2, 0)):
+        yield from_negatives, (zeros(2), negative), ValueError, "'negative' needs to have shape"
+    yield from_negatives, (zeros(2), zeros(3).double()), ValueError, "dtype of 'positive'"
+    yield from_negatives, (zeros(2).long(), zeros(3)), ValueError, "'positive' needs to hold float"
+    yield from_negatives, (zeros(1) / 0, zeros(3)), ValueError, "'positive' needs to hold finite"
+    yield from_negatives, (zeros(1), 1 / zeros(1)), ValueError, "'negative' needs to hold finite"
     from_pairs, preds = RankedEdges.from_pairs, torch.rand(3)
     yield from_pairs, (float8, TRUTH[0], TRUTH[0]), ValueError, f"'preds' {floating}"
     yield from_pairs, (preds.to_sparse(), TRUTH[0], TRUTH[0]), ValueError, f"'preds' {dense}"
@@ -178,6 +204,8 @@ def of_words():
             (evaluate, EVALUATION, "empty_target_action"),
             (EvaluationResult, RESULT_OF, "empty_target_action"),
             (compare, {"results": {"a": RESULT, "b": RESULT}}, "baseline"),
+            (rank, {"recommender": SCORES, "data": TASK}, "ties"),
+            (rank, {"recommender": SCORES, "data": TASK}, "algorithm"),
             (metrics.precision, {"ranked": RANKED, "k": 2}, "normalizer"),
             (metrics.roc_auc, {"ranked": RANKED}, "ties"),
             (metrics.precision_recall_curve, {"ranked": RANKED}, "aggregation"),

@@ -193,14 +193,6 @@ class TestMatrices:
             RankedEdges.from_topk(SCORES.argsort(descending=True), matrix)
 
 
-def test_other_odd_edges_are_named():
-    frame = pd.DataFrame({"user": [0, 1], "item": [1, 0]})
-    with pytest.raises(
-        TypeError, match=r"'truth' .*\(got a data frame, which 'RankingTask\.from_fr"
-    ):
-        RankingTask(frame, num_users=3, num_items=4)
-
-
 def test_sparse_tensors_of_torch_sparse():
     sparse = pytest.importorskip("torch_sparse", reason="needs torch_sparse")
     rating = torch.tensor([4.0, 2.0, 5.0, 1.0])
@@ -247,7 +239,6 @@ class TestData:
             "torch COO": torch.from_numpy(matrix.toarray()).t().to_sparse(),  # as PyG has it
             "pair": (BOTH[0], BOTH[1].numpy()),
         }
-        torch.manual_seed(0)
         model = LightGCN(num_nodes=7, embedding_dim=4, num_layers=1)
         task = RankingTask(TRUTH, num_users=3, num_items=4)
         wanted = evaluate(model, task, METRICS, edge_index=BOTH).to_dict()
@@ -319,28 +310,26 @@ class TestRecommenders:
         assert not ranked.weight.requires_grad
 
 
-class TestSizes:
+@pytest.mark.parametrize("of", [np.int64, np.uint8, np.int16, torch.tensor])
+def test_integers_of_other_libraries_are_taken(of):
     """Integers of other libraries, wherever there is a size, a cut-off or a seed."""
-
-    @pytest.mark.parametrize("of", [np.int64, np.uint8, np.int16, torch.tensor])
-    def test_they_are_taken(self, of):
-        task = RankingTask(TRUTH, num_users=of(3), num_items=of(4))
-        assert (type(task.num_users), type(task.num_items)) == (int, int)
-        ranked = rank(SCORES, task, k=of(2), batch_size=of(2), keep_items=of(1), seed=of(3))
-        assert (type(ranked.depth), ranked.lists.to_matrix().shape) == (int, (3, 1))
-        for ties in ("random", "mean"):
-            rank(SCORES, task, ties=ties, seed=of(3)).with_ties("random", seed=of(1))
-        result = evaluate(SCORES, task, "recall@2", batch_size=of(2), keep_items=of(2), seed=of(1))
-        split = transforms.PerUserSplit(num_val=of(1), num_test=of(2), seed=of(1))
-        again = transforms.PerUserSplit(num_val=1, num_test=2, seed=1)
-        graph = datasets.synthetic_interactions(of(20), of(30), mean_degree=5)
-        for one, other in zip(split(graph), again(graph), strict=True):
-            edges = (part["user", "rates", "item"].edge_label_index for part in (one, other))
-            assert torch.equal(*edges)
-        assert result["recall@2"] == evaluate(SCORES, task, "recall@2")["recall@2"]
-        data = Data(num_nodes=7, edge_index=SEEN, edge_label_index=TRUTH + torch.tensor([[0], [3]]))
-        data.edge_index = SEEN + torch.tensor([[0], [3]])
-        assert RankingTask.from_data(data, num_users=of(3)).num_users == 3
+    task = RankingTask(TRUTH, num_users=of(3), num_items=of(4))
+    assert (type(task.num_users), type(task.num_items)) == (int, int)
+    ranked = rank(SCORES, task, k=of(2), batch_size=of(2), keep_items=of(1), seed=of(3))
+    assert (type(ranked.depth), ranked.lists.to_matrix().shape) == (int, (3, 1))
+    for ties in ("random", "mean"):
+        rank(SCORES, task, ties=ties, seed=of(3)).with_ties("random", seed=of(1))
+    result = evaluate(SCORES, task, "recall@2", batch_size=of(2), keep_items=of(2), seed=of(1))
+    split = transforms.PerUserSplit(num_val=of(1), num_test=of(2), seed=of(1))
+    again = transforms.PerUserSplit(num_val=1, num_test=2, seed=1)
+    graph = datasets.synthetic_interactions(of(20), of(30), mean_degree=5)
+    for one, other in zip(split(graph), again(graph), strict=True):
+        edges = (part["user", "rates", "item"].edge_label_index for part in (one, other))
+        assert torch.equal(*edges)
+    assert result["recall@2"] == evaluate(SCORES, task, "recall@2")["recall@2"]
+    data = Data(num_nodes=7, edge_index=SEEN, edge_label_index=TRUTH + torch.tensor([[0], [3]]))
+    data.edge_index = SEEN + torch.tensor([[0], [3]])
+    assert RankingTask.from_data(data, num_users=of(3)).num_users == 3
 
 
 @pytest.mark.parametrize(

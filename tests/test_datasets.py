@@ -37,18 +37,6 @@ class TestSynthetic:
         assert 0 <= data[USER_ITEM].time.min() < data[USER_ITEM].time.max() < 365 * 24 * 3600
         assert data.validate()
 
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"num_users": 0}, "'num_users' needs to be a positive integer"),
-            ({"num_items": -1}, "'num_items' needs to be a positive integer"),
-            ({"num_items": 10, "mean_degree": 6}, r"'mean_degree' .*\[3, .* 5\] \(got 6\)"),
-        ],
-    )
-    def test_wrong_arguments_are_named(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            datasets.synthetic_interactions(**options)
-
 
 class TestLightGCNFormat:
     @pytest.fixture

@@ -1,19 +1,13 @@
 """Several processes evaluate together, and each has the result of all."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 import torch.distributed as dist
 
 from pyg_recmetrics import Catalogue, RankedEdges, distributed, evaluate, metrics, modules
 from tests.support.machines import processes
-
-ROOT = Path(__file__).resolve().parents[1]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+from tests.support.machines.other_process import run_python
+from tests.support.tools.examples import EXAMPLES
 
 pytestmark = pytest.mark.skipif(
     not (dist.is_available() and dist.is_gloo_available()), reason="needs torch.distributed's gloo"
@@ -24,10 +18,7 @@ pytestmark = pytest.mark.skipif(
 def seen(tmp_path_factory):
     """What each process has seen."""
     folder = tmp_path_factory.mktemp("processes")
-    command = [sys.executable, "-m", processes.__name__, folder]
-    done = subprocess.run(
-        command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=240
-    )
+    done = run_python("-m", processes.__name__, folder, OMP_NUM_THREADS="1")
     # Gloo of PyTorch 2.8 says which processes it has connected.
     told = [line for line in done.stdout.splitlines() if not line.startswith("[Gloo]")]
     assert told == ["0"] * processes.SIZE, done.stderr
@@ -107,15 +98,8 @@ def test_curves_merge_before_they_are_computed(seen):
 
 @pytest.mark.slow
 def test_the_example_under_torchrun():
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    done = subprocess.run(
-        [*command, "--nproc-per-node", "2", ROOT / "examples" / "distributed.py"],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = run_python(*command, EXAMPLES / "distributed.py", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("users evaluated") == 1
     assert "2 processes" in done.stdout

@@ -147,17 +147,12 @@ def test_every_time_on_the_page_of_speed_was_measured():
     assert [time for time in times if time not in measured] == []
 
 
-def test_no_page_has_a_word_that_readers_stumbled_over():
-    for page in (*PAGES, ROOT / "README.md"):
-        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-        assert RIDDLES.findall(prose) == [], page
-
-
-def test_the_package_has_none_of_these_words_either():
-    """Neither docstrings and comments, nor messages and names, whose words `_` separates."""
-    for path in (ROOT / "pyg_recmetrics").rglob("*.*"):
-        if path.suffix in (".py", ".pyi", ".html", ".json"):
-            assert RIDDLES.findall(path.read_text().replace("_", " ")) == [], path
+def test_neither_pages_nor_the_package_have_a_word_that_readers_stumbled_over():
+    """Neither prose nor docstrings, comments, messages and names, whose words `_` separates."""
+    texts = [path for path in (ROOT / "pyg_recmetrics").rglob("*.*") if path.suffix != ".pyc"]
+    for path in (*PAGES, ROOT / "README.md", *texts):
+        prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        assert RIDDLES.findall(prose.replace("_", " ")) == [], path
 
 
 def test_what_was_printed_is_of_this_version():

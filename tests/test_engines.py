@@ -1,14 +1,13 @@
 """The examples of engines run, and say that their numbers are those of one process."""
 
 import importlib.util
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.machines.other_process import run_python
 
 ENGINES = Path(__file__).resolve().parents[1] / "examples" / "engines"
 
@@ -50,13 +49,7 @@ def test_an_engine_gives_the_numbers_of_one_process(name):
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     # Ray puts sockets there, whose paths have to be short.
     with tempfile.TemporaryDirectory(prefix="ray") as folder:
-        done = subprocess.run(
-            [sys.executable, *launcher, ENGINES / name],
-            env=os.environ | ENVIRONMENT | {"RAY_TMPDIR": folder},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python(*launcher, ENGINES / name, **ENVIRONMENT, RAY_TMPDIR=folder)
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.splitlines()[-1].startswith(f"{engine}: ndcg@20 0."), done.stdout
     assert done.stdout.endswith(", equal to one process\n")

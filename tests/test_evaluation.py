@@ -16,26 +16,25 @@ from tests.support.cases.random_tasks import random_scores
 from tests.support.cases.small_task import GOOD_SCORES, TASK
 
 
-class TestEvaluate:
-    def test_lists_need_to_be_as_long_as_the_metrics_look(self, recwarn):
-        # One user has six relevant items, which only R-precision looks for in six places.
-        truth = torch.tensor([[0, 0, 0, 0, 0, 0, 1], [0, 1, 2, 3, 4, 5, 0]])
-        ids = {"user_ids": range(2), "item_ids": range(9)}
-        task = RankingTask(truth, num_users=2, num_items=9, **ids)
-        lists = torch.tensor([[0, 7, 1], [8, 0, 1]])
+def test_lists_need_to_be_as_long_as_the_metrics_look(recwarn):
+    # One user has six relevant items, which only R-precision looks for in six places.
+    truth = torch.tensor([[0, 0, 0, 0, 0, 0, 1], [0, 1, 2, 3, 4, 5, 0]])
+    ids = {"user_ids": range(2), "item_ids": range(9)}
+    task = RankingTask(truth, num_users=2, num_items=9, **ids)
+    lists = torch.tensor([[0, 7, 1], [8, 0, 1]])
 
-        class Model:
-            def recommend(self, users, k):
-                return lists[users]
+    class Model:
+        def recommend(self, users, k):
+            return lists[users]
 
-        for recommender in (lists, dict(enumerate(lists)), Model()):
-            enough = ["precision@3", "recall@3", "map@2", "ndcg@3", "mrr@3", "hit_rate@1"]
-            result = evaluate(recommender, task, enough)
-            assert not recwarn.list
-            assert result.per_user["precision@3"].tolist() == pytest.approx([2 / 3, 1 / 3])
-            for too_deep in ("precision@4", "r_precision"):
-                with pytest.warns(UserWarning, match="gives too few items"):
-                    evaluate(recommender, task, ["precision@3", too_deep])
+    for recommender in (lists, dict(enumerate(lists)), Model()):
+        enough = ["precision@3", "recall@3", "map@2", "ndcg@3", "mrr@3", "hit_rate@1"]
+        result = evaluate(recommender, task, enough)
+        assert not recwarn.list
+        assert result.per_user["precision@3"].tolist() == pytest.approx([2 / 3, 1 / 3])
+        for too_deep in ("precision@4", "r_precision"):
+            with pytest.warns(UserWarning, match="gives too few items"):
+                evaluate(recommender, task, ["precision@3", too_deep])
 
 
 class TestEvaluator:

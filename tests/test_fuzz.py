@@ -16,11 +16,6 @@ REACHING_ALL_LINES = [
 ]
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-def test_any_case_is_as_the_oracle_says(seed):
-    fuzz.run(seed)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 2000, 200))
 def test_two_thousand_cases_are_as_the_oracle_says(first):

@@ -3,7 +3,6 @@
 import inspect
 
 import pytest
-import torch
 
 from pyg_recmetrics import (
     Catalogue,
@@ -40,15 +39,12 @@ class TestOptions:
         assert {kind for kind, _ in others} == {inspect.Parameter.KEYWORD_ONLY}
 
 
-class TestCatalogue:
-    seen = torch.tensor([[0, 1, 2], [3, 0, 0]])
-    task = RankingTask(TASK.truth, num_users=3, num_items=4, seen=seen)
-    other_seen = torch.tensor([[0, 1, 5], [1, 1, 2]])
+def test_seen_edges_of_a_catalogue_count_and_those_of_the_task_otherwise():
+    task = RankingTask(TASK.truth, num_users=3, num_items=4, seen=[[0, 1, 2], [3, 0, 0]])
 
-    def test_its_own_seen_edges_count_and_those_of_the_task_otherwise(self):
-        def count(catalogue):
-            result = evaluate(GOOD_SCORES, self.task, "novelty@2", catalogue=catalogue)
-            return result.ranked.catalogue.popularity.tolist()
+    def count(catalogue):
+        result = evaluate(GOOD_SCORES, task, "novelty@2", catalogue=catalogue)
+        return result.ranked.catalogue.popularity.tolist()
 
-        assert count(Catalogue(4)) == count(None) == [2, 0, 0, 1]
-        assert count(Catalogue(4, seen=self.other_seen)) == [0, 2, 1, 0]
+    assert count(Catalogue(4)) == count(None) == [2, 0, 0, 1]
+    assert count(Catalogue(4, seen=[[0, 1, 5], [1, 1, 2]])) == [0, 2, 1, 0]

@@ -142,11 +142,10 @@ def test_items_that_scores_keep_out_were_no_candidates_before(case, k, form):
 
 
 @OF_EACH_EDGE
-class TestGivenLists:
-    def test_lists_that_are_too_short_are_named(self):
-        ranked = RankedEdges.from_topk(torch.tensor([[2]]), torch.tensor([[0, 0], [1, 3]]))
-        with pytest.raises(ValueError, match=r"'each_edge' .* at least 2 items.* \(got 1\)"):
-            ranked.each_edge()
+def test_lists_that_are_too_short_are_named():
+    ranked = RankedEdges.from_topk(torch.tensor([[2]]), torch.tensor([[0, 0], [1, 3]]))
+    with pytest.raises(ValueError, match=r"'each_edge' .* at least 2 items.* \(got 1\)"):
+        ranked.each_edge()
 
 
 @OF_EACH_EDGE

@@ -129,24 +129,6 @@ class TestFromNegatives:
             assert num == len(candidates) + 1
         assert ranked.degree.tolist() == [1] * len(positive)
 
-    @pytest.mark.parametrize(
-        ("positive", "negative", "message"),
-        [
-            (torch.zeros(2, 1), torch.zeros(3), r"'positive' .* shape \[num_positives\]"),
-            (torch.zeros(0), torch.zeros(3), r"num_positives > 0 \(got \[0\]\)"),
-            (torch.zeros(2), torch.zeros(3, 4), r"'negative' .* shape \[2, num_negatives\]"),
-            (torch.zeros(2), torch.zeros(0), r"'negative' needs to have shape"),
-            (torch.zeros(2), torch.zeros(2, 0), r"'negative' needs to have shape"),
-            (torch.zeros(2), torch.zeros(3).double(), "'negative' .* dtype of 'positive'"),
-            (torch.zeros(2).long(), torch.zeros(3), "'positive' needs to hold floating-point"),
-            (torch.tensor([math.nan]), torch.zeros(3), r"'positive' needs to hold finite"),
-            (torch.zeros(1), torch.tensor([math.inf]), r"'negative' needs to hold finite"),
-        ],
-    )
-    def test_wrong_scores_are_named(self, positive, negative, message):
-        with pytest.raises(ValueError, match=message):
-            RankedEdges.from_negatives(positive, negative)
-
 
 def test_positives_that_share_their_negatives_are_no_query():
     preds, target = torch.rand(500), torch.arange(500) < 100

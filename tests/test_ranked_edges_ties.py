@@ -61,10 +61,3 @@ class TestWhatCannotBe:
         message = "'ties' cannot go back to 'index': this ranking was made with 'worst'; rank again"
         with pytest.raises(ValueError, match=message):
             ranked.with_ties("index")
-
-    def test_wrong_ways_and_seeds_are_named(self):
-        scores, task = torch.zeros(1, 2), RankingTask([[0], [1]], num_users=1, num_items=2)
-        with pytest.raises(ValueError, match=r"'ties' needs to be one of \['index', .*'first'"):
-            rank(scores, task, ties="first")
-        with pytest.raises(ValueError, match="'seed' needs to be"):
-            rank(scores, task, ties="random", seed=-1)

@@ -37,21 +37,16 @@ def mlflow(monkeypatch):
 
 def read_mlflow(folder):
     """The values of every metric in the order of the steps, from the tables of the database."""
-    with closing(sqlite3.connect(folder / "mlflow.db")) as database:
-        return in_order(database.execute("SELECT key, value FROM metrics ORDER BY step"))
-
-
-def in_order(rows):
     values = {}
-    for name, value in rows:
-        values.setdefault(name, []).append(float(value))
+    with closing(sqlite3.connect(folder / "mlflow.db")) as database:
+        for name, value in database.execute("SELECT key, value FROM metrics ORDER BY step"):
+            values.setdefault(name, []).append(float(value))
     return values
 
 
-class TestMLflow:
-    def test_it_takes_the_names(self, mlflow, tmp_path, wanted):
-        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-        with mlflow.start_run():
-            for epoch, scores in enumerate(EPOCHS):
-                mlflow.log_metrics(evaluate(scores, TASK, METRICS).to_dict("_"), epoch)
-        assert read_mlflow(tmp_path) == wanted
+def test_mlflow_takes_the_names(mlflow, tmp_path, wanted):
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    with mlflow.start_run():
+        for epoch, scores in enumerate(EPOCHS):
+            mlflow.log_metrics(evaluate(scores, TASK, METRICS).to_dict("_"), epoch)
+    assert read_mlflow(tmp_path) == wanted

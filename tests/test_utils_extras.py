@@ -1,13 +1,12 @@
 """Packages that only some features need."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pyg_recmetrics.utils import requires_package
+from tests.support.machines.other_process import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,5 +59,5 @@ def test_an_import_of_the_package_loads_no_other_that_pyg_does_without():
         "assert p.results.compare is p.compare and not hasattr(p, 'nonsense'); "
         "print(*sorted(new - {'pyg_recmetrics'} - set(sys.stdlib_module_names)))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == []
+    done = run_python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "\n"), done.stderr

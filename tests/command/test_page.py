@@ -15,37 +15,26 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "command.md").read_text()
 
 
-@pytest.fixture
-def shell(tmp_path):
-    """Runs a script in a folder of its own, where the command is that of this tree."""
-    if shutil.which("awk") is None:
-        pytest.skip("needs awk")
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("awk") is None, reason="needs awk")
+def test_the_walk_prints_what_the_page_shows(tmp_path):
+    """In a folder of its own, where the command is that of this tree."""
     command = tmp_path / "bin" / "pyg-recmetrics"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pyg_recmetrics "$@"\n')
     command.chmod(0o755)
     path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
-
-    def run_script(script):
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run_script
-
-
-@pytest.mark.slow
-def test_the_walk_prints_what_the_page_shows(shell, tmp_path):
     script = "\n".join(re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL))
-    (shown,) = re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert shell(script) == shown
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [done.stdout] == re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 

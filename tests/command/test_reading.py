@@ -110,10 +110,8 @@ BROKEN = BUFFER.getvalue()[:4] + b"\xff" * 60 + BUFFER.getvalue()[64:]
         ("t.csv", "who,item\nann,tea\n", "one column needs to have a usual name for users"),
         ("t.csv", "user,item\nann,tea\nbob,jam,1\n", "Expected 2 fields in line 3, saw 3"),
         ("t.csv", "user,item\nann,tea\n\nbob,\n", "integers or texts of one line (got '' in row 2"),
-        ("t.csv", 'user,item\nann,"tea\nbob"\n', "line 2 needs to close the quote"),
         ("t.csv", "user,item\nann,tea\nuser,item\nbob,jam\n", "a row repeats the names of the col"),
         ("t.csv", b"user,item\nann,tea\nb\xe9b,jam\n", "'utf-8' codec can't decode byte 0xe9"),
-        ("t.csv", 'user,item,title\nann,tea,"x\nbob,jam,y\n', "line 2 needs to close the quote"),
         ("t.csv", "user,item,x\nann,tea,\n\nbob,jam\n", "line 4 needs to hold 3 fields"),
         ("t.tsv", "user\titem\tx\nann\ttea\n", "line 2 needs to hold 3 fields"),
         ("t.csv", "user,item,x\nann,tea,a\nbob,jam,b\0c\n", "line 3 needs to hold text (got a NUL"),
@@ -243,10 +241,9 @@ def test_ids_are_integers_if_all_are_written_so(written, ids):
 TITLES = ["Heroes", "Low", 'Up "live"', "It", "O, k"]
 
 
-def as_csv(titles, end, sign=","):
-    rows = [sign.join(["user", "item", "title"])]
-    rows += [f"{user}{sign}tea{sign}{title}" for user, title in zip("abcde", titles, strict=True)]
-    return end.join(rows) + end
+def as_csv(titles, end):
+    rows = [f"{user},tea,{title}" for user, title in zip("abcde", titles, strict=True)]
+    return end.join(["user,item,title", *rows]) + end
 
 
 def quoted(title):
@@ -288,14 +285,6 @@ def test_tabs_may_stand_between_quoted_fields_as_r_writes_them(folder):
     whole = pd.DataFrame({"user": ["u1", "u2"], "item": ['"i"', "i2"], "note": ["two, here", "x"]})
     whole.to_csv(folder / "t.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONNUMERIC)
     assert read_table(folder / "t.tsv").data.to_pandas().to_dict("list") == whole.to_dict("list")
-
-
-def test_quotes_that_are_closed_lose_no_row(folder):
-    for titles in (TITLES[1::2], map(quoted, TITLES)):
-        titles = [*titles]
-        titles += ["x"] * (5 - len(titles))
-        (folder / "t.csv").write_text(as_csv(titles, "\n", ";"))
-        assert len(read_table(folder / "t.csv").data) == 5
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -6,8 +6,6 @@ before Triton is imported.
 
 import importlib.util
 import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -16,6 +14,7 @@ from pyg_recmetrics.kernels import card
 from pyg_recmetrics.kernels.card import Ranked
 from pyg_recmetrics.kernels.devices import Scratch
 from pyg_recmetrics.kernels.exact.ranks import count_around, find_around
+from tests.support.machines.other_process import run_python
 
 IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 HAS_TRITON = importlib.util.find_spec("triton") is not None
@@ -107,10 +106,5 @@ def test_a_user_with_ten_thousand_relevant_items(scratch):
     ids=["counts", "random rankings"],
 )
 def test_the_kernel_in_an_interpreter(call):
-    ran = subprocess.run(
-        [sys.executable, "-m", *call],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        capture_output=True,
-        text=True,
-    )
+    ran = run_python("-m", *call, TRITON_INTERPRET="1")
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]

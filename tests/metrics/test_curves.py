@@ -91,7 +91,6 @@ precision_recall_curve = metrics.precision_recall_curve
 
 #: What is called, and what is wrong about it.
 ERRORS = [
-    (lambda: precision_recall_curve(FULL, 0), ValueError, "'max_k' needs to be a positive integer"),
     (lambda: precision_recall_curve(LISTS), ValueError, "number of candidates"),
     (lambda: precision_recall_curve(NOBODY), ValueError, "'max_k' needs to be given if there are"),
     (lambda: precision_recall_curve(DEEP, 3), ValueError, r"'max_k' .* at most 2, .*\(got 3\)"),

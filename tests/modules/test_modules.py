@@ -9,8 +9,6 @@ import inspect
 import itertools
 import math
 import pickle
-import subprocess
-import sys
 import warnings
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,10 +23,10 @@ from torch_geometric import metrics as pyg
 from pyg_recmetrics import Catalogue, RankedEdges, metrics, modules
 from tests.support.cases.strategies import cases, scored_pairs
 from tests.support.machines.optional import needs_collection, needs_torchmetrics, torchmetrics
+from tests.support.machines.other_process import run_python
 from tests.support.tools import module_stubs
 from tests.support.tools.laws import values_of
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = dir(modules)
 CURVES = ("PrecisionRecallCurve", "RecallAtFixedPrecision")
 OF_LISTS = [name for name in NAMES if name not in CURVES]
@@ -579,13 +577,7 @@ def test_all_else_works_without_torchmetrics():
     code = "import sys, pytest; sys.modules['torchmetrics'] = None; "
     code += "sys.exit(pytest.main(sys.argv[1:]))"
     options = ["-q", "-p", "no:cacheprovider", "-k", "not any_mini and not any_device"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *options, str(Path(__file__).parent)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", code, *options, Path(__file__).parent)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert "skipped" in done.stdout
 

@@ -244,8 +244,3 @@ def test_a_count_needs_products_in_single_precision(monkeypatch):
     processor(monkeypatch, fast=True, precision="medium")
     with expect_obstacle("count"):
         rank(EMBEDDINGS, TASK, algorithm="count")
-
-
-def test_what_is_no_algorithm_is_named():
-    with pytest.raises(ValueError, match=r"\['auto', .*'recommend'\] \(got 'fast'\)"):
-        rank(EMBEDDINGS, TASK, algorithm="fast")

@@ -1,7 +1,6 @@
 """What holds at every door: a rank is a place, the catalogue is known, and nothing is guessed."""
 
 import functools
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ import torch
 from torch_geometric.nn import LightGCN
 
 from pyg_recmetrics import PairScorer, RankingTask, evaluate, rank
+from tests.support.tools.said import warnings_of
 
 ODD = "ignore:.*(gives too few items|are no candidates|no item below|holds every item once)"
 
@@ -28,31 +28,23 @@ def test_metrics_of_whole_rankings_refuse_places_without_a_candidate(metric):
 
 
 def told(recommender, task, **options):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        rank(recommender, task, **options)
-    return " ".join(str(warning.message) for warning in caught)
+    return " ".join(warnings_of(rank, recommender, task, **options))
 
 
-class TestCatalogue:
-    task = RankingTask(
-        [[0, 1], [0, 1]], num_users=2, num_items=2, user_ids=["a", "b"], item_ids=[7, 8]
-    )
-    users, items = {"a": [1.0], "b": [2.0]}, {7: [1.0], 8: [2.0], 9: [3.0]}
-
-    @pytest.mark.parametrize(
-        "recommender",
-        [
-            (users, items),
-            {"a": [7, 9], "b": [8, 7]},
-            pd.DataFrame({"user_id": ["a", "b", "b"], "item_id": [7, 8, 9], "rank": [1, 1, 2]}),
-        ],
-    )
-    def test_what_the_task_does_not_have_is_named(self, recommender):
-        message = told(recommender, self.task, k=1)
-        assert "Items of 'recommender' are no candidates" in message
-        assert ": 1 (9)" in message
-        assert "RankingTask.from_frames(..., items=" in message
+@pytest.mark.parametrize(
+    "recommender",
+    [
+        ({"a": [1.0], "b": [2.0]}, {7: [1.0], 8: [2.0], 9: [3.0]}),
+        {"a": [7, 9], "b": [8, 7]},
+        pd.DataFrame({"user_id": ["a", "b", "b"], "item_id": [7, 8, 9], "rank": [1, 1, 2]}),
+    ],
+)
+def test_what_the_task_does_not_have_is_named(recommender):
+    ids = {"user_ids": ["a", "b"], "item_ids": [7, 8]}
+    message = told(recommender, RankingTask([[0, 1], [0, 1]], num_users=2, num_items=2, **ids), k=1)
+    assert "Items of 'recommender' are no candidates" in message
+    assert ": 1 (9)" in message
+    assert "RankingTask.from_frames(..., items=" in message
 
 
 class TestLack:

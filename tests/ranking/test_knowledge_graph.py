@@ -137,7 +137,6 @@ class TestRanks:
 
 class TestOthers:
     def test_a_score_of_its_own(self):
-        torch.manual_seed(0)
         task = make_task()
         for model in (Damped(NUM_ENTITIES, NUM_RELATIONS, 8), Bilinear()):
             ranked = rank(model.train(), task, full=True, ties="mean")
@@ -213,7 +212,6 @@ class TestMemory:
                 sizes.append(head_index.numel())
                 return super().forward(head_index, rel_type, tail_index)
 
-        torch.manual_seed(0)
         model, task = Recorded(NUM_ENTITIES, NUM_RELATIONS, 8), make_task()
         found = ranks(rank(model, task, full=True, ties="mean"))
         assert max(sizes) == 50

@@ -1,6 +1,7 @@
 """Models are asked by their `recommend`, and it is told if they leave off."""
 
 import re
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -35,18 +36,11 @@ def test_every_part_is_left_in_its_own_mode(error):
     before = modes(model)
     assert before == [True, False, True]
 
-    def use():
-        with evaluation_mode(model):
-            assert modes(model) == [False] * 3
-            assert not torch.is_grad_enabled()
-            if error is not None:
-                raise error
-
-    if error is None:
-        use()
-    else:
-        with pytest.raises(error):
-            use()
+    with pytest.raises(error) if error else nullcontext(), evaluation_mode(model):
+        assert modes(model) == [False] * 3
+        assert not torch.is_grad_enabled()
+        if error is not None:
+            raise error
     assert modes(model) == before
     assert torch.is_grad_enabled()
 
@@ -75,17 +69,16 @@ ITEMS = torch.arange(2, 7)
 WEIGHT = torch.tensor([0.5, 2.0, 0.5, 2.0])
 
 
-class TestFound:
-    def test_without_a_signature_it_is_asked_as_that_of_pyg(self):
-        class Compiled:
-            __signature__ = "hidden"
+def test_without_a_signature_it_is_asked_as_that_of_pyg():
+    class Compiled:
+        __signature__ = "hidden"
 
-            def __call__(self, edge_index, src_index, dst_index, k):
-                assert torch.equal(edge_index, EDGES)
-                return best(src_index, dst_index, k)
+        def __call__(self, edge_index, src_index, dst_index, k):
+            assert torch.equal(edge_index, EDGES)
+            return best(src_index, dst_index, k)
 
-        ranked = rank(Passing(Compiled()), TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
-        assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
+    ranked = rank(Passing(Compiled()), TASK_OF_FOUND_MODEL, k=2, edge_index=EDGES)
+    assert torch.equal(ranked.rank, rank(SCORES, TASK_OF_FOUND_MODEL, k=2).rank)
 
 
 def forms(record):
@@ -331,6 +324,3 @@ def test_the_mode_of_a_model_is_kept_by_calls_that_overlap():
         second.__exit__(None, None, None)
     assert model.training
     assert torch.is_grad_enabled()
-    with pytest.raises(KeyError), evaluation_mode(model):
-        raise KeyError
-    assert model.training

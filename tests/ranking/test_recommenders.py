@@ -4,7 +4,6 @@ The fuzz and the contract of kernels compare their ranks with the oracle.
 """
 
 import math
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -20,6 +19,7 @@ from tests.support.cases.embeddings import assert_same_ranks
 from tests.support.cases.random_tasks import random_task
 from tests.support.cases.strategies import cases
 from tests.support.tools.largest_tensor import LargestTensor
+from tests.support.tools.said import warnings_of
 
 
 @contextmanager
@@ -150,18 +150,17 @@ def test_a_function_may_return_the_same_buffer_every_time():
         assert torch.equal(ranked.rank, rank(scores, task, full=True).rank)
 
 
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("function", "error", "message"),
-        [
-            (lambda user, item: torch.rand(2, 3), ValueError, r"\[num_pairs\] of shape \[6\]"),
-            (lambda user, item: item, ValueError, "floating-point numbers .*int64"),
-            (lambda user, item: None, TypeError, r"needs to be a tensor, .*\(got NoneType\)"),
-        ],
-    )
-    def test_wrong_scores_are_named(self, function, error, message):
-        with pytest.raises(error, match=message):
-            rank(PairScorer(function), TASK_OF_SCORES_AND_LISTS)
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (lambda user, item: torch.rand(2, 3), ValueError, r"\[num_pairs\] of shape \[6\]"),
+        (lambda user, item: item, ValueError, "floating-point numbers .*int64"),
+        (lambda user, item: None, TypeError, r"needs to be a tensor, .*\(got NoneType\)"),
+    ],
+)
+def test_wrong_scores_are_named(function, error, message):
+    with pytest.raises(error, match=message):
+        rank(PairScorer(function), TASK_OF_SCORES_AND_LISTS)
 
 
 MASKED = -torch.inf
@@ -357,10 +356,8 @@ FITTED = {
 
 def is_asked(recommender, task):
     """Whether it is asked about the order of rows."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        evaluate(recommender, task, "recall@5")
-    return sum("in the order of the task" in str(warning.message) for warning in caught)
+    said = warnings_of(evaluate, recommender, task, "recall@5")
+    return sum("in the order of the task" in text for text in said)
 
 
 def task_of_seen(device="cpu"):

@@ -1,7 +1,5 @@
 """A model is asked by its `recommend`, and told what that leaves off."""
 
-import warnings
-
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -11,6 +9,7 @@ from pyg_recmetrics.ranking import algorithms
 from tests.support.cases.recommender_forms import RecordingModel
 from tests.support.cases.small_model import EDGES, NO_EDGES, SCORES
 from tests.support.cases.strategies import cases
+from tests.support.tools.said import warnings_of
 
 #: Models propagate over edges that may be the truth.
 pytestmark = pytest.mark.filterwarnings("ignore:.*ground-truth edges leak")
@@ -74,14 +73,13 @@ def test_what_a_model_computes_fits_into_memory(monkeypatch, max_seen):
     assert model.calls[-1][2] == 10
 
 
-class TestAlgorithmRecommend:
-    @pytest.mark.parametrize(
-        "recommender", [(SCORES, torch.eye(5)), lambda users: SCORES[users], torch.nn.Linear(1, 1)]
-    )
-    def test_what_cannot_be_asked_is_refused(self, recommender):
-        message = "with a method 'recommend' for algorithm='recommend' .got "
-        with pytest.raises(ValueError, match=message):
-            rank(recommender, TASK, algorithm="recommend", edge_index=EDGES)
+@pytest.mark.parametrize(
+    "recommender", [(SCORES, torch.eye(5)), lambda users: SCORES[users], torch.nn.Linear(1, 1)]
+)
+def test_what_cannot_be_asked_is_refused(recommender):
+    message = "with a method 'recommend' for algorithm='recommend' .got "
+    with pytest.raises(ValueError, match=message):
+        rank(recommender, TASK, algorithm="recommend", edge_index=EDGES)
 
 
 class TestShortAnswers:
@@ -91,12 +89,8 @@ class TestShortAnswers:
     truth = torch.stack([torch.arange(10), torch.arange(10, 20)])
     task = RankingTask(truth, num_users=10, num_items=40, seen=seen)
 
-    def warnings_of(self, answer, k=20, task=None, **options):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            options = {"edge_index": NO_EDGES, "k": k, **options}
-            rank(Answering(answer), task or self.task, **options)
-        return [str(warning.message) for warning in caught]
+    def said_of(self, answer, k=20, task=None):
+        return warnings_of(rank, Answering(answer), task or self.task, k=k, edge_index=NO_EDGES)
 
     @pytest.mark.parametrize("batch_size", [None, 1, 3])
     def test_fewer_items_than_were_asked_for_are_warned_about_once(self, batch_size):
@@ -121,7 +115,7 @@ class TestShortAnswers:
             num_short += len(given) < wanted
         task = case.task()
         told = " ".join(
-            self.warnings_of(
+            self.said_of(
                 lambda users, items, k: items[:width].expand(len(users), -1), k=k, task=task
             )
         )
@@ -132,7 +126,7 @@ class TestShortAnswers:
         def answer(users, items, k):
             return torch.where(torch.arange(k) < 12, items[:k], -1).expand(len(users), -1)
 
-        (message,) = self.warnings_of(answer)
+        (message,) = self.said_of(answer)
         assert "padded with -1" in message
 
     @pytest.mark.parametrize(

@@ -146,19 +146,16 @@ def test_colours_have_a_contrast_of_three(dark, full):
         assert contrast(color, rules["page"]) >= 3
 
 
-class TestDataSets:
-    """The page on several data sets."""
-
-    def test_the_page_is_complete(self, made, benchmark):
-        given = Benchmark(benchmark, deterministic=["None"], proposed="Good")
-        page = made(given, title="On <three> data sets")
-        of_each = [f"{x}: {heading}" for x in benchmark for heading in FOLDED]
-        assert page.headings == ["On <three> data sets", *of_each]
-        text = " ".join(page.text.split())
-        for data_set, number in {"Small": 114, "Wide": 141, "Long": 286}.items():
-            assert f"{data_set}: {number} users; relevant are" in text
-        for data_set in ("Wide", "Long"):
-            assert f"On {data_set}, " in text
-        for row in given.table().rows:
-            assert all(cell in text for cell in row)
-        assert len(page.ids) == len(set(page.ids))
+def test_the_page_on_several_data_sets_is_complete(made, benchmark):
+    given = Benchmark(benchmark, deterministic=["None"], proposed="Good")
+    page = made(given, title="On <three> data sets")
+    of_each = [f"{x}: {heading}" for x in benchmark for heading in FOLDED]
+    assert page.headings == ["On <three> data sets", *of_each]
+    text = " ".join(page.text.split())
+    for data_set, number in {"Small": 114, "Wide": 141, "Long": 286}.items():
+        assert f"{data_set}: {number} users; relevant are" in text
+    for data_set in ("Wide", "Long"):
+        assert f"On {data_set}, " in text
+    for row in given.table().rows:
+        assert all(cell in text for cell in row)
+    assert len(page.ids) == len(set(page.ids))

@@ -1,7 +1,7 @@
 """compare(), against scipy and plain loops over users."""
 
 import math
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -131,11 +131,6 @@ class TestNames:
 
 
 class TestSameTask:
-    def test_the_order_of_edges_makes_no_difference(self, task):
-        scores = scores_of(task, 0.5, 0)
-        shuffled = make_task(truth=task.truth.flip(1), seen=task.seen.flip(1))
-        assert compare({"a": evaluate(scores, task), "b": evaluate(scores, shuffled)})
-
     def test_two_thresholds_may_select_the_same_truth(self, task):
         weight = 3 + torch.arange(task.truth.size(1)) % 2
         results = {
@@ -235,20 +230,18 @@ class TestWhatResultsKnow:
                 assert notes[0].startswith(f"{name}: ")
 
 
-class TestStars:
+def test_what_has_no_seed_or_several_runs_has_full_stars(task, results):
     """What has one run may be better only because of its seed."""
-
-    def test_what_has_no_seed_or_several_runs_has_full_stars(self, task, results):
-        runs = [evaluate(scores_of(task, 0.4, seed), task, METRICS) for seed in range(3, 7)]
-        given = {"runs": runs, "fair": results["fair"], "none": results["none"]}
-        comparison = compare(given, metrics="ndcg@3", deterministic="none")
-        stars = {(row.a, row.b): comparison.star(row) for row in comparison}
-        assert stars["runs", "none"] == "*"
-        assert stars["fair", "none"] == "(*)"
-        assert "other seeds of fair are not covered" in str(comparison)
-        for wrong in (["x"], 3):
-            with pytest.raises((TypeError, ValueError), match="'deterministic' needs to"):
-                compare(given, deterministic=wrong)
+    runs = [evaluate(scores_of(task, 0.4, seed), task, METRICS) for seed in range(3, 7)]
+    given = {"runs": runs, "fair": results["fair"], "none": results["none"]}
+    comparison = compare(given, metrics="ndcg@3", deterministic="none")
+    stars = {(row.a, row.b): comparison.star(row) for row in comparison}
+    assert stars["runs", "none"] == "*"
+    assert stars["fair", "none"] == "(*)"
+    assert "other seeds of fair are not covered" in str(comparison)
+    for wrong in (["x"], 3):
+        with pytest.raises((TypeError, ValueError), match="'deterministic' needs to"):
+            compare(given, deterministic=wrong)
 
 
 class TestSelect:
@@ -369,47 +362,21 @@ def test_a_remark_names_a_metric_once_whatever_the_number_of_pairs(task):
     assert note.count(name) == 1
 
 
-METRIC = "ndcg@3"
-
-
-@pytest.fixture(scope="module")
-def runs(task):
-    return {
-        name: [evaluate(scores_of(task, skill, seed), task, METRIC) for seed in seeds]
-        for name, skill, seeds in (("a", 0.3, range(4)), ("b", 0.2, range(10, 13)))
-    }
-
-
-def values_of(results):
-    values = np.array([result.per_user[METRIC].tolist() for result in results])
-    return values[:, ~np.isnan(values).any(axis=0)]
-
-
 def pair_of_values(first, second):
     """Two recommenders with one run each, by the values of users."""
     both = [np.array(x)[:, None] for x in (first, second)]
-    return RecommenderPair(metrics.parse(METRIC), ("a", "b"), both, None, (None, None))
+    return RecommenderPair(metrics.parse("ndcg@3"), ("a", "b"), both, None, (None, None))
 
 
-class TestRuns:
-    """Aggregates over users that do not depend on how many runs there are."""
-
-    def test_wins_are_averages_over_pairs_of_runs(self, runs):
-        (row,) = compare(runs)
-        first, second = values_of(runs["a"]), values_of(runs["b"])
-        pairs = [x - y for x, y in product(first, second)]
-        assert row.wins == pytest.approx(np.mean([(d > 0).sum() for d in pairs]))
-        assert row.ties == pytest.approx(np.mean([(d == 0).sum() for d in pairs]))
-        assert row.losses == pytest.approx(np.mean([(d < 0).sum() for d in pairs]))
-
-    def test_equal_runs_are_one_run(self, runs):
-        one = compare({"a": runs["a"][0], "b": runs["b"][0]})
-        with pytest.warns(UserWarning, match="does the training set a seed"):
-            several = compare({"a": runs["a"][:1] * 3, "b": runs["b"][:1] * 2})
-        assert repr(one[0]) == repr(several[0])
-        assert several.star(several[0]) == one.star(one[0])
-        note = "3 runs of a are the same ranking: does the training set a seed? They count as one"
-        assert note in several.table().notes
+def test_equal_runs_are_one_run(results):
+    good, fair = results["good"], results["fair"]
+    one = compare({"a": good, "b": fair})
+    with pytest.warns(UserWarning, match="does the training set a seed"):
+        several = compare({"a": [good] * 3, "b": [fair] * 2})
+    assert repr(one[0]) == repr(several[0])
+    assert several.star(several[0]) == one.star(one[0])
+    note = "3 runs of a are the same ranking: does the training set a seed? They count as one"
+    assert note in several.table().notes
 
 
 class TestNoDifference:
@@ -445,10 +412,11 @@ class TestNoDifference:
 
 
 class TestLift:
-    def test_its_interval_is_that_of_the_logarithm(self, runs):
+    def test_its_interval_is_that_of_the_logarithm(self, results):
         """The delta method, with each user's share of both means."""
-        (row,) = compare({"a": runs["a"][0], "b": runs["b"][0]}, level=0.9)
-        x, y = (values_of([runs[name][0]])[0] for name in "ab")
+        (row,) = compare({x: results[x] for x in ("good", "fair")}, "ndcg@3", level=0.9)
+        both = (results[x].per_user["ndcg@3"].numpy() for x in ("good", "fair"))
+        x, y = (values[~np.isnan(values)] for values in both)
         assert row.lift == pytest.approx(100 * (x.mean() / y.mean() - 1))
         error = stats.sem(x / x.mean() - y / y.mean())
         margin = stats.t.ppf(0.95, len(x) - 1) * error
@@ -466,28 +434,17 @@ class TestLift:
         assert (row.difference, row.verdict) == (0, "inconclusive")
 
 
-METRICS_OF_SAME_NUMBERS = ["ndcg@3", "recall@3", "coverage@3"]
-
-
-def run(task, seed, skill=0.0):
-    return evaluate(scores_of(task, skill, seed), task, METRICS_OF_SAME_NUMBERS)
-
-
-def check(comparison, results):
-    comparison.check_results(recommenders_by_name(results))
-
-
 def test_equal_means_of_other_users_are_no_equal_results(task):
     """Users swap their scores, truth and seen items, so that means stay and pairs change."""
-    scores = random_scores(task, 5)
     truth, seen = (torch.stack([79 - user, item]) for user, item in (task.truth, task.seen))
-    flipped = make_task(truth=truth, seen=seen)
-    straight = {"a": [run(task, 0)], "b": [evaluate(scores, task, METRICS_OF_SAME_NUMBERS)]}
-    other = [evaluate(scores.flip(0), flipped, METRICS_OF_SAME_NUMBERS)]
-    mixed = {"a": [run(flipped, 0)], "b": other}
-    assert mixed["b"][0]["ndcg@3"] == pytest.approx(straight["b"][0]["ndcg@3"])
+    flipped, scores = make_task(truth=truth, seen=seen), [random_scores(task, x) for x in (0, 5)]
+    straight, mixed = (
+        {name: evaluate(x, of_one, METRICS) for name, x in zip("ab", given, strict=True)}
+        for of_one, given in ((task, scores), (flipped, [x.flip(0) for x in scores]))
+    )
+    assert mixed["b"]["ndcg@3"] == pytest.approx(straight["b"]["ndcg@3"])
     with pytest.raises(ValueError, match="which differs in a, b"):
-        check(compare(straight), mixed)
+        compare(straight).check_results(recommenders_by_name(mixed))
 
 
 def test_means_in_the_table_are_those_of_the_users_who_are_compared():

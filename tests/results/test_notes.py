@@ -85,12 +85,11 @@ def test_the_recipe_of_a_benchmark_is_about_its_metrics_and_says_nothing_twice()
     assert "and for coverage@2 all 5 users with a list. Ranking: all 4 items" in whole
 
 
-def queries(of_persons=False):
+def queries():
     generator = torch.Generator().manual_seed(0)
     source, relation = (torch.randint(6, (80,), generator=generator) for _ in range(2))
     item = torch.randint(9, (80,), generator=generator)
-    person = source if of_persons else None
-    task = RankingTask.from_queries((source, relation), item, num_items=9, person=person)
+    task = RankingTask.from_queries((source, relation), item, num_items=9)
     return task, torch.rand(task.num_users, 9, generator=generator)
 
 

@@ -48,14 +48,13 @@ def compare_two(values):
     return compare({"a": a, "b": b}, metrics=names_of(values[0].size(1)))
 
 
-class TestTextbooks:
-    @pytest.mark.parametrize("num_runs", [(1, 1), (3, 1), (2, 2), (3, 5), (10, 2)])
-    @pytest.mark.parametrize("deviation", [0.0, 0.004])
-    def test_intervals_of_differences_are_those_of_sums_of_squares(self, num_runs, deviation):
-        values = draw_two(num_runs, (deviation, deviation), num_draws=8)
-        for draw, found in enumerate(compare_two(values)):
-            margin = variance_components.margin(*(x[:, draw].numpy() for x in values))
-            assert (found.high - found.low) / 2 == pytest.approx(margin)
+@pytest.mark.parametrize("num_runs", [(1, 1), (3, 1), (2, 2), (3, 5), (10, 2)])
+@pytest.mark.parametrize("deviation", [0.0, 0.004])
+def test_intervals_of_differences_are_those_of_sums_of_squares(num_runs, deviation):
+    values = draw_two(num_runs, (deviation, deviation), num_draws=8)
+    for draw, found in enumerate(compare_two(values)):
+        margin = variance_components.margin(*(x[:, draw].numpy() for x in values))
+        assert (found.high - found.low) / 2 == pytest.approx(margin)
 
 
 def pair_of(a, b):
@@ -118,17 +117,14 @@ def name_of(case):
 
 
 @pytest.mark.slow
-class TestRates:
-    @pytest.mark.parametrize(("errors", "wanted", "num_draws"), RATES, ids=name_of)
-    def test_a_standard_error_that_is_wrong_by_the_root_of_two_would_show(
-        self, errors, wanted, num_draws
-    ):
-        found = torch.tensor(list(errors(num_draws=num_draws)), dtype=torch.double)
-        room = 3 * math.sqrt(wanted * (1 - wanted) / num_draws)
-        # What is found if standard errors are right, too large and too small.
-        right, *wrong = ((found > by).double().mean() for by in (1, 2**0.5, 0.5**0.5))
-        assert abs(right - wanted) <= room
-        assert all(abs(rate - wanted) > room for rate in wrong)
+@pytest.mark.parametrize(("errors", "wanted", "num_draws"), RATES, ids=name_of)
+def test_a_standard_error_that_is_wrong_by_the_root_of_two_would_show(errors, wanted, num_draws):
+    found = torch.tensor(list(errors(num_draws=num_draws)), dtype=torch.double)
+    room = 3 * math.sqrt(wanted * (1 - wanted) / num_draws)
+    # What is found if standard errors are right, too large and too small.
+    right, *wrong = ((found > by).double().mean() for by in (1, 2**0.5, 0.5**0.5))
+    assert abs(right - wanted) <= room
+    assert all(abs(rate - wanted) > room for rate in wrong)
 
 
 def stars(values, tail):
@@ -177,12 +173,11 @@ class TestStars:
 
 
 @pytest.mark.slow
-class TestMeansOfRuns:
-    def test_the_table_of_the_documentation_is_measured_again(self):
-        shares = coverage.measure(num_draws=250)
-        (shown,) = coverage.TABLE.findall(coverage.README.read_text())
-        found, wanted = (
-            [[float(cell) for cell in row.split("|")[4:-1]] for row in table.splitlines()[2:]]
-            for table in (coverage.table(shares), shown)
-        )
-        assert torch.tensor(found) == pytest.approx(torch.tensor(wanted), abs=0.1)
+def test_the_table_of_the_documentation_is_measured_again():
+    shares = coverage.measure(num_draws=250)
+    (shown,) = coverage.TABLE.findall(coverage.README.read_text())
+    found, wanted = (
+        [[float(cell) for cell in row.split("|")[4:-1]] for row in table.splitlines()[2:]]
+        for table in (coverage.table(shares), shown)
+    )
+    assert torch.tensor(found) == pytest.approx(torch.tensor(wanted), abs=0.1)

@@ -221,12 +221,11 @@ def test_too_few_users():
     assert math.isnan(one.margin(0.95))
 
 
-class TestPairedTests:
-    def test_rounding_is_no_difference(self):
-        a = np.array([0.3, 0.3, 0.0])
-        b = np.array([0.1 + 0.2, 0.3 + 1e-9, 1e-300])
-        assert a[0] != b[0]
-        assert (paired_difference(a, b) != 0).tolist() == [False, True, True]
+def test_rounding_is_no_difference():
+    a = np.array([0.3, 0.3, 0.0])
+    b = np.array([0.1 + 0.2, 0.3 + 1e-9, 1e-300])
+    assert a[0] != b[0]
+    assert (paired_difference(a, b) != 0).tolist() == [False, True, True]
 
 
 class TestHolm:
@@ -242,16 +241,15 @@ class TestHolm:
         assert holm([]) == []
 
 
-class TestAlpha:
-    @pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.999])
-    def test_what_is_equal_to_it_is_significant(self, level):
-        thousandths = 1000 - round(1000 * level)
-        assert thousandths / 1000 <= alpha_of(level) < (thousandths + 1e-3) / 1000
-        # Corrections round once more.
-        for num_tests in range(1, 20):
-            assert thousandths / 1000 / num_tests * num_tests <= alpha_of(level)
-        assert 6 * 0.05 > 0.3
-        assert holm([0.05] * 6)[0] <= alpha_of(0.7)
+@pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.999])
+def test_what_is_equal_to_alpha_is_significant(level):
+    thousandths = 1000 - round(1000 * level)
+    assert thousandths / 1000 <= alpha_of(level) < (thousandths + 1e-3) / 1000
+    # Corrections round once more.
+    for num_tests in range(1, 20):
+        assert thousandths / 1000 / num_tests * num_tests <= alpha_of(level)
+    assert 6 * 0.05 > 0.3
+    assert holm([0.05] * 6)[0] <= alpha_of(0.7)
 
 
 def draw_of_uncertainty(num_runs, num_users, runs=0.1):

@@ -25,6 +25,7 @@
 
 - `emulated_device`: a device that is not the CPU, on machines that have none
 - `processes`: one of several processes that evaluate together
+- `other_process`: Python in a process of its own
 - `browser`: the headless Chromium of the system
 - `missing_packages`, `optional`: packages that are hidden from a test, or that it needs
 
@@ -32,6 +33,7 @@
 
 - `fuzz`, `fuzz_cases`: random rankings of scores and embeddings, compared with the oracle
 - `doors`: random worlds through every door, compared with the reference
+- `said`: what a call says in warnings
 - `seeds`: runs either from the command line
 - `planted`: small defects in the package, and which tests find them
 - `laws`: what holds for the values of every metric

@@ -33,15 +33,6 @@ def by_id(task, edges):
 
 @pytest.mark.parametrize("frame", FRAMES)
 class TestFromFrames:
-    def test_other_columns(self, frame):
-        names = {"user_id": "who", "item_id": "what", "stars": "stars"}
-        test, train = (
-            frame({names[name]: values for name, values in columns.items()})
-            for columns in (TEST, TRAIN)
-        )
-        task = RankingTask.from_frames(train=train, test=test, user="who", item="what")
-        assert by_id(task, task.truth) == [("ann", "egg"), ("ann", "jam"), ("bob", "tea")]
-
     def test_ids_that_only_occur_in_test_are_named(self, frame):
         test = {"user_id": ["ann", "cy"], "item_id": ["egg", "egg"]}
         with pytest.warns(UserWarning, match=r"'test' has 1 user \('cy'\) that 'train' does not"):

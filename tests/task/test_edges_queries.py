@@ -117,34 +117,32 @@ def by_query(edges, query):
 
 
 @pytest.mark.filterwarnings("ignore:.* repeat an earlier one")
-class TestNaiveOfEvents:
-    @given(events=EVENTS, repeats=st.booleans(), exclude_seen=st.booleans())
-    def test_it_is_the_task_of_a_loop_over_events(self, events, repeats, exclude_seen):
-        options = {"repeats": repeats, "exclude_seen": exclude_seen}
-        truth, seen = read_by_a_loop(events, **options)
-        if not truth:
-            with pytest.raises(ValueError, match="'is_test' needs to be true for an event"):
-                task_of_events(events, **options)
-            return
-        made = task_of_events(events, **options)
-        assert made.query.tolist() == [list(query) for query in sorted(truth)]
-        assert by_query(made.truth, made.query) == truth
-        assert by_query(made.seen, made.query) == {q: items for q, items in seen.items() if items}
-        sources = sorted({source for source, _ in truth})
-        assert made.person.tolist() == [sources.index(source) for source, _ in sorted(truth)]
+@given(events=EVENTS, repeats=st.booleans(), exclude_seen=st.booleans())
+def test_events_are_the_task_of_a_loop_over_them(events, repeats, exclude_seen):
+    options = {"repeats": repeats, "exclude_seen": exclude_seen}
+    truth, seen = read_by_a_loop(events, **options)
+    if not truth:
+        with pytest.raises(ValueError, match="'is_test' needs to be true for an event"):
+            task_of_events(events, **options)
+        return
+    made = task_of_events(events, **options)
+    assert made.query.tolist() == [list(query) for query in sorted(truth)]
+    assert by_query(made.truth, made.query) == truth
+    assert by_query(made.seen, made.query) == {q: items for q, items in seen.items() if items}
+    sources = sorted({source for source, _ in truth})
+    assert made.person.tolist() == [sources.index(source) for source, _ in sorted(truth)]
 
 
-class TestEvents:
-    @pytest.mark.filterwarnings("ignore:.* repeat an earlier one")
-    def test_memory_is_that_of_what_is_left_out(self):
-        generator = torch.Generator().manual_seed(0)
-        src = torch.randint(0, 500, (20000,), generator=generator)
-        dst = torch.randint(0, 1000, (20000,), generator=generator)
-        t = torch.arange(20000)
-        with LargestTensor() as largest:
-            made = RankingTask.from_events(src, dst, t, t >= 15000, num_items=1000)
-        assert made.num_users == 5000  # a dense comparison has 5000 * 20000 entries
-        assert largest.numel <= 2.1 * made.seen.size(1) < 2**19
+@pytest.mark.filterwarnings("ignore:.* repeat an earlier one")
+def test_memory_of_events_is_that_of_what_is_left_out():
+    generator = torch.Generator().manual_seed(0)
+    src = torch.randint(0, 500, (20000,), generator=generator)
+    dst = torch.randint(0, 1000, (20000,), generator=generator)
+    t = torch.arange(20000)
+    with LargestTensor() as largest:
+        made = RankingTask.from_events(src, dst, t, t >= 15000, num_items=1000)
+    assert made.num_users == 5000  # a dense comparison has 5000 * 20000 entries
+    assert largest.numel <= 2.1 * made.seen.size(1) < 2**19
 
 
 SRC, DST, T = torch.tensor([0, 1, 1]), torch.tensor([2, 0, 3]), torch.tensor([5, 6, 7])

@@ -1,7 +1,6 @@
 """Reading graphs: every kind of split that PyG makes, and what is said of other graphs."""
 
 import random
-import warnings
 
 import numpy as np
 import pytest
@@ -12,19 +11,18 @@ from torch_geometric.transforms import RandomLinkSplit, ToUndirected
 from pyg_recmetrics import RankingTask, datasets, evaluate
 from tests.support.cases.graphs import USER_ITEM
 from tests.support.cases.strategies import pairs
+from tests.support.tools.said import warnings_of
 
 
 @pytest.fixture
 def _the_same_split_every_time():
-    """Seeds the global generators, from which PyG's split draws."""
-    torch.manual_seed(0)
+    """Seeds the global generators from which PyG's split draws, besides that of torch."""
     random.seed(0)
     np.random.seed(0)
 
 
 def hetero():
-    data = datasets.synthetic_interactions(num_users=40, num_items=30, mean_degree=6, seed=1)
-    return data
+    return datasets.synthetic_interactions(num_users=40, num_items=30, mean_degree=6, seed=1)
 
 
 @pytest.mark.usefixtures("_the_same_split_every_time")
@@ -177,11 +175,9 @@ def test_truth_that_a_model_propagates_over_is_named(form, num_leaks):
     edges = torch.cat([seen, truth[:, :num_leaks]], dim=1) + torch.tensor([[0], [4]])
     edge_index = torch.cat([edges, edges.flip([0]), torch.tensor([[0, 1, 5], [1, 0, 6]])], dim=1)
     part = data if form == "part" else RankingTask.from_data(data)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        evaluate(torch.eye(4, 5), part, "recall@1", edge_index=edge_index)
-    said = [str(warning.message) for warning in caught if "leak" in str(warning.message)]
-    assert [message[:6] for message in said] == [f"{num_leaks} of 4"] * (num_leaks > 0)
+    said = warnings_of(evaluate, torch.eye(4, 5), part, "recall@1", edge_index=edge_index)
+    leaks = [text[:6] for text in said if "leak" in text]
+    assert leaks == [f"{num_leaks} of 4"] * (num_leaks > 0)
     fewer = torch.tensor([[1, 4], [4, 1]])  # of the two that are seen
     with pytest.warns(UserWarning, match="^1 of 2 seen edges are not in 'edge_index'"):
         evaluate(torch.eye(4, 5), part, "recall@1", edge_index=fewer)

@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 
+import pandas as pd
 import pytest
 import torch
 
@@ -56,25 +57,25 @@ class TestRawTensors:
         assert made.users.tolist() == [1]
 
 
-class TestFrozen:
-    @pytest.mark.parametrize(
-        "copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))]
-    )
-    def test_it_can_be_copied_and_pickled(self, copied):
-        made = task(seen=torch.tensor([[2], [0]]))
-        assert made.catalogue.popularity.tolist() == [1, 0, 0, 0]
-        again = copied(made)
-        assert repr(again) == repr(made)
-        assert torch.equal(again.truth, made.truth)
-        assert again.catalogue.popularity.tolist() == [1, 0, 0, 0]
-        with pytest.raises(AttributeError, match="seen"):
-            again.seen = None
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))]
+)
+def test_a_task_can_be_copied_and_pickled(copied):
+    made = task(seen=torch.tensor([[2], [0]]))
+    assert made.catalogue.popularity.tolist() == [1, 0, 0, 0]
+    again = copied(made)
+    assert repr(again) == repr(made)
+    assert torch.equal(again.truth, made.truth)
+    assert again.catalogue.popularity.tolist() == [1, 0, 0, 0]
+    with pytest.raises(AttributeError, match="seen"):
+        again.seen = None
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"truth": TRUTH.float()}, ValueError, r"'truth' needs to hold integers .*float32"),
+        ({"truth": pd.DataFrame([[0, 1]])}, TypeError, "'truth' .*got a data frame, .*from_frames"),
         ({"truth": TRUTH.t()}, ValueError, r"\[2, num_edges\].*\(got \[3, 2\]\)"),
         ({"truth": TRUTH - 1}, ValueError, r"user ids in \[0, 3\) \(got -1\)"),
         ({"num_users": 1}, ValueError, r"'truth' .* user ids in \[0, 1\) \(got 1\)"),
@@ -112,14 +113,13 @@ def test_wrong_arguments_are_named(options, error, message):
         task(**options)
 
 
-class TestOwner:
-    def test_names_and_numbers_say_the_same(self):
-        names, numbers = ["eve", "fay", "eve"], torch.tensor([7, 9, 7])
-        for person in (names, numbers, numbers.numpy(), tuple(names)):
-            assert task(person=person).person.tolist() == [0, 1, 0]
-            assert task().with_person(person).person.tolist() == [0, 1, 0]
-        assert task().person is None
-        assert "person=[3]" in repr(task(person=names))
+def test_names_and_numbers_of_persons_say_the_same():
+    names, numbers = ["eve", "fay", "eve"], torch.tensor([7, 9, 7])
+    for person in (names, numbers, numbers.numpy(), tuple(names)):
+        assert task(person=person).person.tolist() == [0, 1, 0]
+        assert task().with_person(person).person.tolist() == [0, 1, 0]
+    assert task().person is None
+    assert "person=[3]" in repr(task(person=names))
 
 
 @pytest.mark.parametrize("form", [list, tuple, torch.tensor])

@@ -109,13 +109,10 @@ class TestCheckSplit:
         with pytest.raises(ValueError, match="'val' needs to be on the device of 'train'"):
             check_split(train, val.to(device), test)
 
-    def test_parts_of_different_graphs_are_refused(self):
-        train, val, _ = LeaveLastOut()(interactions())
+    def test_parts_that_do_not_fit_each_other_are_refused(self):
+        train, val, test = LeaveLastOut()(interactions())
         with pytest.raises(ValueError, match="the same users and items"):
             check_split(train, val, LeaveLastOut()(KCore(5)(interactions()))[2])
-
-    def test_ids_that_no_node_has_are_refused(self):
-        train, val, test = LeaveLastOut()(interactions())
         test["item"].num_nodes = 5
         with pytest.raises(ValueError, match=r"'edge_label_index' .* item ids in \[0, 5\)"):
             check_split(train, val, test)

@@ -35,16 +35,18 @@ pytestmark = WITHOUT_LEFT_OUT
 
 
 class TestFindingEdges:
-    def test_other_types_are_left_alone(self):
-        data = interactions()
-        views = ("user", "views", "item")
+    def test_other_types_are_left_alone_or_renumbered(self):
+        data, views, knows = interactions(), ("user", "views", "item"), ("user", "knows", "user")
         data[views].edge_index = data[USER_ITEM].edge_index[:, :9]
-        data["user", "knows", "user"].edge_index = torch.tensor([[0, 1], [1, 2]])
+        data[knows].edge_index = torch.tensor([[0, 1], [1, 2]])
         with pytest.raises(ValueError, match=r"'edge_type' needs to be given.*'rates'.*'views'"):
             PerUserSplit()(data)
-        parts = PerUserSplit(edge_type=USER_ITEM)(data)
-        for part in parts:
+        for part in PerUserSplit(edge_type=USER_ITEM)(data):
             assert torch.equal(part[views].edge_index, data[views].edge_index)
+        joined, *_ = PerUserSplit(edge_type=USER_ITEM, users=JoinedUsers())(data)
+        ids, (user, item) = joined["user"].n_id, joined[views].edge_index
+        assert torch.equal(torch.stack([ids[user], item]), data[views].edge_index)
+        assert torch.equal(ids[joined[knows].edge_index], data[knows].edge_index)
 
     @pytest.mark.parametrize("name", ["rated_by", "rev_rates"])
     def test_edges_from_users_are_meant_whatever_their_reverse_is_called(self, name):
@@ -159,17 +161,3 @@ def test_a_core_with_edges_of_other_types():
     item, genre = core["item", "in", "genre"].edge_index
     assert core["item"].num_nodes == item.numel() < 40
     assert torch.equal(core["item"].n_id[item] % 3, genre)
-
-
-def test_other_types_of_edges_are_renumbered_too():
-    data = interactions()
-    views = ("user", "views", "item")
-    data[views].edge_index = data[USER_ITEM].edge_index[:, :9]
-    data["user", "knows", "user"].edge_index = torch.tensor([[0, 1], [1, 2]])
-    joined, *_ = PerUserSplit(edge_type=USER_ITEM, users=JoinedUsers())(data)
-    ids = joined["user"].n_id
-    for key, ends in ((views, (True, False)), (("user", "knows", "user"), (True, True))):
-        for new, old, is_user in zip(
-            joined[key].edge_index, data[key].edge_index, ends, strict=True
-        ):
-            assert torch.equal(ids[new] if is_user else new, old)

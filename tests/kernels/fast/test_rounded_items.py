@@ -19,6 +19,8 @@ from pyg_recmetrics.kernels.fast.rounded_items import (
 )
 from tests.support.cases.embeddings import KINDS, scaled_by_all
 
+pytestmark = pytest.mark.filterwarnings("ignore:TF32 acceleration")
+
 CPU = torch.device("cpu")
 kinds = st.sampled_from(sorted(KINDS))
 dtypes = st.sampled_from([torch.bfloat16, torch.float32])
@@ -80,33 +82,36 @@ def product(left, right):
     return matrix_product(left, right, Scratch(CPU), "test.product")
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")
-class TestMatrixProduct:
-    @pytest.mark.parametrize("shape", [(17, 300, 64), (64, 33, 129), (2, 3, 0), (0, 3, 4)])
-    def test_it_is_within_the_bound_of_single_precision(self, shape):
-        num_rows, num_columns, dim = shape
-        generator = torch.Generator().manual_seed(dim)
-        left = 1e15 * torch.randn(num_rows, dim, generator=generator)
-        right = torch.randn(num_columns, dim, generator=generator)
-        exact = left.double() @ right.double().t()
-        bound = dim * 2.0**-24 * (left.double().abs() @ right.double().abs().t())
-        for by_onednn in (True, False):
-            with torch.backends.mkldnn.flags(enabled=by_onednn):
-                got = product(left, right)
-            assert got.dtype == torch.float32
-            assert got.is_contiguous()
-            assert ((got.double() - exact).abs() <= 1.001 * bound).all()
+@pytest.mark.parametrize("shape", [(17, 300, 64), (64, 33, 129), (2, 3, 0), (0, 3, 4)])
+def test_a_product_is_within_the_bound_of_single_precision(shape):
+    num_rows, num_columns, dim = shape
+    generator = torch.Generator().manual_seed(dim)
+    left = 1e15 * torch.randn(num_rows, dim, generator=generator)
+    right = torch.randn(num_columns, dim, generator=generator)
+    exact = left.double() @ right.double().t()
+    bound = dim * 2.0**-24 * (left.double().abs() @ right.double().abs().t())
+    for by_onednn in (True, False):
+        with torch.backends.mkldnn.flags(enabled=by_onednn):
+            got = product(left, right)
+        assert got.dtype == torch.float32
+        assert got.is_contiguous()
+        assert ((got.double() - exact).abs() <= 1.001 * bound).all()
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")
-def test_onednn_is_asked_where_it_is_there(monkeypatch):
+@pytest.fixture
+def asked(monkeypatch):
+    """The numbers of rows that oneDNN is asked for."""
     asked = []
 
     def linear(left, right, *_):
-        asked.append(left)
+        asked.append(left.size(0))
         return left @ right.t()
 
     monkeypatch.setattr(rounded_items, "_BY_ONEDNN", linear)
+    return asked
+
+
+def test_onednn_is_asked_where_it_is_there(monkeypatch, asked):
     product(torch.ones(2, 3), torch.ones(4, 3))
     assert len(asked) == 1
     product(torch.ones(2, 3).double(), torch.ones(4, 3).double())
@@ -117,22 +122,13 @@ def test_onednn_is_asked_where_it_is_there(monkeypatch):
     assert len(asked) == 1
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")
-def test_onednn_is_asked_for_few_numbers_of_rows(monkeypatch):
-    asked = set()
-
-    def linear(left, right, *_):
-        asked.add(left.size(0))
-        return left @ right.t()
-
-    monkeypatch.setattr(rounded_items, "_BY_ONEDNN", linear)
+def test_onednn_is_asked_for_few_numbers_of_rows(asked):
     for num_rows in range(100, 200):
         assert product(torch.ones(num_rows, 2), torch.ones(3, 2)).shape == (num_rows, 3)
-    assert asked == {one_of_few_from(num_rows) for num_rows in range(100, 200)}
-    assert len(asked) < 12
+    assert {*asked} == {one_of_few_from(num_rows) for num_rows in range(100, 200)}
+    assert len({*asked}) < 12
 
 
-@pytest.mark.filterwarnings("ignore:TF32 acceleration")
 def test_there_are_few_sizes_near_every_number():
     few = sorted({digits << zeros for digits in range(1, 16) for zeros in range(12)})
     for number in range(1, 2**14):

@@ -209,10 +209,6 @@ class CountingScores(WrongScores):
         self.settled += item.tolist()
         return super().exactly(row, item)
 
-    def of_items(self, row, item):
-        self.found = item.tolist()
-        return super().of_items(row, item)
-
     def values(self, rows, start, end, *others):
         self.asked.append((rows.tolist(), start, end))
         return super().values(rows, start, end, *others)

@@ -78,15 +78,11 @@ def novelty(ranked, truth, k, catalogue, history):
 
 
 def tail_share(ranked, truth, k, catalogue, history, head=80):
-    counts = sorted(map_to(catalogue.count, range(catalogue.num_items)), reverse=True)
+    counts = sorted(map(catalogue.count, range(catalogue.num_items)), reverse=True)
     needed = 1
     while sum(counts[:needed]) / sum(counts) * 100 < head - 1e-9:
         needed += 1
     return mean_over(ranked[:k], lambda item: float(catalogue.count(item) < counts[needed - 1]))
-
-
-def map_to(function, values):
-    return [function(value) for value in values]
 
 
 def cosine(first, second):
@@ -100,8 +96,7 @@ def diversity(ranked, truth, k, catalogue, history, over="category"):
             return catalogue.embeddings[item]
         return [float(category in catalogue.categories[item]) for category in range(10)]
 
-    vectors = map_to(vector, ranked[:k])
-    pairs = itertools.combinations(vectors, 2)
+    pairs = itertools.combinations(map(vector, ranked[:k]), 2)
     distances = [1 - cosine(first, second) for first, second in pairs]
     return statistics.mean(distances) if distances else nan
 

@@ -88,6 +88,7 @@ class Case:
         depth: How deep users are ranked.
         width: How many items of each list are kept; `None` for none.
         error: The start of the error that is due; `None` for none.
+        algorithms: Those that can rank it: each is another way through the kernels.
     """
 
     given: Input
@@ -96,7 +97,8 @@ class Case:
     options: dict
     depth: int
     width: int | None
-    error: str | None = None
+    error: str | None
+    algorithms: list
 
     def compute(self, **others):
         """Computes the ranking with the package."""
@@ -438,7 +440,7 @@ def draw_case(seed, device="cpu"):
         error = _error_without_truth(task)
     elif options["algorithm"] not in allowed:
         error = "'algorithm' needs to be 'auto' or 'dense' "
-    return Case(given, task, tensors, options, depth, width or None, error)
+    return Case(given, task, tensors, options, depth, width or None, error, allowed)
 
 
 def _error_without_truth(task):

@@ -1,0 +1,20 @@
+"""Python in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run_python(*arguments, **environment):
+    """Runs Python with the package of this tree; returns how it ended, and what it printed."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
