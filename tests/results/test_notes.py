@@ -191,7 +191,7 @@ def test_what_is_unusual_is_said_wherever_numbers_are_shown():
                 assert re.search(line, " ".join(text.split()))
 
 
-LEVEL = re.compile("([0-9,]+) of [0-9,]+ relevant items are in the top ([0-9,]+)[^:]* and ")
+LEVEL = re.compile("([0-9,]+) of [0-9,]+ relevant items are in the top ([0-9,]*[0-9])[^:]* and ")
 
 
 def asked(recommender, task, metric="recall@20"):
