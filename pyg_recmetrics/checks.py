@@ -351,6 +351,7 @@ def read_labels(
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _A_CUT_OFF = "a metric with its cut-off, as in 'recall@20'"
 
@@ -735,7 +736,7 @@ def check_number(value: object, name: str, or_else: str) -> float:
     return check_finite_number(value, name)
 
 
-def check_choice(value: object, name: str, choices: Collection[str], or_else: str = "") -> str:
+def check_choice(value: T, name: str, choices: Collection[str], or_else: str = "") -> T:
     """Returns `value` if it is one of some words. The error also names what else is allowed."""
     if not isinstance(value, str) or value not in choices:
         allowed = f"one of {list(choices)}{or_else and f' or {or_else}'}"

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import IO, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -802,7 +802,8 @@ class RankedEdges:
         truth, weight = coalesce_truth(edges, weight, num_items)
         rank = ranks_in_lists(items, truth[0], truth[1], num_items)
         lists = Lists.from_matrix(without_repeats(items))
-        return sort_edges(truth=truth, rank=rank, num_users=num_users, weight=weight, lists=lists)
+        grouped = TruthByUser.of(truth[0], num_users)
+        return sort_edges(truth, rank, grouped, weight=weight, lists=lists)
 
     @classmethod
     def from_pairs(
@@ -877,9 +878,10 @@ class RankedEdges:
                 f"rate or an MRR only counts the first of them. If each of them is a query against "
                 f"shared negatives, use 'RankedEdges.from_negatives'"
             )
+        truth = torch.stack([query[relevant], relevant])
         ranked = sort_edges(
-            truth=torch.stack([query[relevant], relevant]),
-            num_users=num_queries,
+            truth,
+            grouped=TruthByUser.of(truth[0], num_queries),
             weight=unless_all_one(target[relevant].double()),
             num_candidates=num_candidates,
             origin=Provenance(num_masked=num_masked),
@@ -940,8 +942,8 @@ class RankedEdges:
         ranks.leave_out(~is_candidate)
         query = torch.arange(positive.numel(), device=positive.device)
         ranked = sort_edges(
-            truth=torch.stack([query, torch.zeros_like(query)]),
-            num_users=positive.numel(),
+            torch.stack([query, torch.zeros_like(query)]),
+            grouped=TruthByUser.of(query, positive.numel()),
             num_candidates=num_candidates,
             origin=Provenance(
                 num_masked=None if bool(is_candidate.all()) else (~is_candidate).long(),
@@ -1006,8 +1008,8 @@ class RankedEdges:
         lists, ranks = _rank_run(user, item, score, truth, len(user_ids), num_items)
         judged_users = judged_user.unique()
         return sort_edges(
-            truth=truth,
-            num_users=len(user_ids),
+            truth,
+            grouped=TruthByUser.of(truth[0], len(user_ids)),
             weight=unless_all_one(weight),
             lists=lists,
             user_ids=tuple(map(str, user_ids)),
@@ -1278,10 +1280,10 @@ class RankedEdges:
             >>> ranked.is_hit(1), ranked.is_hit(2)
             (tensor([False, False, False]), tensor([ True, False,  True]))
         """
+        if isinstance(k, Tensor):
+            return self.rank <= k.index_select(0, self._grouped.user)
         if k is None:
             return self.rank < NOT_RETRIEVED
-        if isinstance(k, Tensor):
-            k = k.index_select(0, self._grouped.user)
         return self.rank <= k
 
     def hits(self, k: int | Tensor | None) -> Tensor:
@@ -1318,8 +1320,7 @@ class RankedEdges:
             tensor([0.5000, 0.5000], dtype=torch.float64)
         """
         # Double precision makes the sum independent of the order in which a device adds up.
-        total: Tensor = segment(values.double(), self.ptr, reduce="sum")
-        return total
+        return cast("Tensor", segment(values.double(), self.ptr, reduce="sum"))
 
     @cached_property
     def _is_evaluated(self) -> Tensor:
@@ -1459,19 +1460,15 @@ def select_edges(ranked: RankedEdges, mask: Tensor) -> RankedEdges:
     return dataclasses.replace(ranked, ptr=ptr, **fields)
 
 
-def sort_edges(
-    truth: Tensor, rank: Tensor, num_users: int, grouped: TruthByUser | None = None, **fields: Any
-) -> RankedEdges:
+def sort_edges(truth: Tensor, rank: Tensor, grouped: TruthByUser, **fields: Any) -> RankedEdges:
     """Sorts edges of known `rank` by user and rank; those of a user come sorted by item.
 
     Args:
         truth (torch.Tensor): The edges, of shape `[2, num_edges]`.
         rank (torch.Tensor): Their ranks, of shape `[num_edges]`.
-        num_users (int): The number of users.
-        grouped (TruthByUser, optional): What is known of the truth by itself. (default: `None`)
+        grouped (TruthByUser): The users of the edges.
         **fields: Other fields of :class:`RankedEdges`, with their values for these edges.
     """
-    grouped = grouped or TruthByUser.of(truth[0], num_users)
     fields |= {"edge_label_index": truth, "rank": rank}
     fields |= _of_edges(fields, order_of_edges(grouped.user, rank))
     ranked = RankedEdges(ptr=grouped.ptr, **fields)

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -88,8 +88,7 @@ class Memory:
             if len(self._found) == self._most:
                 self._found.clear()
             self._found[key] = make()
-        found: V = self._found[key]
-        return found
+        return cast("V", self._found[key])
 
 
 def arguments_of(value: object) -> dict[str, Any]:

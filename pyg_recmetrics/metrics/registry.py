@@ -25,6 +25,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypeVar,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -57,9 +58,9 @@ EmptyTargetAction: TypeAlias = Literal["skip", "neg", "pos", "error"]
 _VALUE_WITHOUT_TRUTH = {"skip": torch.nan, "neg": 0.0, "pos": 1.0, "error": torch.nan}
 
 
-def check_empty_target_action(action: str) -> None:
-    """Raises if there is no such action."""
-    check_choice(action, "empty_target_action", get_args(EmptyTargetAction))
+def check_empty_target_action(action: EmptyTargetAction) -> EmptyTargetAction:
+    """Returns `action` if it is one."""
+    return check_choice(action, "empty_target_action", get_args(EmptyTargetAction))
 
 
 def check_num_without_truth(num_without_truth: int) -> None:
@@ -140,7 +141,7 @@ class Parameter:
         if value is self.default:
             return self.default
         if self.kind is str:
-            return check_choice(value, self.name, list(self.words))
+            return check_choice(cast("str", value), self.name, list(self.words))
         if self.kind is bool:
             return check_boolean(value, self.name)
         if self.kind is float:
@@ -527,17 +528,16 @@ def definition(name: str) -> Definition:
 
 def _check_spelling(value: object, argument: str = "metrics") -> str:
     """Returns `value` if it is a string, as all spellings of metrics are."""
-    if not isinstance(value, str) and argument != "metrics":
-        raise TypeError(
-            f"'{argument}' needs to be a string, such as 'recall@20' (got {type(value).__name__})"
-        )
-    if not isinstance(value, str):
-        raise TypeError(
-            f"'metrics' needs to be a string or a list of strings (got {type(value).__name__}); "
-            f"write evaluate(recommender, data, metrics) or Evaluator(data, metrics) in this "
-            f"order, with metrics such as 'recall@20'"
-        )
-    return value
+    if isinstance(value, str):
+        return value
+    got = type(value).__name__
+    if argument != "metrics":
+        raise TypeError(f"'{argument}' needs to be a string, such as 'recall@20' (got {got})")
+    raise TypeError(
+        f"'metrics' needs to be a string or a list of strings (got {got}); write "
+        f"evaluate(recommender, data, metrics) or Evaluator(data, metrics) in this order, with "
+        f"metrics such as 'recall@20'"
+    )
 
 
 def _add(defined: Definition) -> None:
@@ -943,12 +943,10 @@ def parse(spelling: str | Metric, argument: str = "metrics") -> Metric:
         >>> metrics.parse("hit_at_4"), metrics.parse("Hit Rate@4"), metrics.parse("TAP@4")
         (hit_rate@4, hit_rate@4, map(normalizer=min)@4)
     """
+    if isinstance(spelling, Metric):
+        return spelling
     try:
-        return (
-            spelling
-            if isinstance(spelling, Metric)
-            else _parse(_check_spelling(spelling, argument))
-        )
+        return _parse(_check_spelling(spelling, argument))
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("'metrics'", f"'{argument}'")) from None
 

@@ -294,7 +294,6 @@ class OpenRanking:
         return sort_edges(
             task.truth,
             **(ranks._asdict() if ranker.has_scores else {"rank": ranks.rank}),
-            num_users=task.num_users,
             grouped=task._by_user,
             weight=task.weight,
             is_candidate=self._is_candidate,

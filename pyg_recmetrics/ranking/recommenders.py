@@ -423,10 +423,8 @@ class EmbeddingRecommender(Recommender):
         """Yields all items in one part, which is read once, or a large table part by part."""
         for first in range(0, self.items.num_items, self.items_at_once):
             part = slice(first, first + self.items_at_once)
-            yield (
-                part,
-                self._known.once(key, partial(read, part)) if self._is_whole else read(part),
-            )
+            read_part = partial(read, part)
+            yield part, self._known.once(key, read_part) if self._is_whole else read_part()
 
 
 def _as_numbers(values: Tensor) -> Numbers:

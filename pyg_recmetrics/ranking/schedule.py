@@ -208,9 +208,8 @@ class Schedule:
             self.users, self.depth = users[order], self.depth[order]
             self.depths = self.depth.tolist()
         #: The edges to rank, and those whose items must not be retrieved.
-        of_users = self.users, task.num_users, is_whole
-        self.truth = _EdgesByUser(task.truth, *of_users)
-        self.seen = _EdgesByUser(task.excluded, *of_users)
+        self.truth = _EdgesByUser(task.truth, self.users, task.num_users, is_whole)
+        self.seen = _EdgesByUser(task.excluded, self.users, task.num_users, is_whole)
         self._keeps = task.truth.size(1) + task.excluded.size(1) <= MAX_EDGES_KEPT
         self._known = Memory(most=1)
 

@@ -636,12 +636,10 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
         self.convention = conventions.get(convention)
         if empty_target_action is None:
             empty_target_action = self.convention.empty_target_action
-        check_empty_target_action(empty_target_action)
-        self.empty_target_action = empty_target_action
+        self.empty_target_action = check_empty_target_action(empty_target_action)
         self.task = task
         self.ranked = _of_task(task, ranked)
-        check_choice(average_over, "average_over", get_args(AverageOver))
-        self.average_over = average_over
+        self.average_over = check_choice(average_over, "average_over", get_args(AverageOver))
         self.metrics = parse_all(metrics)
         self.definitions = ByMetric(
             self.convention.resolve_all(self.metrics, knows_ties=ranked.num_tied is not None)
