@@ -120,6 +120,7 @@ def _means_to_json(result: EvaluationResult) -> dict[str, Any]:
         "num_users": result.user_counts.num_evaluated,
         "num_without_truth": result.user_counts.num_without_truth,
         "convention": result.convention.name,
+        "cautions": result.cautions(),
         "recipe": result.recipe(),
     }
 
@@ -129,7 +130,11 @@ def compare(options: Namespace) -> int:
     asked = same_options(compare_results, options) | {"results": _by_name(options.results)}
     comparison = compare_results(**asked)
     differences = [row._asdict() for row in comparison]
-    as_json = {"claims": comparison.claims(), "differences": differences}
+    as_json = {
+        "claims": comparison.claims(),
+        "cautions": comparison.protocol.remarks,
+        "differences": differences,
+    }
     print_result(comparison, as_json, options)
     return DONE
 

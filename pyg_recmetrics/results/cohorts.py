@@ -187,8 +187,9 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
 
         Its columns are `metric`, `a`, `b`, `difference`, which is `a - b`, `low` and `high`. The
         intervals allow for users who count in several groups, and for persons who have several
-        rows. Those of :class:`Runs` allow for other runs, too. They are not corrected for several
-        pairs. Memory is needed for 8 bytes of every user, run and group.
+        rows. They have as many degrees of freedom as the smaller group has users, less one. Those
+        of :class:`Runs` allow for other runs, too. They are not corrected for several pairs. Memory
+        is needed for 8 bytes of every user, run and group.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
