@@ -426,7 +426,8 @@ def sample(
     convention = user_sample.convention
     knows_ties = ranking.recommender.has_scores
     metrics = convention.resolve_all(user_sample.metrics, knows_ties=knows_ties)
-    values = {name: torch.zeros(0, dtype=torch.double, device="cpu") for name in metrics}
+    measure = convention.population.measure
+    values = dict.fromkeys(user_sample.margins, torch.zeros(0, dtype=torch.double, device="cpu"))
     most = min(num_users, margin.max_users or num_users)
     num_ranked = 0
     num_next = min(num_users if num_users <= FEW_USERS else FIRST_BATCH, most)
@@ -434,9 +435,8 @@ def sample(
         users = with_truth[num_ranked:num_next]
         ranking.rank(users.sort().values)
         ranked = with_ties(user_sample.ranked(users, ranking))
-        for name, metric in metrics.items():
-            measured = convention.population.measure(metric, ranked)[users]
-            values[name] = torch.cat([values[name], measured.cpu()])
+        for name, known in values.items():
+            values[name] = torch.cat([known, measure(metrics[name], ranked)[users].cpu()])
         sequences = {
             name: ConfidenceSequence(
                 values[name],
@@ -462,16 +462,20 @@ def sample(
         stopped, ranked = "all", ranking.to_ranked_edges(user_sample.catalogue)
     else:
         ranked = user_sample.ranked(sampled, ranking)
-    shares = {name: float((~known.isnan()).double().mean()) for name, known in values.items()}
+    ranked, users = with_ties(ranked), with_truth[:num_ranked]
+    num_counted = {}
+    for name, metric in metrics.items():
+        share = float((~measure(metric, ranked)[users].isnan()).double().mean())
+        num_counted[name] = round(share * num_users) + num_others
     sampling = Sampling(
         num_users=num_users,
         num_ranked=num_ranked,
         num_without_truth=len(without_truth),
-        num_counted={name: round(share * num_users) + num_others for name, share in shares.items()},
+        num_counted=num_counted,
         margins=user_sample.margins,
         bounds={name: Interval(*sequence.interval()) for name, sequence in sequences.items()},
         level=margin.level,
         seed=margin.seed,
         stopped=stopped,
     )
-    return with_ties(ranked), sampling
+    return ranked, sampling

@@ -375,11 +375,12 @@ def register(
         signature, hints = inspect.signature(formula), get_type_hints(formula, include_extras=True)
         name, known = formula.__name__, signature.parameters
         required = {each for each, of in known.items() if of.default is of.empty}
+        by_place = [each for each, of in known.items() if of.kind is not of.KEYWORD_ONLY]
 
         @written("metrics.recall(rank(recommender, task), k=20)")
         @wraps(formula)
         def function(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-            given: dict[str, Any] = dict(zip(known, args, strict=False)) | kwargs
+            given: dict[str, Any] = dict(zip(by_place, args, strict=False)) | kwargs
             if len(given) < len(args) + len(kwargs) or not required <= given.keys() <= known.keys():
                 signature.bind(*args, **kwargs)  # which raises, and would slow down all other calls
             ranked, cut_off = given.pop("ranked"), given.pop("k", k and k.default)

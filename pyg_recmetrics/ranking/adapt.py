@@ -121,8 +121,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"'recommender' {_NEEDS_IDS} (got lists by id, a {type(value).__name__}; embeddings "
             f"are passed as (user_embedding, item_embedding))"
         )
-    rows = _rows_of(value, task.user_ids) if isinstance(value, Mapping) else value
-    user, item, unknown = _read_rows(rows, task.user_ids, task.item_ids)
+    read = _read_dict if isinstance(value, Mapping) else _read_rows
+    user, item, unknown = read(value, task.user_ids, task.item_ids)
     is_item = item < task.num_items
     for found, kind, ids in ((user, "user", task.user_ids), (item[is_item], "item", task.item_ids)):
         if found.numel() == 0:
@@ -143,19 +143,22 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     return FixedListRecommender(lists, task, "lists of items by their original ids")
 
 
-def _rows_of(lists: Mapping[Any, Any], user_ids: Sequence[Hashable]) -> pd.DataFrame:
-    """Returns a row for every entry of the lists of some users."""
-    users, items, ranks = list[Hashable](), list[Hashable](), list[int]()
+def _read_dict(
+    lists: Mapping[Any, Any], user_ids: Sequence[Hashable], item_ids: Sequence[Hashable]
+) -> tuple[Tensor, Tensor, list[Hashable]]:
+    """Returns the users and the items of all lists, and the items that are unknown."""
+    items, lengths = list[Hashable](), list[int]()
     for user_id in user_ids:
         name = f"recommender[{user_id!r}]"
         listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
         if wrong := [id_ for id_ in listed if id_ is None or id_ != id_]:
             raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
-        users += [user_id] * len(listed)
         items += listed
-        ranks += range(1, len(listed) + 1)
-    ids = pd.DataFrame({"user": users, "item": items}, dtype=object)
-    return ids.assign(rank=np.array(ranks, dtype=np.int64))
+        lengths.append(len(listed))
+    user = torch.from_numpy(np.repeat(np.arange(len(user_ids)), lengths))
+    item, unknown = look_up_ids(pd.Series(items, name="item", dtype=object), item_ids)
+    _check_once(user, item, user_ids)
+    return user, item, unknown
 
 
 def _read_rows(
@@ -175,12 +178,21 @@ def _read_rows(
     item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), item_ids)
     values = read_column(given, by, None, "recommender")
     value = as_tensor(values.to_numpy(), f"recommender[{values.name!r}]")
-    rows = pd.DataFrame({"user": user.numpy(), "item": item.numpy(), by: value.numpy()})
-    if by == "score":  # of which small integers may have no negative
-        value = -value.to(torch.promote_types(value.dtype, torch.int16))
-    rows = rows.iloc[lexsort([item, value, user]).numpy()]  # pandas sorts in twice the time
-    rows = rows[rows["user"] < len(user_ids)]
-    repeated = rows["user"][rows.duplicated(["user", "item"])].unique()
+    if by == "score":  # of which the lowest integer has no negative
+        value = -value if value.is_floating_point() else value.long().bitwise_not()
+    order = lexsort([item, value, user])
+    order = order[user[order] < len(user_ids)]
+    user, item = user[order], item[order]
+    _check_once(user, item, user_ids)
+    if by == "rank":
+        _check_ranks(user, value[order], user_ids)
+    return user, item, unknown
+
+
+def _check_once(user: Tensor, item: Tensor, user_ids: Sequence[Hashable]) -> None:
+    """Raises if a user has an item more than once."""
+    rows = pd.DataFrame({"user": user.numpy(), "item": item.numpy()})
+    repeated = rows["user"][rows.duplicated()].unique()
     if len(repeated):
         named = list_some([repr(user_ids[number]) for number in repeated])
         once = written_as("frame.drop_duplicates([user, item]) or dict.fromkeys(items)", "one row")
@@ -188,14 +200,11 @@ def _read_rows(
             f"'recommender' needs to list every item once for a user (got an item more than once "
             f"for {named}); write {once} for each"
         )
-    if by == "rank":
-        _check_ranks(rows, user_ids)
-    order = torch.from_numpy(rows.index.to_numpy(copy=True))
-    return user[order], item[order], unknown
 
 
-def _check_ranks(rows: pd.DataFrame, user_ids: Sequence[Hashable]) -> None:
+def _check_ranks(user: Tensor, rank: Tensor, user_ids: Sequence[Hashable]) -> None:
     """Raises if the ranks of a user do not count from one on. Rows are sorted by user and rank."""
+    rows = pd.DataFrame({"user": user.numpy(), "rank": rank.numpy()})
     is_wrong = rows["rank"] != rows.groupby("user").cumcount() + 1
     if is_wrong.any():
         number = rows["user"][is_wrong].iloc[0]

@@ -231,11 +231,17 @@ def claims_on_best(
 
 
 def once(remarks: Iterable[str]) -> list[str]:
-    """Returns remarks, and those that differ in numbers alone once. Cut-offs are no numbers."""
-    found: dict[str, str] = {}
+    """Returns the remarks of runs, and those that differ in numbers alone once.
+
+    Cut-offs and arguments of metrics are no numbers.
+    """
+    found: dict[str, list[str]] = {}
     for remark in remarks:
-        found.setdefault(re.sub(r"(?<![@\w])[\d.,]*\d", "", remark), remark)
-    return [*found.values()]
+        found.setdefault(re.sub(r"(?<![@=.\w])[\d.,]*\d", "", remark), []).append(remark)
+    return [
+        said[0] if len({*said}) == 1 else f"in one of {len(said)} such runs, {said[0]}"
+        for said in found.values()
+    ]
 
 
 def notes_of_all(notes: Mapping[str, Iterable[str]]) -> list[str]:

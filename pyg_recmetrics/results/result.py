@@ -919,8 +919,9 @@ class EvaluationResult(Frozen, ByMetric[float], Measured):
 
         Its columns are `user`, `rank`, `item`, and `is_relevant`, which says whether the item
         belongs to the ground truth. Users and items have their original ids where these are known.
-        Users without any item have no row, and neither have items that the task does not have. Items
-        of equal score are in the order of the lists, the lower number first, whatever `ties` says.
+        Users without any item have no row, and neither have items that the task does not have.
+        Items of equal score are in the order of the lists, the lower number first, whatever `ties`
+        says.
 
         Args:
             k (int): How many items of each list.

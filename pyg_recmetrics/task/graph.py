@@ -85,7 +85,7 @@ def read_data(
         users = _read_users(data[source], num_users)
         others = other_edges(data, store._key)
         if source == destination and _run_both_ways(seen, num_users):
-            others[source, f"{relation}, reversed", destination] = seen.flip([0])
+            others[source, f"reverse of {relation}", destination] = seen.flip([0])
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
@@ -319,8 +319,8 @@ def other_edges(data: HeteroData, edge_type: EdgeType) -> dict[EdgeType, Tensor]
 
 
 def _run_both_ways(edges: Tensor, num_nodes: int) -> bool:
-    """Returns whether edges between nodes of one type are those of an undirected graph."""
-    index = coalesce_edges(edges, num_nodes)
+    """Returns whether most edges between nodes of one type have their opposite."""
+    index = coalesce_edges(edges[:, edges[0] != edges[1]], num_nodes)
     return 2 * int(contains(index, index.flip([0]), num_nodes).sum()) > index.size(1)
 
 

@@ -130,6 +130,19 @@ class TestLists:
         lists = {user: as_list(items) for user, items in LISTS.items()}
         assert evaluate(lists, TASK, METRICS).to_dict() == {"recall@2": 1.0, "mrr@2": 2.5 / 3}
 
+    @pytest.mark.parametrize(
+        "dtype", [bool, "int8", "uint16", "int32", "uint32", "int64", "float32"]
+    )
+    def test_the_lowest_score_of_any_type_is_the_last(self, dtype):
+        is_integer = np.issubdtype(dtype, np.integer)
+        least = np.iinfo(dtype).min if is_integer else -np.inf if dtype == "float32" else 0
+        score = np.array([least, 1, least, 1, least, 1], dtype=dtype)
+        users = ["ann", "bob", "cleo"]
+        rows = {"user_id": np.repeat(users, 2), "item_id": [999, 100] * 3, "score": score}
+        lists = {user: [100, 999] for user in users}
+        found = evaluate(pd.DataFrame(rows), TASK, "recall@1").per_user["recall@1"]
+        assert torch.equal(found, evaluate(lists, TASK, "recall@1").per_user["recall@1"])
+
     @pytest.mark.parametrize("frame", FRAMES)
     def test_equal_scores_rank_the_lower_item_first(self, frame):
         rows = frame({"user_id": ["bob"] * 3, "item_id": [999, 7, 100], "score": [1, 2, 1]})

@@ -282,12 +282,12 @@ def test_a_question_of_several_runs_is_asked_once_and_ends_as_one(world_of_ids):
     assert sum("would be by chance" in note for note in notes) == 1
 
 
-def test_remarks_on_two_cut_offs_are_two():
-    undefined = [
-        "recall@5 is undefined for 3 of 9 users",
-        "recall@10 is undefined for 3 of 9 users",
-    ]
-    assert once([*undefined, undefined[1].replace("3", "4")]) == undefined
+def test_remarks_of_runs_on_one_metric_are_one():
+    metrics = "recall@5", "recall@10", "rbp(p=0.5)@5", "rbp(p=0.8)@5"
+    undefined = [f"{metric} is undefined for 3 of 9 users" for metric in metrics]
+    assert once(2 * undefined) == undefined
+    other = undefined[1].replace("3", "4")
+    assert once([*undefined[:2], other]) == [undefined[0], f"in one of 2 such runs, {undefined[1]}"]
 
 
 def test_every_table_says_that_candidates_were_sampled(world_of_ids):
