@@ -141,7 +141,8 @@ def pr_auc(ranked: RankedEdges) -> Tensor:
 
     where :math:`r_j` is the rank of the user's `j`-th of `R` relevant items. The curve has one step
     for each relevant item. The precision at its rank is the height of the step, and all steps are
-    :math:`1 / R` wide. This is the MAP without a cut-off.
+    :math:`1 / R` wide. This is the MAP without a cut-off. Where scores tie, the
+    `average_precision_score` of scikit-learn has one step for all of them, as no `ties` has here.
 
     Args:
         ranked (RankedEdges): The ranked ground truth, with the rank of every edge.
