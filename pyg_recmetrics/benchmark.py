@@ -278,22 +278,22 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
             yield from product([metric], pairs)
 
     @cached_property
-    def _beside_best(self) -> Mapping[str, list[PairedDifference]]:
+    def _beside_best(self) -> Mapping[str, Mapping[tuple[str, str], PairedDifference]]:
         """The difference of each mean that may have a sign from the best of the others.
 
         The best comes first in each metric. Without proposed recommenders, only the first of all
         means may have a sign.
         """
-        columns = ["metric", "a"] if self.proposed else ["metric"]
         found = {}
         for data_set, comparison in self.comparisons.items():
-            places = pd.DataFrame(comparison).drop_duplicates(columns).index
-            found[data_set] = [comparison[place] for place in places]
+            first: dict[tuple[str, str], PairedDifference] = {}
+            for row in comparison:
+                first.setdefault((row.metric, row.a if self.proposed else ""), row)
+            found[data_set] = {(row.metric, row.a): row for row in first.values()}
         return found
 
     def _row(self, data_set: str, name: str, metric: Metric) -> PairedDifference | None:
-        rows = self._beside_best.get(data_set, [])
-        return next((row for row in rows if (row.metric, row.a) == (str(metric), name)), None)
+        return self._beside_best.get(data_set, {}).get((str(metric), name))
 
     def _cell(
         self, data_set: str, name: str, result: Measured, metric: Metric
@@ -317,7 +317,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
                 names.setdefault(number, []).append(name)
         runs = {data_set: every_run(of_one).values() for data_set, of_one in self.items()}
         yield from lines("below_means", runs, names)
-        verdicts = {row.verdict for rows in self._beside_best.values() for row in rows}
+        verdicts = {row.verdict for rows in self._beside_best.values() for row in rows.values()}
         if verdicts := verdicts - {None}:
             # All data sets are tested together.
             protocol = next(iter(self.comparisons.values())).protocol
@@ -329,7 +329,7 @@ class Benchmark(Frozen, Tabular, FrozenDict[str, Results]):
         yield from notes_of_all({x: remarks_on(of_one, metrics) for x, of_one in self.items()})
 
     def _notes_on(self, data_set: str) -> Iterator[str]:
-        rows = self._beside_best[data_set]
+        rows = list(self._beside_best[data_set].values())
         if self.proposed is not None and rows:
             best = pd.DataFrame(rows).groupby("b", sort=False).metric.unique().map(", ".join)
             in_metrics = [f"{name} in {metrics}" for name, metrics in best.items()]

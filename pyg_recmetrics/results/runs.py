@@ -394,7 +394,7 @@ def in_brief(remark: str) -> str:
 def remarks_of_runs(measured: Measured, about: Iterable[str], *, has_intervals: bool) -> list[str]:
     """Returns what runs know against themselves and some metrics.
 
-    Remarks that differ in numbers alone stand once, with those of the first run.
+    Remarks that differ in numbers alone stand once, see :func:`~notes.once`.
 
     Args:
         measured (Measured): The runs of a recommender.
@@ -416,7 +416,7 @@ def remarks_in_brief(
     of_each = {}
     for name, each in recommenders.items():
         remarks = remarks_of_runs(each, about, has_intervals=has_intervals)
-        of_each[name] = notes.once(map(in_brief, remarks))
+        of_each[name] = map(in_brief, remarks)
     return notes.notes_of_all(of_each)
 
 

@@ -227,10 +227,8 @@ def keep_retrievable(
     remedy = (
         f"in a test part, truth that a model learns from is a leak; a training part needs '{again}'"
     )
-    reason, note = (
-        "are also in 'seen', or the 'edge_index' of a graph",
-        f". If users may get an item again, write {again}",
-    )
+    reason = "are also in 'seen', or the 'edge_index' of a graph"
+    note = f". If users may get an item again, write {again}"
     is_kept = _take_out(torch.ones_like(in_seen), in_seen, reason, remedy, note)
     if missing == "drop":
         is_missing = ~are_candidates(truth, candidates, num_items)

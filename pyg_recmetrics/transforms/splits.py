@@ -621,28 +621,39 @@ class PerUserSplit(UserItemSplit):
         """Draws the users to evaluate, if not all are evaluated, and divides their edges."""
         generator = torch.Generator().manual_seed(self.seed)
         num_val, num_test = count_held_out(interactions.degree, self.num_val, self.num_test)
-        users = last = None
-        if self.users is not None:
-            users = self.users.draw(interactions, num_val, num_test, generator)
-            is_drawn = index_to_mask(users, interactions.num_users)
-            num_val, num_test = num_val * is_drawn, num_test * is_drawn
+        if self.users is None:
+            return data, self._divide(data, interactions, num_val, num_test, generator)
+        users = self.users.draw(interactions, num_val, num_test, generator)
+        is_drawn = index_to_mask(users, interactions.num_users)
+        num_val, num_test = num_val * is_drawn, num_test * is_drawn
+        assignment = self._divide(data, interactions, num_val, num_test, generator)
+        return self.users.arrange(data, interactions, assignment, users)
+
+    def _divide(
+        self,
+        data: Graph,
+        interactions: Interactions,
+        num_val: Tensor,
+        num_test: Tensor,
+        generator: torch.Generator,
+    ) -> Assignment:
+        """Holds out so many items of each user, and counts earlier visits that are held out."""
         time = None if self.time_attr is None else interactions.time(data, self.time_attr)
-        if time is not None:
-            last = interactions.reduce_by_pair(time, "max")
-        elif self.time_attr is not None:
-            warn(
-                f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
-                f"'time_attr=None' if this is what you want."
-            )
+        if time is None:
+            if self.time_attr is not None:
+                warn(
+                    f"The edges have no {self.time_attr!r}, so items are left out at random. Pass "
+                    f"'time_attr=None' if this is what you want."
+                )
+            order = order_within_users(interactions, None, generator)
+            return hold_out_last(interactions, order, num_val, num_test)
+        last = interactions.reduce_by_pair(time, "max")
         order = order_within_users(interactions, last, generator)
         assignment = hold_out_last(interactions, order, num_val, num_test)
-        if time is not None and last is not None:
-            is_earlier = (assignment.truth_of != TRAIN) & (time < last[interactions.pair])
-            what = "earlier visits of held-out items out of training: all visits of an item are one"
-            self._warn_of_left_out(interactions, is_earlier, what)
-        if self.users is None or users is None:
-            return data, assignment
-        return self.users.arrange(data, interactions, assignment, users)
+        is_earlier = (assignment.truth_of != TRAIN) & (time < last[interactions.pair])
+        what = "earlier visits of held-out items out of training: all visits of an item are one"
+        self._warn_of_left_out(interactions, is_earlier, what)
+        return assignment
 
 
 @dataclass(eq=False, kw_only=True)
