@@ -185,11 +185,11 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
     def gaps(self) -> pd.DataFrame:
         r"""Returns how far groups are apart, as a data frame with a row for each metric and pair.
 
-        Its columns are `metric`, `a`, `b`, `difference`, which is `a - b`, `low` and `high`. The
-        intervals allow for users who count in several groups, and for persons who have several
-        rows. They have as many degrees of freedom as the smaller group has users, less one. Those
-        of :class:`Runs` allow for other runs, too. They are not corrected for several pairs. Memory
-        is needed for 8 bytes of every user, run and group.
+        Its columns are `metric`, `a`, `b`, `difference`, which is `a - b`, `low`, `high` and
+        `p_value`. Intervals and p-values allow for users who count in several groups, and for
+        persons who have several rows. They have as many degrees of freedom as the smaller group has
+        users, less one. Those of :class:`Runs` allow for other runs, too. They are not corrected
+        for several pairs. Memory is needed for 8 bytes of every user, run and group.
 
         Source: Ekstrand et al., "All the cool kids, how do they fit in? Popularity and demographic
         biases in recommender evaluation and effectiveness" (2018).
@@ -201,16 +201,18 @@ class Cohorts(Tabular, FrozenDict[Hashable, Mapping[str, MetricMean]]):
             >>> task = RankingTask(truth, num_users=8, num_items=2)
             >>> result = evaluate(torch.tensor([0.9, 0.1]), task, ["recall@1"])
             >>> result.by(["new"] * 4 + ["old"] * 4).gaps().round(4)
-                 metric    a    b  difference     low    high
-            0  recall@1  new  old       -0.25 -1.4653  0.9653
+                 metric    a    b  difference     low    high  p_value
+            0  recall@1  new  old       -0.25 -1.4653  0.9653   0.5594
         """
         rows = []
         for metric, values in self._values.items():
             means = zip(self, self._means(values), strict=True)
             for (a, first), (b, second) in combinations(means, 2):
                 difference = first.minus(second)
-                rows.append((metric, a, b, difference.value, *difference.interval(self.level)))
-        return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high"])
+                interval = difference.interval(self.level)
+                rows.append((metric, a, b, difference.value, *interval, difference.p_value))
+        columns = ["metric", "a", "b", "difference", "low", "high", "p_value"]
+        return pd.DataFrame(rows, columns=columns)
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns a data frame with a row for every cohort and metric.

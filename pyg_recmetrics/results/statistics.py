@@ -284,6 +284,11 @@ class Mean:
         margin = self.margin(level)
         return Interval(self.value - margin, self.value + margin)
 
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of the hypothesis that it is zero; `NaN` without an interval."""
+        return self.uncertainty.p_value(self.value) if self.has_interval else math.nan
+
     def of_metric(self, metric: Metric, level: float) -> MetricMean:
         """Returns it as tables show it, with the part of its interval that it can reach.
 

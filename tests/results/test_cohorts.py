@@ -153,9 +153,9 @@ def test_gaps_are_those_of_users_in_groups_of_their_own(result):
         means = [float(part.mean()) for part in parts]
         errors = [float(part.var()) / len(part) for part in parts]
         assert gap.difference == pytest.approx(means[0] - means[1])
-        quantile = stats.t.ppf(0.975, min(map(len, parts)) - 1)
-        margin = quantile * math.sqrt(sum(errors))
-        assert gap.high - gap.difference == pytest.approx(margin)
+        of_gap = stats.t(min(map(len, parts)) - 1, gap.difference, math.sqrt(sum(errors)))
+        assert gap.high == pytest.approx(of_gap.ppf(0.975))
+        assert gap.p_value == pytest.approx(2 * min(of_gap.cdf(0), of_gap.sf(0)))
 
 
 @pytest.fixture(scope="module")
