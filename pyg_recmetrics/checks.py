@@ -358,11 +358,14 @@ _A_CUT_OFF = "a metric with its cut-off, as in 'recall@20'"
 #: What to write in place of arguments that a function does not take, by the names people try.
 _INSTEAD = {
     **dict.fromkeys(("k", "ks", "topk", "top_k", "cutoff", "at"), _A_CUT_OFF),
+    "candidates": "RankingTask.from_data(data, candidates=items) in place of data",
     "device": "model.to(device) and data.to(device) before",
+    "edge_type": "RankingTask.from_data(data, edge_type) in place of data",
     "model": "the recommender first, without a name",
     "seen": "RankingTask(..., seen=edges), or 'edge_index' beside ground-truth edges",
     "threshold": "RankingTask.from_data(data, threshold=4)",
     "train": "RankingTask(test, seen=train, num_users=..., num_items=...)",
+    "users": "RankingTask.from_data(data, users=ids) in place of data",
     "verbose": "progress=True",
     **dict.fromkeys(("test_size", "test_ratio"), "num_test=0.2"),
 }
@@ -444,7 +447,8 @@ def check_device(value: Tensor, name: str, device: torch.device, owner: str) -> 
     """Raises if `value` is on another device than its `owner`."""
     if value.device != device:
         raise ValueError(
-            f"'{name}' needs to be on the device of '{owner}', {device} (got {value.device})"
+            f"'{name}' needs to be on the device of '{owner}', {device} (got {value.device}); "
+            f"write .to(device) behind one of them"
         )
 
 

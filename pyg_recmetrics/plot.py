@@ -211,12 +211,19 @@ def label(name: str) -> str:
 
 def cut_offs_of(named: Mapping[str, Measured], max_k: int | None) -> list[int]:
     """Returns the cut-offs up to `max_k`, or up to where all results know the lists."""
+    runs = every_run(named).values()
     if max_k is None:
-        depths = [run.ranked.depth or run.max_k for run in every_run(named).values()]
+        depths = [run.ranked.depth or run.max_k for run in runs]
         if None in depths:
             raise ValueError("'max_k' needs to be given if all candidates were ranked (got None)")
         max_k = min(filter(None, depths))
-    return list(range(1, check_positive_integer(max_k, "max_k") + 1))
+    deepest = min(run.ranked.depth or math.inf for run in runs)
+    if check_positive_integer(max_k, "max_k") > deepest:
+        raise ValueError(
+            f"'max_k' needs to be at most {deepest}, the depth of the ranking (got {max_k}); "
+            f"evaluate a metric down to it, as in 'recall@{max_k}'"
+        )
+    return list(range(1, max_k + 1))
 
 
 def noun_of(named: Mapping[str, Measured]) -> str:

@@ -111,7 +111,7 @@ def describe_lack(
         wanted = wanted.minimum(degree.clamp(min=depth))
         what = "fewer items than are relevant"
         if depth > 1:
-            what = f"fewer than {depth} items, or than are relevant"
+            what = f"fewer than {depth} items, or than are relevant,"
     elif depth is not None:
         wanted, what = wanted.clamp(max=depth), f"fewer than {depth} items"
     is_counted = (degree > 0) & (listed.length >= 0)
@@ -123,10 +123,11 @@ def describe_lack(
     short = user_of_row[is_short].unique().tolist()
     named = list_some([repr(user if user_ids is None else user_ids[user]) for user in short])
     num_counted = user_of_row[is_counted].unique().numel()
+    num_missing = user_of_row[is_short & (listed.length == 0)].unique().numel()
     return (
         f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
-        f"missing or too short, hold items that were seen or are no candidates, or are padded "
-        f"with -1"
+        f"missing ({num_missing:,}) or too short, hold items that were seen or are no candidates, "
+        f"or are padded with -1"
     )
 
 

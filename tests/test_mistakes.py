@@ -100,7 +100,7 @@ MISTAKES = {
         ".explode(",
     ),
     "topk": (lambda: evaluate(SCORES.topk(2), TASK), "scores.topk(20).indices"),
-    "truth by user": (lambda: evaluate(SCORES, {0: [1]}), "pd.Series(items_of_users).explode()"),
+    "truth by user": (lambda: evaluate(SCORES, {0: [1]}), "for user, row in data.items()"),
     "rows of edges the other way round": (
         lambda: evaluate(SCORES, TRUTH.flip(0), num_users=3),
         "edges.flip(0)",

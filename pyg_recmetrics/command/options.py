@@ -263,7 +263,8 @@ def make_parser() -> argparse.ArgumentParser:
         for spelled, what in required.items():
             # What has no dashes is needed anyway.
             _add(command, spelled, what, **({"required": True} if spelled[0] == "-" else {}))
-        forms = command.add_mutually_exclusive_group()
+        has_forms = not _FORMS.keys().isdisjoint(options)  # an empty group has no usage
+        forms = command.add_mutually_exclusive_group() if has_forms else command
         for spelled, what in options.items():
             _add(forms if spelled in _FORMS else command, spelled, what)
     return parser

@@ -50,11 +50,10 @@ def evaluate(options: Namespace) -> int:
     frames = [truth, *seen]
     FILES.update(test=options.test, truth=options.test, train="--train")
     recommender: Any
-    users: Iterable[str]
+    users: Iterable[str] = ()
     items: Iterable[str] | None = None
     if "lists" in given:
         recommender = reading.read_lists(options.lists, options)
-        users = recommender["user"].unique()
         if "item_ids" in given:
             items = reading.read_ids(options.item_ids)
         FILES.update(items=options.item_ids or options.lists, recommender=options.lists)
@@ -214,7 +213,7 @@ def _why_undecided(row: PairedDifference, rows: str) -> str | None:
         return f"{row.metric} has too few {rows} for a test."
     differing = row.wins + row.losses
     if differing == 0:
-        return f"{row.a} and {row.b} are the same in {row.metric} for all {rows}."
+        return f"{row.a} and {row.b} are the same in {row.metric} for all {rows}: undecided."
     if differing < _FEW_DIFFERING and differing in (row.wins, row.losses):
         side = "better" if row.wins else "worse"
         few = f"few {rows} differ in {row.metric} ({differing:.3g})"

@@ -338,7 +338,8 @@ def register(
         needs_truth (bool, optional): Whether it is undefined for users without truth.
             (default: `True`)
         needs (tuple, optional): What it needs besides ranks, whatever its arguments: `"items"` for
-            the lists, or what a :class:`~pyg_recmetrics.Catalogue` holds. (default: `()`)
+            the lists, or what a :class:`~pyg_recmetrics.Catalogue` holds: `"popularity"`,
+            `"interactions"`, `"item_category"`, or `"item_embedding"`. (default: `()`)
         depends_on_order (bool, optional): Whether it depends on the order within the top k.
             (default: `True`)
         depends_on_weight (bool, optional): Whether it tells relevant items of different weight

@@ -122,35 +122,45 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             f"are passed as (user_embedding, item_embedding))"
         )
     read = _read_dict if isinstance(value, Mapping) else _read_rows
-    user, item, unknown = read(value, task.user_ids, task.item_ids)
+    user, item, strangers, unknown = read(value, task.user_ids, task.item_ids)
     is_item = item < task.num_items
-    for found, kind, ids in ((user, "user", task.user_ids), (item[is_item], "item", task.item_ids)):
+    for found, kind, ids, others in (
+        (user, "user", task.user_ids, strangers),
+        (item[is_item], "item", task.item_ids, unknown),
+    ):
         if found.numel() == 0:
+            got = list_some(map(repr, others)) or "none"
             alike = written_as(
-                f"convert ids of another type with {type(ids[0]).__name__}(...)",
+                f"write ids in the same way, as by {type(ids[0]).__name__}(...)",
                 "ids need to be the same in all files",
             )
             raise ValueError(
                 f"'recommender' needs to hold lists by the original ids of the task, such as the "
-                f"{kind} {ids[0]!r} (got no {kind} of the task); {alike}"
+                f"{kind} {ids[0]!r} (got {got}); {alike}"
             )
+    if strangers:
+        warn(
+            f"'recommender' has lists of {len(strangers):,} users that the task does not have "
+            f"({list_some(map(repr, strangers))}): they are left out"
+        )
     others = [unknown[number] for number in (item[~is_item].unique() - task.num_items).tolist()]
     warn_of_others(others, _OF_STRANGERS)
     # Numbers below `-1`, the same in every process, as parts of a task are merged.
-    strangers = [-2 - hashed(repr(id_)) % 2**56 for id_ in unknown]
-    item = torch.tensor([*range(task.num_items), *strangers], device="cpu")[item]
+    below = [-2 - hashed(repr(id_)) % 2**56 for id_ in unknown]
+    item = torch.tensor([*range(task.num_items), *below], device="cpu")[item]
     lists = Lists(item, index2ptr(user, task.num_users)).to(task.device)
     return FixedListRecommender(lists, task, "lists of items by their original ids")
 
 
 def _read_dict(
     lists: Mapping[Any, Any], user_ids: Sequence[Hashable], item_ids: Sequence[Hashable]
-) -> tuple[Tensor, Tensor, list[Hashable]]:
-    """Returns the users and the items of all lists, and the items that are unknown."""
+) -> tuple[Tensor, Tensor, list[Hashable], list[Hashable]]:
+    """Returns the users and the items of all lists, and the users and items that are unknown."""
     items, lengths = list[Hashable](), list[int]()
     for user_id in user_ids:
         name = f"recommender[{user_id!r}]"
-        listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
+        in_order = "item ids, best first, such as sorted(scores, key=scores.get, reverse=True)"
+        listed = as_values(lists.get(user_id, ()), name, in_order)
         if wrong := [id_ for id_ in listed if id_ is None or id_ != id_]:
             raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
         items += listed
@@ -158,13 +168,14 @@ def _read_dict(
     user = torch.from_numpy(np.repeat(np.arange(len(user_ids)), lengths))
     item, unknown = look_up_ids(pd.Series(items, name="item", dtype=object), item_ids)
     _check_once(user, item, user_ids)
-    return user, item, unknown
+    known = {*user_ids}
+    return user, item, [id_ for id_ in lists if id_ not in known], unknown
 
 
 def _read_rows(
     given: Any, user_ids: Sequence[Hashable], item_ids: Sequence[Hashable]
-) -> tuple[Tensor, Tensor, list[Hashable]]:
-    """Returns the known users and the items of rows, best first, and the items that are unknown."""
+) -> tuple[Tensor, Tensor, list[Hashable], list[Hashable]]:
+    """Returns the known users and the items of rows, best first, and those that are unknown."""
     names = check_frame(given, "recommender")
     by = next((what for what in ("rank", "score") if find_column(names, what)), None)
     if by is None:
@@ -174,7 +185,7 @@ def _read_rows(
             f"frame.assign(rank=frame.groupby('user_id').cumcount() + 1), after "
             f"frame.explode(column) if a column holds lists"
         )
-    user, _ = look_up_ids(read_column(given, "user", None, "recommender"), user_ids)
+    user, strangers = look_up_ids(read_column(given, "user", None, "recommender"), user_ids)
     item, unknown = look_up_ids(read_column(given, "item", None, "recommender"), item_ids)
     values = read_column(given, by, None, "recommender")
     value = as_tensor(values.to_numpy(), f"recommender[{values.name!r}]")
@@ -186,7 +197,7 @@ def _read_rows(
     _check_once(user, item, user_ids)
     if by == "rank":
         _check_ranks(user, value[order], user_ids)
-    return user, item, unknown
+    return user, item, strangers, unknown
 
 
 def _check_once(user: Tensor, item: Tensor, user_ids: Sequence[Hashable]) -> None:

@@ -125,8 +125,8 @@ class Runs(Measured, Rows[EvaluationResult]):
     and the recommender might have been trained with other seeds. The table shows the mean with an
     interval that accounts for both, how much the means of runs vary, and the standard error that
     comes from each source. With few runs, the interval takes Cochran's quantile: in simulations,
-    95% intervals contain the true mean in 92 to 97% of cases, and the usual mean ± t over seeds
-    does so in 14 to 95%.
+    95% intervals contain the true mean in 93 to 97% of cases, and the usual mean ± t over seeds
+    does so in 33 to 95%.
 
     Results whose rankings are equal, such as one that was loaded twice, or those of a recommender
     without a seed, count as one run.

@@ -27,8 +27,8 @@ part has :math:`m - 1` degrees of freedom.
 **The difference of two recommenders** is one of paired users, whose effects cancel out. Its
 variance is :math:`\max(0, T - E_a - E_b) + S_a / m_a + S_b / m_b`, where a recommender with one run
 has neither `E` nor `S`. The part of the runs is never taken for zero, as too many stars would
-follow. Its degrees of freedom are Satterthwaite's, :math:`(\sum_i v_i)^2 / \sum_i v_i^2 / f_i`.
-With one run of each, this is the paired t-test.
+follow. That part has Satterthwaite's degrees of freedom, :math:`(\sum_i v_i)^2 / \sum_i (v_i^2 /
+f_i)`, over the recommenders with several runs. With one run of each, this is the paired t-test.
 
 **Runs of several recommenders.** Few runs hardly tell how much they vary, so all recommenders that
 are compared and have several runs tell it together. If there are three or more, `S` is moderated:

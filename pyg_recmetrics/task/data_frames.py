@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pyg_recmetrics.checks import as_tensor, check_raw_ids
+from pyg_recmetrics.checks import as_tensor, as_values, check_raw_ids
 from pyg_recmetrics.utils import counted, list_some, warn, written_as
 
 #: Names of columns in lower case without punctuation, by what the columns hold, most usual first.
@@ -72,7 +72,7 @@ class FrameLike(Protocol):
 
 
 def read_frames(
-    test: FrameLike,
+    test: Any,
     train: FrameLike | None,
     *,
     user: str | None,
@@ -80,7 +80,7 @@ def read_frames(
     rating: str | None,
     users: Any,
     items: Any,
-    candidates: FrameLike | None = None,
+    candidates: FrameLike | Sequence[Hashable] | None = None,
 ) -> dict[str, Any]:
     """Reads the arguments of a task from data frames.
 
@@ -91,9 +91,14 @@ def read_frames(
         ValueError: If there is no such column, a value is missing, or an id is unknown.
     """
     given = {"test": test, "train": train, "candidates": candidates}
+    # Without columns, these are ids that all users share.
+    shared = None if columns_of(candidates) else given.pop("candidates")
     frames = {owner: frame for owner, frame in given.items() if frame is not None}
     of_user = {owner: read_column(frame, "user", user, owner) for owner, frame in frames.items()}
     of_item = {owner: read_column(frame, "item", item, owner) for owner, frame in frames.items()}
+    if shared is not None:
+        ids = as_values(shared, "candidates", "item ids")
+        of_item["candidates"] = pd.Series(ids, name="candidates", dtype=object)
     user_ids, user_numbers, new_users = _number(of_user, "user", users)
     item_ids, item_numbers, new_items = _number(of_item, "item", items)
     if len(of_user["test"]) == 0:
@@ -103,6 +108,13 @@ def read_frames(
     if rating is not None:
         column = read_column(test, "rating", rating, "test")
         weight = as_tensor(column.to_numpy(), "rating")
+    elif (name := find_column(columns_of(test), "rating")) is not None:
+        num_zero = int((pd.to_numeric(_as_series(test[name]), errors="coerce") <= 0).sum())
+        if num_zero:
+            warn(
+                f"{num_zero:,} rows of 'test' are relevant although their {name!r} is zero or "
+                f"less: write rating={name!r} to leave them out"
+            )
     new = [_in_words(ids, kind) for ids, kind in ((new_users, "user"), (new_items, "item")) if ids]
     if new and train is not None:
         warn(
@@ -119,7 +131,7 @@ def read_frames(
         "truth": edges["test"],
         "weight": weight,
         "seen": edges.get("train"),
-        "candidates": edges.get("candidates"),
+        "candidates": edges.get("candidates", item_numbers.get("candidates")),
         "num_users": len(user_ids),
         "num_items": len(item_ids),
         "user_ids": user_ids,

@@ -64,6 +64,8 @@ class UserItemEdges:
     candidates: Tensor | None = None
     #: The edges of all other types between users and items, from users to items.
     others: dict[EdgeType, Tensor] = field(default_factory=dict)
+    #: Whether the seen edges join nodes of one type, most of them in both directions.
+    runs_both_ways: bool = False
 
 
 def read_data(
@@ -84,13 +86,14 @@ def read_data(
         num_users, num_items = count_nodes(data, source), count_nodes(data, destination)
         users = _read_users(data[source], num_users)
         others = other_edges(data, store._key)
-        if source == destination and _run_both_ways(seen, num_users):
+        runs_both_ways = source == destination and _run_both_ways(seen, num_users)
+        if runs_both_ways:
             others[source, f"reverse of {relation}", destination] = seen.flip([0])
         edge_index = to_homogeneous(seen, num_users)
         edge_weight = None if edge_weight is None else torch.cat([edge_weight, edge_weight])
     else:
         num_users, num_items = count_users(data, num_users)
-        users, others = _read_users(data, num_users + num_items), {}
+        users, others, runs_both_ways = _read_users(data, num_users + num_items), {}, False
         truth = to_bipartite(truth, "edge_label_index", num_users)
         seen = to_bipartite(seen, "edge_index", num_users)
         if candidates is not None:
@@ -110,6 +113,7 @@ def read_data(
         users=users,
         candidates=candidates,
         others=others,
+        runs_both_ways=runs_both_ways,
     )
 
 
@@ -176,6 +180,18 @@ def check_ratings(edges: UserItemEdges) -> None:
         f"are. 'RandomLinkSplit' adds one to integers if it samples negatives, so what was 0 would "
         f"be 1: {remedy}"
     )
+
+
+def warn_of_one_direction(edges: UserItemEdges) -> None:
+    """Warns if truth has pairs of nodes of one type once, and the seen edges have them twice."""
+    truth = coalesce_edges(edges.truth, edges.num_items)
+    if edges.runs_both_ways and not bool(contains(truth, truth.flip([0]), edges.num_items).any()):
+        warn(
+            "'edge_index' runs in both directions, and the ground truth in one, so that the other "
+            "half of it counts as wrong, and nodes may get themselves. Write RankingTask("
+            "to_undirected(edge_label_index), num_users=n, num_items=n, seen=torch.cat([edge_index,"
+            " torch.arange(n).expand(2, -1)], dim=1))"
+        )
 
 
 def check_directions(edges: UserItemEdges) -> None:

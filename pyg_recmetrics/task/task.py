@@ -70,7 +70,13 @@ from pyg_recmetrics.task.edges import (
     warn_about_numbering,
     warn_about_zero_ratings,
 )
-from pyg_recmetrics.task.graph import check_directions, check_ratings, read_data, to_homogeneous
+from pyg_recmetrics.task.graph import (
+    check_directions,
+    check_ratings,
+    read_data,
+    to_homogeneous,
+    warn_of_one_direction,
+)
 from pyg_recmetrics.utils import (
     Frozen,
     Memory,
@@ -494,6 +500,7 @@ class RankingTask(Frozen):
         exclude_seen: bool = True,
         threshold: float | None = None,
         candidates: EdgesLike | None = None,
+        missing: Missing | None = None,
         users: TensorLike | None = None,
         user_ids: Sequence[Hashable] | None = None,
         item_ids: Sequence[Hashable] | None = None,
@@ -534,6 +541,7 @@ class RankingTask(Frozen):
                 :class:`RankingTask`. (default: `None`)
             candidates (torch.Tensor, optional): See :class:`RankingTask`.
                 (default: `None`, those of the data, or all items)
+            missing (str, optional): See :class:`RankingTask`. (default: `None`)
             users (torch.Tensor, optional): See :class:`RankingTask`.
                 (default: `None`, those of the data, or all users)
             user_ids (sequence, optional): See :class:`RankingTask`. (default: `None`)
@@ -568,6 +576,7 @@ class RankingTask(Frozen):
         check_ratings(edges)
         if isinstance(data, Data):
             check_directions(edges)
+        warn_of_one_direction(edges)
         weight = edges.weight
         if threshold is None:
             warn_about_zero_ratings(edges.num_zero_ratings)
@@ -583,15 +592,17 @@ class RankingTask(Frozen):
             num_users=edges.num_users,
             num_items=edges.num_items,
             candidates=edges.candidates if candidates is None else candidates,
+            missing=missing,
             users=edges.users if users is None else users,
             user_ids=user_ids,
             item_ids=item_ids,
         )
         task = task._with(edge_index=edges.edge_index, edge_weight=edges.edge_weight)
         remedy = (
-            "Take the truth out of these: name them as 'rev_edge_types' of 'RandomLinkSplit', or "
+            "If these are reverse edges, name them as 'rev_edge_types' of 'RandomLinkSplit', or "
             "split by 'pyg_recmetrics.transforms'; if they are of the same type, split by "
-            "'RandomLinkSplit(is_undirected=True)'. Or do not propagate over them"
+            "'RandomLinkSplit(is_undirected=True)'. Of other events, take the pairs of the truth "
+            "out of their 'edge_index', unless they are known before it"
         )
         for key, other in edges.others.items():
             between = coalesce_edges(other, task.num_items)
@@ -681,7 +692,7 @@ class RankingTask(Frozen):
         rating: str | None = None,
         users: Sequence[Hashable] | None = None,
         items: Sequence[Hashable] | None = None,
-        candidates: FrameLike | None = None,
+        candidates: FrameLike | Sequence[Hashable] | None = None,
         missing: Missing | None = None,
         exclude_seen: bool = True,
         threshold: float | None = None,
@@ -718,10 +729,11 @@ class RankingTask(Frozen):
             items (sequence, optional): The ids of all items, each of them once, in the order of
                 their numbers: a sequence, an array, or a column of a frame of items.
                 (default: `None`, those of the frames)
-            candidates (data frame, optional): The user-item pairs to rank, a row for each, by the
-                same ids. (default: `None`, all items)
+            candidates (data frame or sequence, optional): The user-item pairs to rank, a row for
+                each, by the same ids; or the ids of the items that all users share.
+                (default: `None`, all items)
             missing (str, optional): How to treat truth that is no candidate, see
-                :class:`RankingTask`. (default: `None`, it counts as not retrieved)
+                :class:`RankingTask`. (default: `None`)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest rating that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive ratings are truth, with a
@@ -1250,8 +1262,9 @@ def as_task(
             f"'data' needs to be one part of a split, a 'RankingTask' or ground-truth edges (got "
             f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
             f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
-            f"a data frame, such as pd.Series(items_of_users).explode().rename_axis('user')"
-            f".reset_index(name='item')"
+            f"a data frame, such as pd.DataFrame([(user, item) for user, row in data.items() for "
+            f"item in row], columns=['user_id', 'item_id']) for a dictionary, with rating='rating' "
+            f"if it has grades"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)

@@ -59,8 +59,8 @@ class SplitReport(Tabular):
     - `num_reverse_leaks`: truth edges that are among the edges of other types, such as reverse
       ones, in either direction, or whose opposite is a message-passing edge of an undirected graph
       of one type. `None` for training.
-    - `num_earlier`: truth edges that an earlier part has as truth or for message passing. `None`
-      for training.
+    - `num_earlier`: truth edges that an earlier part has as truth, for message passing, or as an
+      edge of another type in either direction. `None` for training.
     - `num_unmasked`: truth edges of earlier parts that are candidates of this part, as they are not
       among its message-passing edges. `None` for training.
     - `num_timed`: edges that have a time, `time` or `edge_label_time`.
@@ -236,7 +236,8 @@ def _count(part: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Series[
         is_counted["num_leaks"] = is_among(seen)
         # In a homogeneous graph, there are no other types: `seen` already has both directions.
         is_counted["num_reverse_leaks"] = is_among(joined(*part.others.values()))
-        is_counted["num_earlier"] = is_among(joined(was_truth, *(other.seen for other in earlier)))
+        of_earlier = [x for other in earlier for x in (other.seen, *other.others.values())]
+        is_counted["num_earlier"] = is_among(joined(was_truth, *of_earlier))
         is_counted["num_unmasked"] = ~is_known & (degree[was_truth[0]] > 0)
     numbers = {name: int(mask.sum()) for name, mask in is_counted.items()}
     numbers |= {"num_edges": seen.size(1), "num_truth": truth.size(1)}

@@ -165,8 +165,8 @@ class TestLists:
     @pytest.mark.parametrize(
         ("lists", "error", "message"),
         [
-            ({1: [999]}, ValueError, "such as the user 'ann' .got no user of the task"),
-            ({"ann": ["999"]}, ValueError, "such as the item 100 .got no item of the task"),
+            ({1: [999]}, ValueError, "such as the user 'ann' .got 1"),
+            ({"ann": ["999"]}, ValueError, "such as the item 100 .got '999'"),
             ({"ann": [7, 999, 7]}, ValueError, "every item once for a user .* for 'ann'"),
             ({"ann": "999"}, TypeError, r"'recommender\['ann'\]' .*sequence of item ids.*got str"),
             ({"ann": [[999]]}, TypeError, r"\['ann'\]' .*item ids.*got \[999\]"),

@@ -26,7 +26,7 @@ def peak_memory(function, trace_file):
 def test_memory_is_bounded_whatever_the_number_of_users(gowalla, algorithm, tmp_path):
     train, test, user, item = gowalla
     # Many more than a chunk has.
-    num_users = len(user) // 4
+    num_users = len(user) // 10
     peak, num_edges = {}, {}
     for times in (1, 2):
         some = times * num_users

@@ -141,7 +141,7 @@ NUM_TABLES = 400
 #: Numbers of runs, and the deviations of their effects.
 TABLES = [
     *(([runs] * 3, [0.02] * 3) for runs in (2, 3, 5)),
-    *(([runs] * 10, [0.02] * 10) for runs in (2, 3)),
+    ([3] * 10, [0.02] * 10),
     ([3] * 5, [0.004, 0.0075, 0.015, 0.015, 0.03]),
     ([2, 2], [0.02, 0.02]),
     ([3, 3], [0.05, 0.0]),

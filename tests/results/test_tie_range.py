@@ -122,7 +122,7 @@ def test_a_range_is_that_over_all_orders_in_other_conventions(convention):
 @pytest.mark.slow
 @pytest.mark.parametrize("convention", conventions.CONVENTIONS)
 def test_many_ranges_are_those_over_all_orders(convention):
-    for seed in range(10, 15):
+    for seed in range(10, 12):
         check(seed, convention, is_quick=False)
 
 

@@ -87,6 +87,12 @@ SAID = {
         lambda: RankingTask.from_data(link_split(rated_graph(), neg_sampling_ratio=0.0)[2]),
         "all 200 ratings .* from 1 to 5. .*'threshold'",
     ),
+    "grades that are not read": (
+        lambda: frames(
+            test=pd.DataFrame({"user_id": [1, 2], "item_id": [11, 12], "label": [0, 1]})
+        ),
+        "1 rows of 'test' are relevant .*rating='label'",
+    ),
     "stars in a column": (lambda: frames(rating="stars"), "from 1 to 5. .*'threshold'"),
     "a test frame alone": (lambda: frames(train=None), r"items=catalogue\['item_id'\]"),
     "negative grades of pairs": (
