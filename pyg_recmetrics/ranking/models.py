@@ -203,7 +203,8 @@ def find_model(value: object) -> FoundModel:
             f"\n  - recommend(edge_index, src_index, dst_index, k)"
             f"\n  - recommend(users, k)"
             f"\nFor any other, pass a function of users that returns the scores of all items, as "
-            f"in evaluate(lambda users: model.scores(users), data)"
+            f"in evaluate(lambda users: model.scores(users), data), or of lists, as in evaluate("
+            f"SimpleNamespace(recommend=lambda users, k: lists), data)"
         )
     original = inspect.unwrap(recommend) if inspect.isroutine(recommend) else recommend
     return FoundModel(recommend, form, getattr(original, "__self__", original))

@@ -105,7 +105,7 @@ def check_comparable(results: Mapping[str, EvaluationResult]) -> None:
     Also if there is no user that all have ranked.
     """
     facts = {name: _facts(result) for name, result in results.items()}
-    check_alike(facts, "be of the same task")
+    check_alike(facts, "be of the same task, with the same ids in the same order")
     masks = [result.ranked._is_evaluated.cpu() for result in results.values()]
     if not bool(torch.stack(masks).all(dim=0).any()):
         raise ValueError(

@@ -241,7 +241,8 @@ def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
     if num_users >= data.num_nodes:
         raise ValueError(
             f"'num_users' needs to be less than the number of nodes {data.num_nodes} "
-            f"(got {num_users})"
+            f"(got {num_users}); for nodes that are recommended to each other, write "
+            f"RankingTask(truth, num_users=n, num_items=n, seen=edges)"
         )
     return num_users, data.num_nodes - num_users
 

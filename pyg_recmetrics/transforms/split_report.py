@@ -134,7 +134,7 @@ class SplitReport(Tabular):
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
         if self.train.num_timed and None in (self.val.num_later, self.test.num_later):
-            notes.append("the split has lost times of edges, so nothing tells which come first")
+            notes.append("some edges have no times, so nothing tells which come first")
         return Table(["", "train", "val", "test"], rows, tuple(notes))
 
 
