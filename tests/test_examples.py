@@ -31,7 +31,9 @@ def test_lightgcn_on_synthetic_data_beats_what_knows_no_user(monkeypatch, capsys
 
 @pytest.mark.slow
 def test_lightgcn_on_lastfm_reaches_what_is_known(monkeypatch, lastfm_folder):
-    results = run_example(monkeypatch, "lightgcn.py", "--data", str(lastfm_folder))
+    results = run_example(
+        monkeypatch, "lightgcn.py", "--data", str(lastfm_folder), "--epochs", "60"
+    )
     assert results["LightGCN"]["recall@20"] >= 0.25
     assert results["Most popular"]["recall@20"] == pytest.approx(0.037, abs=0.0005)
 

@@ -67,7 +67,7 @@ from pyg_recmetrics.task.data_frames import (
     look_up_ids,
     read_column,
 )
-from pyg_recmetrics.utils import hashed, list_some, warn, written_as
+from pyg_recmetrics.utils import counted, hashed, list_some, warn, written_as
 
 #: How many entries of lists are looked at at once.
 _ENTRIES_AT_ONCE = 2**22
@@ -140,8 +140,8 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
             )
     if strangers:
         warn(
-            f"'recommender' has lists of {len(strangers):,} users that the task does not have "
-            f"({list_some(map(repr, strangers))}): they are left out"
+            f"'recommender' has lists of {counted(len(strangers), 'users')} that the task does not "
+            f"have ({list_some(map(repr, strangers))}): they are left out"
         )
     others = [unknown[number] for number in (item[~is_item].unique() - task.num_items).tolist()]
     warn_of_others(others, _OF_STRANGERS)

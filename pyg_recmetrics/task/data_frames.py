@@ -112,8 +112,8 @@ def read_frames(
         num_zero = int((pd.to_numeric(_as_series(test[name]), errors="coerce") <= 0).sum())
         if num_zero:
             warn(
-                f"{num_zero:,} rows of 'test' are relevant although their {name!r} is zero or "
-                f"less: write rating={name!r} to leave them out"
+                f"'test' has {counted(num_zero, 'rows')} whose {name!r} is zero or less, which "
+                f"count as relevant: write rating={name!r} to leave them out"
             )
     new = [_in_words(ids, kind) for ids, kind in ((new_users, "user"), (new_items, "item")) if ids]
     if new and train is not None:

@@ -206,7 +206,7 @@ def test_it_says_how_files_are_read_and_what_could_not_be_learned(files, run):
     for part in (
         "train.csv (CSV): users from 'userId', items from 'movieId'",
         "test.csv: rows that repeat an interaction, which counts once: 1",
-        "'lists.csv' has lists of 1 users that the task does not have ('88')",
+        "'lists.csv' has lists of 1 user that the task does not have ('88')",
         "test.csv: 'stars' is not used, so all rows are equally relevant",
         "'test.csv' has 1 user (77) that '--train' does not have, so nothing could be learned",
         "lists.csv (CSV): users from 'user', items from 'item', scores from 'score'",

@@ -91,7 +91,7 @@ SAID = {
         lambda: frames(
             test=pd.DataFrame({"user_id": [1, 2], "item_id": [11, 12], "label": [0, 1]})
         ),
-        "1 rows of 'test' are relevant .*rating='label'",
+        "'test' has 1 row whose 'label' .*rating='label'",
     ),
     "stars in a column": (lambda: frames(rating="stars"), "from 1 to 5. .*'threshold'"),
     "a test frame alone": (lambda: frames(train=None), r"items=catalogue\['item_id'\]"),
