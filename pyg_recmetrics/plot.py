@@ -318,7 +318,8 @@ def metric_at_k(
     axes.set_xticks(ticks)
     who = users(num_users, noun_of(named))
     label = parse(f"{metric}@{cut_offs[-1]}", "metric").label
-    note = f"mean over {who}, {format_level(level)} confidence band"
+    and_runs = " and runs" if len(every_run(named)) > len(named) else ""
+    note = f"mean over {who}{and_runs}, {format_level(level)} confidence band"
     remarks = remarks_in_brief(named, [label], has_intervals=True)
     return finish(axes, "k", f"{label}@k", note, *remarks)
 

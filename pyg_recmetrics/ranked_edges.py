@@ -123,11 +123,10 @@ def describe_lack(
     short = user_of_row[is_short].unique().tolist()
     named = list_some([repr(user if user_ids is None else user_ids[user]) for user in short])
     num_counted = user_of_row[is_counted].unique().numel()
-    num_missing = user_of_row[is_short & (listed.length == 0)].unique().numel()
     return (
         f"{what} for {len(short):,} of {num_counted:,} {users} ({named}), as their lists are "
-        f"missing ({num_missing:,}) or too short, hold items that were seen or are no candidates, "
-        f"or are padded with -1"
+        f"missing or too short, hold items that were seen or are no candidates, or are padded "
+        f"with -1"
     )
 
 
@@ -894,7 +893,7 @@ class RankedEdges:
     def from_negatives(
         cls, positive: TensorLike, negative: TensorLike, *, ties: Ties = "mean", seed: int = 0
     ) -> RankedEdges:
-        r"""Ranks every positive against its negatives, with the arguments of OGB and TGB.
+        r"""Ranks every positive against its negatives, given the scores that OGB and TGB take.
 
         Every positive is a row of its own with one relevant item. Negatives that all rows share are
         sorted once, so they take the memory of both tensors only. The hits@k of OGB are
@@ -1397,7 +1396,7 @@ def lists_of(ranked: RankedEdges, k: int = 0) -> Lists:
     lists = ranked.lists
     if lists is None:
         raise ValueError(
-            "'ranked' needs to hold the lists of recommended items: rank with 'keep_items=True'"
+            "'ranked' needs to hold the lists of recommended items: evaluate with 'keep_items=True'"
         )
     # Lists that were given are all there is, but a ranking could have kept more, unless it is one
     # of no users.

@@ -213,7 +213,8 @@ def _why_undecided(row: PairedDifference, rows: str) -> str | None:
         return f"{row.metric} has too few {rows} for a test."
     differing = row.wins + row.losses
     if differing == 0:
-        return f"{row.a} and {row.b} are the same in {row.metric} for all {rows}: undecided."
+        same = f"{row.a} and {row.b} are the same in {row.metric} for all {rows}"
+        return f"{same}: undecided. If the model has not changed, leave the gate out."
     if differing < _FEW_DIFFERING and differing in (row.wins, row.losses):
         side = "better" if row.wins else "worse"
         few = f"few {rows} differ in {row.metric} ({differing:.3g})"

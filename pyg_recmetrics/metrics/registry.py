@@ -170,8 +170,8 @@ class Parameter:
 
 
 def folded(name: str) -> str:
-    """Returns a name as names are compared: in lower case, and with `_` for `-`."""
-    return name.lower().replace("-", "_")
+    """Returns a name as names are compared: in lower case, and without `_` and `-`."""
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def spelled(text: str, known: Collection[V]) -> V | str:
@@ -516,7 +516,7 @@ def definition(name: str) -> Definition:
     known = aliases() | {each: each for each in _DEFINITIONS}
     found = known.get(spelled(name, known))
     if found is None:
-        close = get_close_matches(folded(name), known)
+        close = get_close_matches(name.lower(), known)
         similar = list(dict.fromkeys(known[each] for each in close)) or names()
         own = "metrics.names() lists all, and one of your own needs to be registered first"
         lists = written_as(own, "docs/metrics.md lists all")
@@ -572,7 +572,7 @@ def _check_properties(range: Any, needs: object, aliases: Any, **booleans: objec
     for name, value in booleans.items():
         check_boolean(value, name)
     for alias in aliases:
-        if not alias.isidentifier() or alias != folded(alias):
+        if not alias.isidentifier() or alias != alias.lower():
             raise ValueError(
                 f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
             )

@@ -253,7 +253,8 @@ def _unknown_form(value: object) -> TypeError:
         f"'recommender' needs to be one of these (got {got}):{forms}\nWrite "
         f"evaluate(recommender, data), in this order. For any other model, write a function that "
         f"returns the scores of all items for some users, as in "
-        f"evaluate(lambda users: model.predict(users), data)"
+        f"evaluate(lambda users: model.predict(users), data). EvaluationResult(ranked, metrics) "
+        f"measures 'RankedEdges'"
     )
 
 

@@ -330,7 +330,8 @@ class OpenRanking:
         if lack is not None:
             warn(
                 f"'recommender' gives too few items: {lack}. Missing items count as not retrieved, "
-                f"so metrics at a large cut-off, and the R-precision, may be too low"
+                f"so metrics at a large cut-off, and the R-precision, may be too low: leave seen "
+                f"items out before you cut lists"
             )
 
 

@@ -746,5 +746,5 @@ def _judged(
         elif p <= alpha:
             is_better = (row.difference > 0) == is_higher_better(row.metric)
             verdict = "better" if is_better else "worse"
-        judged.append(row._replace(p_adjusted=p, verdict=verdict))
+        judged.append(row._replace(p_adjusted=p, verdict=verdict, p_equivalence=p_equivalent))
     return judged

@@ -124,9 +124,9 @@ class Runs(Measured, Rows[EvaluationResult]):
     A mean over users and runs has two sources of variance: other users might have been evaluated,
     and the recommender might have been trained with other seeds. The table shows the mean with an
     interval that accounts for both, how much the means of runs vary, and the standard error that
-    comes from each source. With few runs, the interval takes Cochran's quantile: in simulations,
-    95% intervals contain the true mean in 93 to 97% of cases, and the usual mean ± t over seeds
-    does so in 33 to 95%.
+    comes from each source. With few runs, the interval takes Cochran's quantile: in simulations of
+    three and five runs, 95% intervals contain the true mean in 93 to 97% of cases, and the usual
+    mean ± t over seeds does so in 33 to 95%.
 
     Results whose rankings are equal, such as one that was loaded twice, or those of a recommender
     without a seed, count as one run.

@@ -43,7 +43,10 @@ class PairedDifference(NamedTuple):
         mean_a: The mean of `a` over the users where both are defined.
         mean_b: The mean of `b`.
         user_error: The standard error that comes from the choice of users.
-        run_error: The standard error that comes from the choice of runs; `NaN` for one run of each.
+        run_error: The standard error that comes from the choice of runs; `NaN` for one run of each,
+            and zero if runs do not tell it from zero, as `low`, `high` and p-values never assume.
+        p_equivalence: The corrected p-value of the hypothesis that the difference is not within the
+            margin of `equivalence`; `NaN` without one.
 
     Example:
         >>> import torch
@@ -77,6 +80,7 @@ class PairedDifference(NamedTuple):
     mean_b: float = math.nan
     user_error: float = math.nan
     run_error: float = math.nan
+    p_equivalence: float = math.nan
 
     @property
     def has_lift(self) -> bool:

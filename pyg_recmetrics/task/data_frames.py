@@ -117,9 +117,11 @@ def read_frames(
             )
     new = [_in_words(ids, kind) for ids, kind in ((new_users, "user"), (new_items, "item")) if ids]
     if new and train is not None:
+        both = (new_users, of_user["test"]), (new_items, of_item["test"])
+        are_all_new = any(len(ids) == column.nunique() for ids, column in both)
         warn(
             f"'test' has {' and '.join(new)} that 'train' does not have, so nothing could be "
-            f"learned about them"
+            f"learned about them{'. Are ids written in the same way in both?' * are_all_new}"
         )
     if train is None and items is None:
         all_of_them = written_as(f"items=catalogue[{of_item['test'].name!r}]", "--item-ids")
@@ -179,7 +181,7 @@ def read_column(frame: Any, what: str, column: str | None, owner: str) -> "pd.Se
     if num_missing := int(series.isna().sum()):
         raise ValueError(
             f"'{owner}' needs a value in every row of the column {column!r} (got {num_missing} "
-            f"without)"
+            f"without); frame.dropna(subset=[{column!r}]) leaves these out"
         )
     return series.rename(column)
 
@@ -235,7 +237,8 @@ def _number(
     if unknown := _in_order(found.difference(ids)):
         raise ValueError(
             f"'{side}s' needs to hold all {side}s of the frames (got none of "
-            f"{_in_words(unknown, side)})"
+            f"{_in_words(unknown, side)}); to rank some alone, "
+            f"{written_as('pass these as candidates=', 'leave the others out of all files')}"
         )
     number = {id_: place for place, id_ in enumerate(ids)}
     numbers = {owner: _numbers_of(each, number)[place] for owner, (place, each) in read.items()}

@@ -189,8 +189,8 @@ def warn_of_one_direction(edges: UserItemEdges) -> None:
         warn(
             "'edge_index' runs in both directions, and the ground truth in one, so that the other "
             "half of it counts as wrong, and nodes may get themselves. Write RankingTask("
-            "to_undirected(edge_label_index), num_users=n, num_items=n, seen=torch.cat([edge_index,"
-            " torch.arange(n).expand(2, -1)], dim=1))"
+            "to_undirected(RankingTask.from_data(data).truth), num_users=n, num_items=n, "
+            "seen=torch.cat([edge_index, torch.arange(n).expand(2, -1)], dim=1))"
         )
 
 
@@ -241,8 +241,8 @@ def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
     if num_users >= data.num_nodes:
         raise ValueError(
             f"'num_users' needs to be less than the number of nodes {data.num_nodes} "
-            f"(got {num_users}); for nodes that are recommended to each other, write "
-            f"RankingTask(truth, num_users=n, num_items=n, seen=edges)"
+            f"(got {num_users}); for nodes that are recommended to each other, put "
+            f"the graph into a HeteroData, as 'Friends' does in docs/queries.md"
         )
     return num_users, data.num_nodes - num_users
 

@@ -59,8 +59,8 @@ class SplitReport(Tabular):
     - `num_reverse_leaks`: truth edges that are among the edges of other types, such as reverse
       ones, in either direction, or whose opposite is a message-passing edge of an undirected graph
       of one type. `None` for training.
-    - `num_earlier`: truth edges that an earlier part has as truth, for message passing, or as an
-      edge of another type in either direction. `None` for training.
+    - `num_earlier`: truth edges that an earlier part has as truth or for message passing. `None`
+      for training.
     - `num_unmasked`: truth edges of earlier parts that are candidates of this part, as they are not
       among its message-passing edges. `None` for training.
     - `num_timed`: edges that have a time, `time` or `edge_label_time`.
@@ -134,7 +134,7 @@ class SplitReport(Tabular):
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
         if self.train.num_timed and None in (self.val.num_later, self.test.num_later):
-            notes.append("some edges have no times, so nothing tells which come first")
+            notes.append("not all truth edges have times, so nothing tells which come first")
         return Table(["", "train", "val", "test"], rows, tuple(notes))
 
 
@@ -200,7 +200,10 @@ def check_split(
     """
     parts = []
     for name, data in (("train", train), ("val", val), ("test", test)):
-        parts.append(read_data(data, edge_type, num_users, name))
+        try:
+            parts.append(read_data(data, edge_type, num_users, name))
+        except ValueError as error:
+            raise ValueError(f"{error} in '{name}'") from None
         check_device(parts[-1].truth, name, parts[0].truth.device, "train")
     sizes = [(part.num_users, part.num_items) for part in parts]
     if len(set(sizes)) > 1:
@@ -235,9 +238,9 @@ def _count(part: UserItemEdges, earlier: Sequence[UserItemEdges]) -> "pd.Series[
         is_known = contains(joined(seen, truth), was_truth, num_items)
         is_counted["num_leaks"] = is_among(seen)
         # In a homogeneous graph, there are no other types: `seen` already has both directions.
-        is_counted["num_reverse_leaks"] = is_among(joined(*part.others.values()))
-        of_earlier = [x for other in earlier for x in (other.seen, *other.others.values())]
-        is_counted["num_earlier"] = is_among(joined(was_truth, *of_earlier))
+        others = [edges for each in (part, *earlier) for edges in each.others.values()]
+        is_counted["num_reverse_leaks"] = is_among(joined(*others))
+        is_counted["num_earlier"] = is_among(joined(was_truth, *(other.seen for other in earlier)))
         is_counted["num_unmasked"] = ~is_known & (degree[was_truth[0]] > 0)
     numbers = {name: int(mask.sum()) for name, mask in is_counted.items()}
     numbers |= {"num_edges": seen.size(1), "num_truth": truth.size(1)}

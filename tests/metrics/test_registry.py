@@ -185,7 +185,7 @@ ERRORS = [
     (
         lambda: metrics.gini(RANKED.with_catalogue(Catalogue(9)), 1),
         ValueError,
-        "lists .*: rank with 'keep_items",
+        "lists .*: evaluate with 'keep_items",
     ),
     (lambda: Evaluator(TASK, "diversity@2"), ValueError, "'diversity@2' needs the category of"),
     (lambda: metrics.err(LISTS), ValueError, r"at least the largest weight, 5 \(got 4\)"),

@@ -59,7 +59,9 @@ class TestWhatIsShown:
     def test_a_metric_at_every_k_with_its_interval(self, results):
         drawn = {"three": Runs(list(results.values())), **results}
         picture = plot.metric_at_k(drawn, "recall", level=0.9)
-        assert note(picture).startswith("mean over 53 users, 90% confidence band; intervals may")
+        assert note(picture).startswith(
+            "mean over 53 users and runs, 90% confidence band; intervals may"
+        )
         axes = picture.axes
         for (name, result), band in zip(drawn.items(), axes.collections, strict=True):
             x, y = lines(axes)[name].get_data()

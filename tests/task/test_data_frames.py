@@ -38,7 +38,9 @@ class TestFromFrames:
         with pytest.warns(UserWarning, match=r"'test' has 1 user \('cy'\) that 'train' does not"):
             RankingTask.from_frames(train=frame(TRAIN), test=frame(test))
         many = {"user_id": ["ann"] * 7, "item_id": list("abcdefg")}
-        with pytest.warns(UserWarning, match=r"has 7 items \('a', 'b', .*, 'e' and 2 more\) th"):
+        with pytest.warns(
+            UserWarning, match=r"has 7 items \('a', 'b', .*, 'e' and 2 more\) .* way"
+        ):
             RankingTask.from_frames(train=frame(TRAIN), test=frame(many))
         RankingTask.from_frames(test=frame(test))  # nothing to compare with
 
