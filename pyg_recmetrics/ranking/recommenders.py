@@ -128,7 +128,10 @@ class ScoreMask:
 
 
 #: What to look at if there are other numbers of users and items than the task has.
-COUNTS = "; 'num_users' and 'num_items' of the task count users alone and items alone"
+COUNTS = (
+    "; 'num_users' and 'num_items' of the task count users alone and items alone, and a row of "
+    "'task.query' is a user"
+)
 
 
 @contextmanager
