@@ -314,6 +314,7 @@ class TestVerdicts:
                 stats.ttest_1samp(d, -bound, alternative="greater").pvalue,
                 stats.ttest_1samp(d, bound, alternative="less").pvalue,
             )
+            assert row.p_equivalence == pytest.approx(p)
             assert (row.verdict == "equivalent") == (p <= 0.05)
             verdicts.append(row.verdict)
         assert verdicts[0] != "equivalent" == verdicts[-1]
