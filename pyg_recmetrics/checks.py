@@ -428,8 +428,7 @@ def check_integers(value: object, name: str) -> Tensor:
     """Returns `value` as a tensor of 64-bit integers if it holds integers."""
     tensor = as_tensor(value, name)
     if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
-        remedy = "; write mask.nonzero().flatten()" if tensor.dtype == torch.bool else ""
-        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype}){remedy}")
+        raise ValueError(f"'{name}' needs to hold integers (got {tensor.dtype})")
     return tensor.long()
 
 

@@ -170,16 +170,18 @@ class Parameter:
 
 
 def folded(name: str) -> str:
-    """Returns a name as names are compared: in lower case, and without `_` and `-`."""
-    return name.lower().replace("-", "").replace("_", "")
+    """Returns a name as names are compared: in lower case, and with `_` for `-`."""
+    return name.lower().replace("-", "_")
 
 
 def spelled(text: str, known: Collection[V]) -> V | str:
     """Returns what a text spells, in upper or lower case; the text itself if it is unknown."""
     if text in known:
         return text
-    name = folded(text)
-    return next((each for each in known if folded(str(each)) == name), text)
+    by_name = {folded(str(each)): each for each in reversed([*known])}  # the first one wins
+    # Other libraries leave `_` out, as in `HitRatio`.
+    without = {name.replace("_", ""): each for name, each in by_name.items()}
+    return by_name.get(folded(text), without.get(folded(text).replace("_", ""), text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -516,7 +518,7 @@ def definition(name: str) -> Definition:
     known = aliases() | {each: each for each in _DEFINITIONS}
     found = known.get(spelled(name, known))
     if found is None:
-        close = get_close_matches(name.lower(), known)
+        close = get_close_matches(folded(name), known)
         similar = list(dict.fromkeys(known[each] for each in close)) or names()
         own = "metrics.names() lists all, and one of your own needs to be registered first"
         lists = written_as(own, "docs/metrics.md lists all")
@@ -572,7 +574,7 @@ def _check_properties(range: Any, needs: object, aliases: Any, **booleans: objec
     for name, value in booleans.items():
         check_boolean(value, name)
     for alias in aliases:
-        if not alias.isidentifier() or alias != alias.lower():
+        if not alias.isidentifier() or alias != folded(alias):
             raise ValueError(
                 f"'aliases' needs to hold names in lower case, with '_' for '-' (got {alias!r})"
             )

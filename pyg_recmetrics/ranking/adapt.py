@@ -159,8 +159,7 @@ def _read_dict(
     items, lengths = list[Hashable](), list[int]()
     for user_id in user_ids:
         name = f"recommender[{user_id!r}]"
-        in_order = "item ids, best first, such as sorted(scores, key=scores.get, reverse=True)"
-        listed = as_values(lists.get(user_id, ()), name, in_order)
+        listed = as_values(lists.get(user_id, ()), name, "item ids, best first")
         if wrong := [id_ for id_ in listed if id_ is None or id_ != id_]:
             raise ValueError(f"'{name}' needs to hold item ids (got {wrong[0]!r} among them)")
         items += listed

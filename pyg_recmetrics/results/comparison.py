@@ -349,8 +349,7 @@ class Comparison(Rows[PairedDifference]):
 
     def bound(self, difference: PairedDifference) -> float | None:
         """Returns the smallest difference that matters; `None` without `equivalence`."""
-        equivalence = self.protocol.equivalence
-        return None if equivalence is None else equivalence.bound(difference.mean_b)
+        return None if math.isnan(difference.bound) else difference.bound
 
     def claims(self) -> tuple[str, ...]:
         """Returns one sentence for each pair: in which metrics one is better, and what is open."""
@@ -746,5 +745,7 @@ def _judged(
         elif p <= alpha:
             is_better = (row.difference > 0) == is_higher_better(row.metric)
             verdict = "better" if is_better else "worse"
-        judged.append(row._replace(p_adjusted=p, verdict=verdict, p_equivalence=p_equivalent))
+        bound = math.nan if equivalence is None else equivalence.bound(row.mean_b)
+        row = row._replace(bound=bound, p_equivalence=p_equivalent)
+        judged.append(row._replace(p_adjusted=p, verdict=verdict))
     return judged

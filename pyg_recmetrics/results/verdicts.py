@@ -45,8 +45,9 @@ class PairedDifference(NamedTuple):
         user_error: The standard error that comes from the choice of users.
         run_error: The standard error that comes from the choice of runs; `NaN` for one run of each,
             and zero if runs do not tell it from zero, as `low`, `high` and p-values never assume.
-        p_equivalence: The corrected p-value of the hypothesis that the difference is not within the
-            margin of `equivalence`; `NaN` without one.
+        bound: The smallest difference that matters; `NaN` without `equivalence`. A share is one of
+            the mean of `b`, also after the difference was turned around.
+        p_equivalence: The corrected p-value of the hypothesis that the difference is no smaller.
 
     Example:
         >>> import torch
@@ -80,6 +81,7 @@ class PairedDifference(NamedTuple):
     mean_b: float = math.nan
     user_error: float = math.nan
     run_error: float = math.nan
+    bound: float = math.nan
     p_equivalence: float = math.nan
 
     @property

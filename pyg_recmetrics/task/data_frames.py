@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 import torch
+from pandas.api.types import is_numeric_dtype
 from torch import Tensor
 
 from pyg_recmetrics.checks import as_tensor, as_values, check_raw_ids
@@ -70,9 +71,12 @@ class FrameLike(Protocol):
     def columns(self) -> Any:
         """Returns the names of its columns."""
 
+    def __getitem__(self, name: Any) -> Any:
+        """Returns a column."""
+
 
 def read_frames(
-    test: Any,
+    test: FrameLike,
     train: FrameLike | None,
     *,
     user: str | None,
@@ -90,15 +94,16 @@ def read_frames(
         TypeError: If a frame is not a data frame, or all users or items are one.
         ValueError: If there is no such column, a value is missing, or an id is unknown.
     """
+    are_shared = candidates is not None and not columns_of(candidates)
+    if are_shared:  # ids in place of pairs
+        ids = pd.Series(as_values(candidates, "candidates", "item ids"), dtype=object)
+        candidates = pd.DataFrame({item or "item_id": ids})
     given = {"test": test, "train": train, "candidates": candidates}
-    # Without columns, these are ids that all users share.
-    shared = None if columns_of(candidates) else given.pop("candidates")
     frames = {owner: frame for owner, frame in given.items() if frame is not None}
-    of_user = {owner: read_column(frame, "user", user, owner) for owner, frame in frames.items()}
     of_item = {owner: read_column(frame, "item", item, owner) for owner, frame in frames.items()}
-    if shared is not None:
-        ids = as_values(shared, "candidates", "item ids")
-        of_item["candidates"] = pd.Series(ids, name="candidates", dtype=object)
+    if are_shared:
+        del frames["candidates"]
+    of_user = {owner: read_column(frame, "user", user, owner) for owner, frame in frames.items()}
     user_ids, user_numbers, new_users = _number(of_user, "user", users)
     item_ids, item_numbers, new_items = _number(of_item, "item", items)
     if len(of_user["test"]) == 0:
@@ -109,8 +114,8 @@ def read_frames(
         column = read_column(test, "rating", rating, "test")
         weight = as_tensor(column.to_numpy(), "rating")
     elif (name := find_column(columns_of(test), "rating")) is not None:
-        num_zero = int((pd.to_numeric(_as_series(test[name]), errors="coerce") <= 0).sum())
-        if num_zero:
+        grades = _as_series(test[name])
+        if is_numeric_dtype(grades) and (num_zero := int((grades <= 0).sum())):
             warn(
                 f"'test' has {counted(num_zero, 'rows')} whose {name!r} is zero or less, which "
                 f"count as relevant: write rating={name!r} to leave them out"
@@ -181,7 +186,7 @@ def read_column(frame: Any, what: str, column: str | None, owner: str) -> "pd.Se
     if num_missing := int(series.isna().sum()):
         raise ValueError(
             f"'{owner}' needs a value in every row of the column {column!r} (got {num_missing} "
-            f"without); frame.dropna(subset=[{column!r}]) leaves these out"
+            f"without); leave these rows out"
         )
     return series.rename(column)
 
@@ -237,8 +242,8 @@ def _number(
     if unknown := _in_order(found.difference(ids)):
         raise ValueError(
             f"'{side}s' needs to hold all {side}s of the frames (got none of "
-            f"{_in_words(unknown, side)}); to rank some alone, "
-            f"{written_as('pass these as candidates=', 'leave the others out of all files')}"
+            f"{_in_words(unknown, side)})"
+            f"{written_as('', '; to rank some items alone, leave the others out of all files')}"
         )
     number = {id_: place for place, id_ in enumerate(ids)}
     numbers = {owner: _numbers_of(each, number)[place] for owner, (place, each) in read.items()}

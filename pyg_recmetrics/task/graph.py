@@ -184,13 +184,16 @@ def check_ratings(edges: UserItemEdges) -> None:
 
 def warn_of_one_direction(edges: UserItemEdges) -> None:
     """Warns if truth has pairs of nodes of one type once, and the seen edges have them twice."""
-    truth = coalesce_edges(edges.truth, edges.num_items)
-    if edges.runs_both_ways and not bool(contains(truth, truth.flip([0]), edges.num_items).any()):
+    truth, seen = (coalesce_edges(x, edges.num_items) for x in (edges.truth, edges.seen))
+    truth = truth[:, truth[0] != truth[1]]
+    is_known = contains(truth, truth.flip([0]), edges.num_items)
+    is_known |= contains(seen, truth.flip([0]), edges.num_items)
+    if edges.runs_both_ways and 2 * int(is_known.sum()) < truth.size(1):
         warn(
             "'edge_index' runs in both directions, and the ground truth in one, so that the other "
-            "half of it counts as wrong, and nodes may get themselves. Write RankingTask("
-            "to_undirected(RankingTask.from_data(data).truth), num_users=n, num_items=n, "
-            "seen=torch.cat([edge_index, torch.arange(n).expand(2, -1)], dim=1))"
+            "half of it counts as wrong, and nodes may get themselves. Of this task, make "
+            "RankingTask(to_undirected(task.truth), num_users=n, num_items=n, seen=torch.cat(["
+            "task.seen, torch.arange(n).expand(2, -1)], dim=1))"
         )
 
 

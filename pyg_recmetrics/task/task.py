@@ -601,8 +601,8 @@ class RankingTask(Frozen):
         remedy = (
             "If these are reverse edges, name them as 'rev_edge_types' of 'RandomLinkSplit', or "
             "split by 'pyg_recmetrics.transforms'; if they are of the same type, split by "
-            "'RandomLinkSplit(is_undirected=True)'. Of other events, take the pairs of the truth "
-            "out of their 'edge_index', unless they are known before it"
+            "'RandomLinkSplit(is_undirected=True)'; if they are other events, such as views that "
+            "come later, remove the pairs of the truth from them"
         )
         for key, other in edges.others.items():
             between = coalesce_edges(other, task.num_items)
@@ -733,7 +733,8 @@ class RankingTask(Frozen):
                 each, by the same ids; or the ids of the items that all users share.
                 (default: `None`, all items)
             missing (str, optional): How to treat truth that is no candidate, see
-                :class:`RankingTask`. (default: `None`)
+                :class:`RankingTask`. (default: `None`, it counts as not retrieved if users have
+                candidates of their own, and leaves the truth otherwise)
             exclude_seen (bool, optional): See :class:`RankingTask`. (default: `True`)
             threshold (float, optional): The smallest rating that is truth, see
                 :class:`RankingTask`. (default: `None`, all positive ratings are truth, with a
@@ -1263,8 +1264,7 @@ def as_task(
             f"{type(data).__name__}); write evaluate(recommender, data, metrics) or "
             f"Evaluator(data, metrics) in this order, with RankingTask.from_frames(test=frame) for "
             f"a data frame, such as pd.DataFrame([(user, item) for user, row in data.items() for "
-            f"item in row], columns=['user_id', 'item_id']) for a dictionary, with rating='rating' "
-            f"if it has grades"
+            f"item in row], columns=['user_id', 'item_id']) for a dictionary of lists"
         )
     task = RankingTask.__new__(RankingTask)
     task.num_users = num_users = read_count(num_users, "num_users", data)

@@ -134,7 +134,7 @@ class SplitReport(Tabular):
         ]
         notes = self.findings() or ["none of the leaks that were looked for"]
         if self.train.num_timed and None in (self.val.num_later, self.test.num_later):
-            notes.append("not all truth edges have times, so nothing tells which come first")
+            notes.append("not all edges have times, so nothing tells which come first")
         return Table(["", "train", "val", "test"], rows, tuple(notes))
 
 
@@ -203,7 +203,7 @@ def check_split(
         try:
             parts.append(read_data(data, edge_type, num_users, name))
         except ValueError as error:
-            raise ValueError(f"{error} in '{name}'") from None
+            raise ValueError(f"'{name}': {error}") from None
         check_device(parts[-1].truth, name, parts[0].truth.device, "train")
     sizes = [(part.num_users, part.num_items) for part in parts]
     if len(set(sizes)) > 1:

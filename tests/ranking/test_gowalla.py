@@ -40,6 +40,6 @@ def test_memory_is_bounded_whatever_the_number_of_users(gowalla, algorithm, tmp_
             ),
             tmp_path / "trace.json",
         )
-    assert peak[1] < 600 * 2**20, peak
+    assert peak[1] < 150 * 2**20, peak
     # What is kept of each edge of the truth, such as its rank, may grow; all else is a chunk's.
     assert peak[2] - peak[1] < 300 * (num_edges[2] - num_edges[1]), peak

@@ -69,7 +69,7 @@ def test_embeddings_on_the_host_for_a_task_on_a_device(device):
     ],
 )
 @pytest.mark.parametrize(
-    ("dtype", "has_bias"), [(torch.float16, True), (torch.float32, True), (torch.float64, False)]
+    ("dtype", "has_bias"), [(torch.float16, True), (torch.float32, False), (torch.float64, True)]
 )
 def test_there_is_never_a_copy_of_a_large_table(options, algorithm, dtype, has_bias):
     user, item = (x.to(dtype) for x in embeddings(num_users=30, num_items=5000))

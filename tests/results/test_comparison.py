@@ -327,6 +327,7 @@ class TestVerdicts:
             of_b = compare(pair, metrics="ndcg@3", equivalence=f"{share}%")
             absolute = compare(pair, metrics="ndcg@3", equivalence=share / 100 * row.mean_b)
             assert of_b[0].verdict == absolute[0].verdict
+            assert of_b.bound(of_b.select(name="b")[0]) == absolute.bound(absolute[0])
         assert of_b[0].verdict == "equivalent"
         for wrong in ("2", "0%", "%", 0, math.inf, True, Margin(0.1), 2, 1, "100%", "250%"):
             with pytest.raises((TypeError, ValueError), match="'equivalence' needs to be"):
@@ -394,7 +395,9 @@ class TestNoDifference:
         (row,) = compare({"a": first, "b": last}, equivalence="2%")
         assert row.verdict == "better"
         (claim,) = compare({"a": last, "b": last}, equivalence="2%").claims()
-        claimed = "a is as good as b in ndcg@3 (within ± 0, p < 0.0001; +0.0000, p = 1.00)"
+        claimed = (
+            "a is as good as b in ndcg@3 (within ± 0, p < 0.0001; difference +0.0000, p = 1.00)"
+        )
         assert claim == f"As trained here, {claimed}."
 
     def test_what_differs_is_not_equivalent_within_nothing(self):

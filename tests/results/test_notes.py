@@ -50,6 +50,9 @@ def test_the_recipe_says_all_that_a_reader_needs():
     task = RankingTask(TRUTH, num_users=5, num_items=4, seen=TRUTH, exclude_seen=False)
     recipe = " ".join(evaluate(torch.rand(4), task, "mrr@2").recipe().split())
     assert "all 4 items, also those that the user has seen, by" in recipe
+    few = RankingTask(TRUTH, num_users=5, num_items=4, users=TRUTH[0])
+    chosen = f"among the {few.users.numel()} of 5 that were chosen."
+    assert chosen in " ".join(evaluate(torch.rand(4), few, "mrr@2").recipe().split())
     task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=torch.arange(4))
     assert "4 of 4 items, by" in evaluate(torch.rand(4), task, "mrr@2").recipe()
     task = RankingTask(TRUTH, num_users=5, num_items=4, candidates=TRUTH)

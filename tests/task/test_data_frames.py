@@ -35,7 +35,9 @@ def by_id(task, edges):
 class TestFromFrames:
     def test_ids_that_only_occur_in_test_are_named(self, frame):
         test = {"user_id": ["ann", "cy"], "item_id": ["egg", "egg"]}
-        with pytest.warns(UserWarning, match=r"'test' has 1 user \('cy'\) that 'train' does not"):
+        with pytest.warns(
+            UserWarning, match=r"'test' has 1 user \('cy'\) that .* learned about them$"
+        ):
             RankingTask.from_frames(train=frame(TRAIN), test=frame(test))
         many = {"user_id": ["ann"] * 7, "item_id": list("abcdefg")}
         with pytest.warns(
@@ -238,6 +240,15 @@ def test_frames_may_be_empty(library):
         for train in (None, full, empty):
             with pytest.raises(ValueError, match=r"'test' needs to hold at least one row \(got no"):
                 RankingTask.from_frames(train=train, test=empty)
+
+
+@pytest.mark.parametrize("items", [["egg", "jam", "jam"], pl.Series(["jam", "egg"])])
+def test_candidates_may_be_ids_that_all_users_share(items):
+    task = RankingTask.from_frames(pd.DataFrame(TEST), candidates=items, missing="count")
+    assert [task.item_ids[item] for item in task.candidates] == ["egg", "jam"]
+    assert task.truth.size(1) == len(TEST["item_id"])
+    with pytest.raises(ValueError, match="'candidates' needs a value in every row"):
+        RankingTask.from_frames(pd.DataFrame(TEST), candidates=["egg", None])
 
 
 @pytest.mark.filterwarnings("ignore:.*that 'train' does not have")

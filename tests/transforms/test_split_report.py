@@ -148,4 +148,4 @@ def test_times_of_a_user_and_of_all_are_compared(split, seed):
         del store.edge_label_time
     report = transforms.check_split(*parts)
     assert report.test.num_before_others is None
-    assert "not all truth edges have times" in str(report)
+    assert "not all edges have times" in str(report)
