@@ -300,7 +300,9 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
             f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
-            f"or give the task the 'num_users' and 'num_items' that it was made for"
+            f"or give the task the 'num_users' and 'num_items' that it was made for; where rows are "
+            f"queries, or users are the items, pass a pair of z = model.get_embedding(edge_index), "
+            f"such as (z[task.query[:, 0]], z) or (z, z)"
         )
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)

@@ -191,9 +191,9 @@ def warn_of_one_direction(edges: UserItemEdges) -> None:
     if edges.runs_both_ways and 2 * int(is_known.sum()) < truth.size(1):
         warn(
             "'edge_index' runs in both directions, and the ground truth in one, so that the other "
-            "half of it counts as wrong, and nodes may get themselves. Of this task, make "
-            "RankingTask(to_undirected(task.truth), num_users=n, num_items=n, seen=torch.cat(["
-            "task.seen, torch.arange(n).expand(2, -1)], dim=1))"
+            "half of it counts as wrong, and nodes may get themselves. With task = "
+            "RankingTask.from_data(data), write RankingTask(to_undirected(task.truth), num_users=n, "
+            "num_items=n, seen=torch.cat([task.seen, torch.arange(n).expand(2, -1)], dim=1))"
         )
 
 
@@ -244,8 +244,9 @@ def count_users(data: Data, num_users: int | None) -> tuple[int, int]:
     if num_users >= data.num_nodes:
         raise ValueError(
             f"'num_users' needs to be less than the number of nodes {data.num_nodes} "
-            f"(got {num_users}); for nodes that are recommended to each other, put "
-            f"the graph into a HeteroData, as 'Friends' does in docs/queries.md"
+            f"(got {num_users}); for nodes that are recommended to each other, "
+            f"write RankingTask(to_undirected(truth), num_users=n, num_items=n, seen=...), as "
+            f"'Friends' does in docs/queries.md"
         )
     return num_users, data.num_nodes - num_users
 

@@ -187,6 +187,8 @@ def finder_among(tests, folder):
     if process == 0:
         run_tests(folder, tests, output)
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if status == pytest.ExitCode.USAGE_ERROR:  # what it looks for can no longer be imported
+        return "import"
     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(), re.MULTILINE)
     has_failed = status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
     return failed[1] if has_failed and failed else ""
