@@ -540,7 +540,7 @@ def _check_spelling(value: object, argument: str = "metrics") -> str:
     raise TypeError(
         f"'metrics' needs to be a string or a list of strings (got {got}); write "
         f"evaluate(recommender, data, metrics) or Evaluator(data, metrics) in this order, with "
-        f"metrics such as 'recall@20'"
+        f"metrics such as 'recall@20'; those of your own go by name, too"
     )
 
 
@@ -603,9 +603,9 @@ def _read_parameter(parameter: inspect.Parameter, hint: Any, metric_name: str) -
             return make(int, sentence=sentence, allowed=allowed)
     got = "no annotation" if hint is parameter.empty else hint
     raise TypeError(
-        f"'{name}' of '{metric_name}' needs words for every choice, as in "
-        f"Annotated[Literal['a'], {{'a': 'words'}}], or for a number or a boolean, as in "
-        f"Annotated[float, 'words'], or to be an integer (got {got})"
+        f"'{name}' of '{metric_name}' needs words, as in Annotated[float, 'a decay of {{}}'] for a "
+        f"number, Annotated[bool, 'words'], or Annotated[Literal['a'], {{'a': 'words'}}] for every "
+        f"choice, or to be an integer (got {got})"
     )
 
 
@@ -901,7 +901,8 @@ class Metric:
         if outside.numel():
             raise ValueError(
                 f"'range' of '{self.name}' needs to hold all of its values, and is from {low:g} to "
-                f"{high:g} (got {float(outside[0]):g})"
+                f"{high:g} (got {float(outside[0]):g}); write "
+                f"@metrics.register(range=(0, math.inf))"
             )
 
     def __str__(self) -> str:

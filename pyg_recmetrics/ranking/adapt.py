@@ -119,7 +119,7 @@ def _read_lists(value: Any, task: RankingTask) -> Recommender:
     if task.user_ids is None or task.item_ids is None:
         raise ValueError(
             f"'recommender' {_NEEDS_IDS} (got lists by id, a {type(value).__name__}; embeddings "
-            f"are passed as (user_embedding, item_embedding))"
+            f"of node types are passed as (z['user'], z['item']))"
         )
     read = _read_dict if isinstance(value, Mapping) else _read_rows
     user, item, strangers, unknown = read(value, task.user_ids, task.item_ids)
@@ -300,9 +300,9 @@ def _from_lightgcn(value: object, task: RankingTask) -> Recommender:
         raise ValueError(
             f"'recommender' needs to have a node for each of {task.num_users} users and "
             f"{task.num_items} items (got {num_nodes} nodes); make it as LightGCN({wanted}, ...), "
-            f"or give the task the 'num_users' and 'num_items' that it was made for; where rows are "
-            f"queries, or users are the items, pass a pair of z = model.get_embedding(edge_index), "
-            f"such as (z[task.query[:, 0]], z) or (z, z)"
+            f"or give the task the 'num_users' and 'num_items' that it was made for; where rows "
+            f"are queries, or users are the items, pass a pair of z = "
+            f"model.get_embedding(edge_index), such as (z[task.query[:, 0]], z) or (z, z)"
         )
     # LightGCN scores by inner products of embeddings, which it propagates anew in each call.
     edges = _message_passing(model, task)

@@ -192,8 +192,9 @@ def warn_of_one_direction(edges: UserItemEdges) -> None:
         warn(
             "'edge_index' runs in both directions, and the ground truth in one, so that the other "
             "half of it counts as wrong, and nodes may get themselves. With task = "
-            "RankingTask.from_data(data), write RankingTask(to_undirected(task.truth), num_users=n, "
-            "num_items=n, seen=torch.cat([task.seen, torch.arange(n).expand(2, -1)], dim=1))"
+            "RankingTask.from_data(data), write RankingTask(to_undirected(task.truth), "
+            "num_users=n, num_items=n, "
+            "seen=torch.cat([task.seen, torch.arange(n).expand(2, -1)], dim=1))"
         )
 
 
