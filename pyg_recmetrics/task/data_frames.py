@@ -176,7 +176,8 @@ def read_column(frame: Any, what: str, column: str | None, owner: str) -> "pd.Se
     if column is None and (column := find_column(names, what)) is None:
         raise ValueError(
             f"'{owner}' needs to have a column of {what}s with a usual name, such as '{what}_id' "
-            f"(got {names}); frame.rename(columns=...) renames others, and {NO_HEADER}"
+            f"(got {names}); from_frames(.., {what}=name) or frame.rename(columns=...) takes "
+            f"others, and {NO_HEADER}"
         )
     if column not in names:
         raise ValueError(
