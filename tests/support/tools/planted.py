@@ -37,7 +37,10 @@ SEED = 0
 LIMIT = 150
 
 #: What a copy has besides the package.
-BESIDES = ("tests", "docs", "examples", "notebooks", "pyproject.toml", "README.md", "CHANGELOG.md")
+BESIDES = (
+    *("tests", "docs", "examples", "notebooks", "benchmarks"),
+    *("pyproject.toml", "README.md", "CHANGELOG.md"),
+)
 
 #: So many tests are asked first, as reading the files of all takes some seconds.
 AT_FIRST = 25
