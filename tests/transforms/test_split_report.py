@@ -29,7 +29,7 @@ class TestCheckSplit:
         torch.manual_seed(seed)
         hetero = {"edge_types": USER_ITEM} if form.startswith("hetero") else {}
         parts = RandomLinkSplit(0.2, 0.3, neg_sampling_ratio=0.0, **hetero)(graph.data(form))
-        report = check_split(*parts)
+        report, num_leaks = check_split(*parts), 0
         for part, found, earlier in zip(
             parts, (report.train, report.val, report.test), (None, [0], [0, 1]), strict=True
         ):
@@ -52,6 +52,8 @@ class TestCheckSplit:
             for number in earlier:
                 before |= pairs_of(parts[number], graph, "edge_index", "edge_label_index")
             assert found.num_earlier == len(label & before)
+            num_leaks += found.num_leaks + found.num_reverse_leaks + found.num_earlier
+        assert report.has_leaks == (num_leaks > 0)
 
     @pytest.mark.parametrize("is_undirected", [True, False])
     def test_truth_between_nodes_of_one_type_leaks_if_its_opposite_is_there(self, is_undirected):
