@@ -147,6 +147,15 @@ def test_a_margin_whose_square_is_zero_takes_all_users(margin):
     assert needed_users(0.25, margin, 0.05, 1000) == pytest.approx(1000)
 
 
+def test_users_without_a_value_are_needed_in_proportion():
+    values = torch.rand(500, generator=torch.Generator().manual_seed(0))
+    half = torch.full((1000,), math.nan)
+    half[::2] = values
+    whole = ConfidenceSequence(values, 10_000, 0.05, 0.02)
+    with_others = ConfidenceSequence(half, 20_000, 0.05, 0.02)
+    assert with_others.num_needed() == pytest.approx(2 * whole.num_needed())
+
+
 def test_a_limit_on_stakes_counts_from_where_it_binds():
     variance, margin = 0.01, 0.002  # a stake of 0.2
     free = needed_users(variance, margin, 0.05, 1e5)

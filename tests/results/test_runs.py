@@ -209,6 +209,8 @@ def test_a_recommender_has_one_run_or_several():
     found = recommenders_by_name({"one": RESULT, "list": [RESULT], "two": [RESULT, RESULT]})
     assert found["one"] is found["list"] is RESULT
     assert isinstance(found["two"], Runs)
+    without_lists = evaluate(torch.tensor([0.1, 0.3, 0.2]), TASK, "recall@2")
+    assert len(Runs([RESULT, without_lists]).runs) == 1
     assert recommenders_by_name(found["two"], or_one=True) == {"": found["two"]}
     assert recommenders_by_name(RESULT, or_one=True) == {"": RESULT}
 
