@@ -291,8 +291,9 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     path = Path(path)
     target = Path(os.path.realpath(path))  # a link stays, and leads to the new file
     temporary = target.with_name(f".pyg_recmetrics-{secrets.token_hex(8)}.tmp")
-    # What is there and no file is a folder, which raises, or a device or a pipe.
-    is_file = path.is_file() or not path.exists()
+    # What is there and no file is a folder, which raises, or a device or a pipe. Others may write
+    # the file in the meantime, so it is asked last whether it is one.
+    is_file = not path.exists() or path.is_file()
     try:
         if path.is_file():
             path.open("r+b").close()  # raises if the file must not be written
