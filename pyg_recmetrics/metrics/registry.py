@@ -175,7 +175,7 @@ def folded(name: str) -> str:
 
 
 def spelled(text: str, known: Collection[V]) -> V | str:
-    """Returns what a text spells, in upper or lower case; the text itself if it is unknown."""
+    """Returns what a text spells, in any case and also without `_`; the text if it is unknown."""
     if text in known:
         return text
     by_name = {folded(str(each)): each for each in reversed([*known])}  # the first one wins
@@ -341,7 +341,7 @@ def register(
             (default: `True`)
         needs (tuple, optional): What it needs besides ranks, whatever its arguments: `"items"` for
             the lists, or what a :class:`~pyg_recmetrics.Catalogue` holds: `"popularity"`,
-            `"interactions"`, `"item_category"`, or `"item_embedding"`. (default: `()`)
+            `"seen"`, `"item_category"`, or `"item_embedding"`. (default: `()`)
         depends_on_order (bool, optional): Whether it depends on the order within the top k.
             (default: `True`)
         depends_on_weight (bool, optional): Whether it tells relevant items of different weight

@@ -360,7 +360,7 @@ class Comparison(Rows[PairedDifference]):
         found = []
         for a, b in dict.fromkeys((row.a, row.b) for row in judged):
             rows = [row for row in judged if (row.a, row.b) == (a, b)]
-            clauses = notes.lines("clauses", rows, a, b, self.bound)
+            clauses = notes.lines("clauses", rows, a, b)
             found.append(self._limited("; ".join(clauses), rows, where))
         return tuple(found)
 
@@ -746,6 +746,6 @@ def _judged(
             is_better = (row.difference > 0) == is_higher_better(row.metric)
             verdict = "better" if is_better else "worse"
         bound = math.nan if equivalence is None else equivalence.bound(row.mean_b)
-        row = row._replace(bound=bound, p_equivalence=p_equivalent)
-        judged.append(row._replace(p_adjusted=p, verdict=verdict))
+        row = row._replace(p_adjusted=p, p_equivalence=p_equivalent)
+        judged.append(row._replace(verdict=verdict, bound=bound))
     return judged

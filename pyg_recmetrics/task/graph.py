@@ -184,11 +184,13 @@ def check_ratings(edges: UserItemEdges) -> None:
 
 def warn_of_one_direction(edges: UserItemEdges) -> None:
     """Warns if truth has pairs of nodes of one type once, and the seen edges have them twice."""
+    if not edges.runs_both_ways:  # nor is anything sorted for it
+        return
     truth, seen = (coalesce_edges(x, edges.num_items) for x in (edges.truth, edges.seen))
     truth = truth[:, truth[0] != truth[1]]
     is_known = contains(truth, truth.flip([0]), edges.num_items)
     is_known |= contains(seen, truth.flip([0]), edges.num_items)
-    if edges.runs_both_ways and 2 * int(is_known.sum()) < truth.size(1):
+    if 2 * int(is_known.sum()) < truth.size(1):
         warn(
             "'edge_index' runs in both directions, and the ground truth in one, so that the other "
             "half of it counts as wrong, and nodes may get themselves. With task = "
